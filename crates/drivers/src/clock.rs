@@ -1,4 +1,4 @@
-//! The clock of a run, which all load threads read.
+//! The clocks that all load threads read: monotonic time and CPU time.
 
 use nix::time::{ClockId, clock_gettime};
 
@@ -8,13 +8,13 @@ fn read_ns(clock: ClockId) -> u64 {
     })
 }
 
-/// Time of `CLOCK_MONOTONIC`. [ns]
+/// Returns the time of `CLOCK_MONOTONIC`. [ns]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// CPU time of the calling thread. [ns]
+/// Returns the CPU time that the calling thread has used. [ns]
 pub(crate) fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -1,10 +1,10 @@
-//! Length and SHA-256 of contents while they are transmitted.
+//! Computes length and SHA-256 digest of an object or file while it is transmitted.
 
 use std::fmt;
 
 use ring::digest::{Context, SHA256};
 
-/// Computes length and SHA-256 of a content that arrives in pieces.
+/// Computes length and SHA-256 digest of data that arrive in pieces.
 #[derive(Clone)]
 pub struct Digest {
     context: Context,
@@ -27,26 +27,26 @@ impl fmt::Debug for Digest {
 }
 
 impl Digest {
-    /// Adds the next piece.
+    /// Adds the next piece of the data.
     pub fn update(&mut self, bytes: &[u8]) {
         self.context.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// Length so far. [B]
+    /// Returns the length of all pieces so far. [B]
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// SHA-256 of the pieces so far, in hexadecimal.
+    /// Returns the SHA-256 digest of all pieces so far, in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         use std::fmt::Write as _;
         let digest = self.context.clone().finish();
         let mut hex = String::with_capacity(64);
         for byte in digest.as_ref() {
-            // Writing into a string cannot fail.
+            // Writing to a `String` cannot fail, so the result is ignored.
             let _ = write!(hex, "{byte:02x}");
         }
         hex
@@ -57,7 +57,8 @@ impl Digest {
 mod tests {
     use super::Digest;
 
-    /// Expected digests come from FIPS 180-2, appendix B.1 and B.2.
+    /// The digest of data added in pieces equals the digest of the same data added at once. The expected digests are
+    /// those of FIPS 180-2, appendices B.1 and B.2.
     #[test]
     fn pieces_have_the_digest_of_the_whole() {
         let mut digest = Digest::default();

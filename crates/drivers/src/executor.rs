@@ -1,4 +1,4 @@
-//! Executors, which make the calls of a load thread.
+//! An executor makes the calls of one load thread to servers that are not reached over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,34 +12,34 @@ use crate::session::Value;
 use crate::sessions::Sessions;
 use crate::turns::{Edge, Watch};
 
-/// A call that a load thread passes to the session of a slot.
+/// A call that a load thread passes to a session.
 #[derive(Debug)]
 pub struct Call {
-    /// Number that is repeated in the result, to match the result with the call.
+    /// Number of the call. The result repeats it, so that the load thread can match a result with its call.
     pub generation: u32,
-    /// Index of the task.
+    /// Index of the task that the call performs.
     pub task: u32,
-    /// Index of the server address to use if a session must be opened.
+    /// Index of the server address to which a session is opened, if none is open.
     pub location: usize,
-    /// Values of the operation.
+    /// Values that the call inserts into the operation, such as parameters of a statement.
     pub values: Vec<Value>,
     /// Time at which the call was sent, by the monotonic clock. The executor sets it; before that it is 0. [ns]
     pub left_ns: Arc<AtomicU64>,
     /// Time limit of the whole call. The load thread enforces it; a driver may also pass it to the server. [ns]
     pub timeout_ns: u64,
-    /// `true` if the session is closed after this call, unless a transaction still holds it.
+    /// `true` if the session is closed after this call. If a transaction is open, the session remains open.
     pub is_single: bool,
 }
 
-/// Orders that a load thread gives to a session.
+/// An order that a load thread gives to a session.
 #[derive(Debug)]
 pub enum Orders {
-    /// Make a call; opens a session first if the slot has none.
+    /// Make a call. If no session is open, it is opened first.
     Call(Call),
-    /// Roll back an open transaction.
+    /// Roll back the open transaction of the session.
     Reset,
     /// Close the session without waiting. The closing message of the protocol is only sent if the socket accepts it
-    /// immediately. A session that executes a call is closed after the call.
+    /// immediately. A session that is executing a call is closed at the end of the call.
     Close,
     /// Discard the session immediately, together with its current call.
     Abandon,
@@ -48,39 +48,38 @@ pub enum Orders {
 /// Result of a call. Times are by the monotonic clock.
 #[derive(Debug)]
 pub struct Done {
-    /// Slot of the session.
+    /// Number that identifies the session within the load thread.
     pub place: u32,
-    /// Generation number of the call.
+    /// Number of the call, as passed in `Call::generation`.
     pub generation: u32,
     /// Time at which the call was sent. [ns]
     pub left_ns: u64,
-    /// Time to open a session, if one was opened. [ns]
+    /// Duration of opening the session; `None` if it was already open. [ns]
     pub connect_ns: Option<u64>,
-    /// `true` if a session was closed before the call because its server had sent data without a request.
+    /// `true` if the previous session was closed before the call, because the server had sent data without a request.
     pub unasked: bool,
-    /// Bytes sent and received.
+    /// Bytes that the call sent and received.
     pub meter: Meter,
     /// Time at which the call ended. [ns]
     pub ended_ns: u64,
-    /// Answer of the server.
+    /// Response of the server, or the failure of the call.
     pub result: Result<Answer, Failed>,
-    /// `true` if the session is open.
+    /// `true` if the session is still open after the call.
     pub is_open: bool,
-    /// `true` if a transaction holds the session for its user.
+    /// `true` if the session is reserved for its user, because a transaction is open.
     pub is_held: bool,
-    /// Values of the call, so that their memory can be reused; empty if a call thread made the
-    /// call.
+    /// Values of the call, returned so that their memory can be reused. Empty if a call thread made the call.
     pub values: Vec<Value>,
 }
 
-/// CPU time of the threads of an executor. [ns]
+/// CPU time of the threads that execute calls. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// CPU time of drivers that do the work in this process, such as SQLite.
+    /// CPU time of drivers whose work is done in this process, such as SQLite. [ns]
     pub working_ns: u64,
 }
 
-/// Queue through which results reach the load thread.
+/// Queue through which the results of calls reach the load thread.
 pub(crate) struct Results {
     done: Mutex<Vec<Done>>,
     wake: Box<dyn Fn() + Send + Sync>,
@@ -88,7 +87,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Adds a result, and wakes the load thread unless earlier results already did.
+    /// Adds the result of a call. Wakes the load thread if the queue was empty; otherwise an earlier result has woken
+    /// the thread already.
     pub(crate) fn push(&self, done: Done) {
         let mut all = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(done);
@@ -100,7 +100,7 @@ impl Results {
     }
 }
 
-/// State shared by all threads of an executor.
+/// State that all threads of an executor share.
 pub(crate) struct Known {
     pub(crate) servers: Vec<Option<(Server, Vec<Location>)>>,
     pub(crate) tasks: Arc<[Task]>,
@@ -108,7 +108,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Returns server, address and task of a call. The plan check guarantees that they exist.
+    /// Returns the server, the server address and the task of a call. The check of the plan guarantees that they exist.
     pub(crate) fn find(
         &self,
         target: usize,
@@ -120,7 +120,7 @@ impl Known {
     }
 }
 
-/// A call in progress, for the thread that makes it.
+/// Measurements of a call in progress, kept by the thread that makes the call.
 pub(crate) struct Attempt {
     place: u32,
     generation: u32,
@@ -145,7 +145,7 @@ impl Attempt {
         }
     }
 
-    /// Records that a session was opened.
+    /// Records that opening the session has succeeded.
     pub(crate) fn opened(&mut self) {
         self.connect_ns = Some(monotonic_ns().saturating_sub(self.left_ns));
     }
@@ -179,7 +179,7 @@ pub struct Executor {
     known: Arc<Known>,
     sessions: Sessions,
     lending: Option<Lending>,
-    /// Results of calls that a working session completed without a call thread.
+    /// Results of calls to working sessions (SQLite, files) that completed without a call thread.
     at_once: Vec<Done>,
 }
 
@@ -190,8 +190,8 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Creates an executor. `servers` has an entry for each target of the plan, `None` for HTTP targets. `watch`
-    /// registers sockets with the poller of this thread, and call threads invoke `wake` when results are ready.
+    /// Creates an executor. `servers` has an entry for each target of the plan, which is `None` for HTTP targets.
+    /// `watch` registers sockets with the poller of the load thread. Call threads invoke `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
         tasks: Arc<[Task]>,
@@ -216,8 +216,8 @@ impl Executor {
         }
     }
 
-    /// Gives an order to the session of a slot. A slot always belongs to the same target; its
-    /// orders are carried out one after the other.
+    /// Gives an order to the session with the number `place`. This number always belongs to the same target. Orders to
+    /// a session are carried out one after the other.
     pub fn order(&mut self, target: usize, place: u32, orders: Orders) {
         let works = self.works(target);
         let Some(lending) = self.lending.as_ref().filter(|_| works) else {
@@ -239,35 +239,37 @@ impl Executor {
         matches!(self.known.servers.get(target), Some(Some((server, _))) if server.works())
     }
 
-    /// Passes on a socket event that the poller reported for data with the flag [`crate::SESSION`].
+    /// Passes on a socket event. The poller marks events for sessions by the flag [`crate::SESSION`] in their data.
     pub fn on_edge(&mut self, edge: Edge) {
         self.sessions.on_edge(edge);
     }
 
-    /// Continues the sessions that used up their last turn of the event loop.
+    /// Continues the sessions that were interrupted because they had used their share of the last pass of the event
+    /// loop.
     pub fn go_on(&mut self) {
         self.sessions.go_on();
     }
 
-    /// Returns `true` if sessions can continue, or results are ready, without a new socket event.
+    /// Returns `true` if there is work without a new socket event: a session can continue, or results are ready.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.sessions.is_busy() || !self.at_once.is_empty()
     }
 
-    /// Returns `true` if the current call is opening the session of a slot.
+    /// Returns `true` if the current call of the session with the number `place` is still opening the session.
     #[must_use]
     pub fn is_opening(&self, place: u32) -> bool {
         self.sessions.is_opening(place)
     }
 
-    /// Bytes that the current call of a slot has sent and received so far; zero for calls in call threads.
+    /// Returns the bytes that the current call of a session has sent and received so far. They are zero for calls in
+    /// call threads.
     #[must_use]
     pub fn meter(&self, place: u32) -> Meter {
         self.sessions.meter(place)
     }
 
-    /// Appends the available results to `out`.
+    /// Moves the available results to the end of `out`.
     pub fn take(&mut self, out: &mut Vec<Done>) {
         self.sessions.take(out);
         out.append(&mut self.at_once);
@@ -277,7 +279,7 @@ impl Executor {
         }
     }
 
-    /// CPU time that the threads of the executor have used so far.
+    /// Returns the CPU time that the threads of the executor have used so far.
     #[must_use]
     pub fn costs(&self) -> Costs {
         let results = &self.known.results;

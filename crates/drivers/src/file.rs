@@ -1,4 +1,4 @@
-//! Driver for files below a folder.
+//! Driver for operations on the files below a folder.
 //!
 //! A session keeps files open until they are closed. Paths cannot leave the folder: the kernel resolves them below the
 //! folder and refuses symbolic links (`openat2`, Linux 5.6).
@@ -30,20 +30,22 @@ use crate::fresh::{Noise, beside};
 use crate::operation::{FileAction, Operation, Task};
 use crate::session::{Value, Working};
 
-/// Size of the buffer for reads and writes. [B]
+/// Size of the buffer through which files are read and written. [B]
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Alignment for direct input and output, large enough for all sector sizes and for pages. [B]
+/// Alignment of memory and file offsets for direct input and output, a multiple of all sector sizes and of the page
+/// size. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
-/// Largest file that one operation reads or writes. [B]
+/// Size of the largest file that one operation reads or writes. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// Largest read that runs in the load thread, which is blocked for the duration of the read. [B]
+/// Largest read from the page cache that the load thread does itself. The limit bounds the time that this thread is
+/// blocked. [B]
 const AT_ONCE_BYTES: u64 = 64 * 1024;
 
 thread_local! {
-    /// Memory for one block, with space for its alignment.
+    /// Memory for one block, with additional bytes so that the block can start at an aligned address.
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
@@ -63,7 +65,7 @@ struct Session {
     open: HashMap<Vec<u8>, File>,
 }
 
-/// Calls `act` with the aligned block of this thread.
+/// Calls `act` with the aligned block of memory that belongs to this thread.
 fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     SPACE.with_borrow_mut(|space| {
         let start = space.as_ptr().align_offset(ALIGNMENT_BYTES);
@@ -71,7 +73,7 @@ fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
     })
 }
 
-/// Opens a session.
+/// Opens a session for the folder `root`.
 ///
 /// # Errors
 ///
@@ -100,7 +102,7 @@ pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed
     }))
 }
 
-/// Splits a path into its folder, if it has one, and its name.
+/// Splits a path into the path of its folder, if the path contains one, and the file name.
 fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(place) => (Some(&path[..place]), &path[place + 1..]),
@@ -108,7 +110,7 @@ fn split(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// Values of an operation.
+/// Values that a call passes to a file operation.
 struct Values<'a> {
     path: &'a [u8],
     offset: Option<u64>,
@@ -116,7 +118,7 @@ struct Values<'a> {
     to: Option<&'a [u8]>,
 }
 
-/// Reason why an operation failed.
+/// Reason why an operation on a file failed, with the error of the operating system.
 enum Trouble {
     /// The operating system refused the operation, and nothing was changed.
     Refused(io::Error),
@@ -199,7 +201,7 @@ impl Session {
         openat2(&self.root, path, how)
     }
 
-    /// Calls `act` with the opened folder of a path and the file name in that folder.
+    /// Opens the folder of a path, and calls `act` with this folder and the file name of the path.
     fn in_folder<T>(
         &self,
         path: &[u8],
@@ -269,7 +271,8 @@ impl Session {
                     Err(_) => return None,
                 }
             }
-            // If the size is not given, one additional byte is read, which shows whether the file is too long.
+            // If the size is not given, one byte more than the limit is requested. If this byte arrives, the file is
+            // too long to be read in the load thread.
             (done <= AT_ONCE_BYTES).then_some(done)
         })?;
         if done > 0 {
@@ -279,18 +282,19 @@ impl Session {
         Some(Answer::default())
     }
 
-    /// Opens a file whose name and inode are cached by the kernel.
+    /// Opens a file if the kernel has its name and inode in the cache; otherwise returns `None`.
     fn open_cached(&self, path: &[u8]) -> Option<OwnedFd> {
         if !self.is_local {
             return None;
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED;
-        // Without `NONBLOCK`, opening a cached pipe, or a file with a lease of another process, would wait.
+        // Without `NONBLOCK`, the load thread would wait if the path is a pipe, or if another process holds a lease on
+        // the file.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         rustix::fs::openat2(&self.root, path, flags, rustix::fs::Mode::empty(), resolve).ok()
     }
 
-    /// Writes a complete new file and waits until it is on disk.
+    /// Creates a file with the complete content and waits until it is on disk.
     fn write_new(
         &mut self,
         path: &[u8],
@@ -317,14 +321,14 @@ impl Session {
         })
     }
 
-    /// Renames a file; an existing file with the new name is replaced.
+    /// Renames a file. If a file with the new name exists, it is replaced.
     fn replace(&self, path: &[u8], to: &[u8]) -> nix::Result<()> {
         self.in_folder(path, |from, name| {
             self.in_folder(to, |into, new| renameat(from, name, into, new))
         })
     }
 
-    /// Waits until the entries of a path's folder are on disk.
+    /// Waits until the entries of the folder that contains the path are on disk.
     fn sync_folder(&self, path: &[u8]) -> io::Result<()> {
         let folder = split(path).0.unwrap_or(b".");
         let folder = self.beneath(folder, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
@@ -335,7 +339,7 @@ impl Session {
         }
     }
 
-    /// Replaces a file atomically: readers find either the complete previous file or the complete new one.
+    /// Replaces a file atomically: readers find either the complete previous file or the complete new file.
     fn put(
         &mut self,
         values: &Values<'_>,
@@ -500,8 +504,8 @@ impl Session {
 }
 
 impl Working for Session {
-    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to `perform`, which reports
-    /// them.
+    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to `perform`, because
+    /// `perform` reports them.
     fn at_once(
         &mut self,
         task: &Task,
@@ -534,7 +538,7 @@ impl Working for Session {
     }
 }
 
-/// Symbolic name of a system error, such as `ENOENT`.
+/// Returns the symbolic name of a system error, such as `ENOENT`.
 fn reason(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(
         || error.kind().to_string(),

@@ -1,5 +1,5 @@
-//! A pool of call threads for sessions that compute in this process: one thread for each call in
-//! progress, reused for later calls.
+//! A pool of call threads for sessions that compute in this process, such as SQLite. Each call in progress has one
+//! thread, which is reused for later calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -10,12 +10,13 @@ use crate::clock::thread_cpu_ns;
 use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Working;
 
-/// Limit on concurrent calls of one load thread. Further calls wait for a thread, and this wait counts as start lag.
+/// Largest number of concurrent calls of one load thread. Further calls wait for a thread, and this wait counts as
+/// start lag.
 const THREADS_AT_MOST: usize = 1024;
 
 #[derive(Default)]
 struct State {
-    /// Slots that have orders but no thread.
+    /// Sessions that have orders but no thread yet.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
     /// Number of the slot entry created last. It distinguishes a discarded slot from a later one with the same index.
@@ -39,7 +40,7 @@ struct Shared {
     work: Condvar,
 }
 
-/// The call threads and the sessions.
+/// The call threads of a load thread and the sessions on which they work.
 pub(crate) struct Lending(Arc<Shared>);
 
 impl Lending {
@@ -54,7 +55,8 @@ impl Lending {
     pub(crate) fn order(&self, target: usize, place: u32, orders: Orders) {
         let mut state = self.0.lock();
         if matches!(orders, Orders::Abandon) {
-            // The thread that works on the slot will discard the session when it finds the slot removed.
+            // If a thread is working on this session, the thread discards the session as soon as it finds that the
+            // entry was removed.
             state.places.remove(&place);
             return;
         }
@@ -76,8 +78,8 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // A woken thread counts as idle until it holds the lock; it then takes one of the waiting calls. Each call
-        // needs its own thread, since a call may wait for the effect of another call.
+        // A thread that has been woken counts as idle until it holds the lock; it then takes one of the waiting calls.
+        // Each call needs its own thread, since a call may wait for the effect of another call.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
@@ -85,7 +87,7 @@ impl Lending {
         }
     }
 
-    /// Makes a call in the calling thread, if its session is idle and the call needs no wait.
+    /// Makes a call in the calling thread, if the session is idle and the call needs no wait.
     pub(crate) fn at_once(&self, target: usize, place: u32, call: &Call) -> Option<Done> {
         let (_, _, task) = self.0.known.find(target, call)?;
         let mut state = self.0.lock();
@@ -96,7 +98,7 @@ impl Lending {
         let session = entry.session.as_mut()?;
         let mut attempt = Attempt::begin(place, call);
         let Some(result) = session.at_once(task, call, &mut attempt.meter) else {
-            // The call is not sent yet; a call thread will send it.
+            // The call was not made here. The time of sending is reset, since a call thread will send the call later.
             call.left_ns.store(0, Ordering::Relaxed);
             return None;
         };
@@ -123,7 +125,7 @@ impl Drop for Lending {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Sessions without a thread end here; the other sessions end with their threads.
+        // Sessions on which no thread is working end here. The other sessions end with the threads that work on them.
         state.queue.clear();
         state.places.clear();
         drop(state);
@@ -136,7 +138,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a call thread until the end of the run.
+    /// Takes calls and makes them, until the end of the run. This is the main function of a call thread.
     fn serve(&self) {
         let mut state = self.lock();
         loop {
@@ -155,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Carries out the orders of a slot until none is left.
+    /// Carries out the orders of a session until no order is left.
     fn attend<'a>(
         &'a self,
         number: u32,
@@ -164,7 +166,7 @@ impl Shared {
     ) -> MutexGuard<'a, State> {
         let mut session = match state.places.get_mut(&number) {
             Some(place) if place.serial == serial => place.session.take(),
-            // The call was discarded before a thread took it.
+            // The call was discarded before a call thread took it, so there is nothing to do.
             _ => return state,
         };
         let target = state.places.get(&number).map_or(0, |place| place.target);
@@ -189,8 +191,8 @@ impl Shared {
                 place.session = session;
             }
             _ => {
-                // The slot was discarded. The session is closed without the lock, since closing may
-                // take time.
+                // The session was discarded by the load thread. It is closed without holding the lock, since closing
+                // may take time.
                 drop(state);
                 drop(session);
                 state = self.lock();
@@ -219,7 +221,7 @@ impl Shared {
     }
 }
 
-/// Returns the next order of a slot, unless the slot has been discarded.
+/// Returns the next order of a session, unless the session has been discarded.
 fn next(state: &mut State, number: u32, serial: u64) -> Option<Orders> {
     let place = state.places.get_mut(&number)?;
     if place.serial == serial {

@@ -1,6 +1,6 @@
 //! Drivers for servers that are not reached over HTTP.
 //!
-//! An exchange of a user with such a server is a *call*: one operation of a driver over a session. A session is opened
+//! A request of a user to such a server is a *call*: one operation of a driver over a session. A session is opened
 //! on demand and kept like a connection. Each load thread has an [`Executor`], which takes a [`Call`] and returns a
 //! [`Done`] with the times at which the call was sent and ended. The executor never blocks the load thread.
 //!
@@ -8,7 +8,7 @@
 //! when the kernel reports events of their sockets. Other drivers (`Working`), such as an embedded database, block
 //! until their work is done: each of their calls runs in a call thread.
 //!
-//! All calls have the same kind of result: an [`Answer`] with a table of texts and counts.
+//! All calls have the same kind of result: an [`Answer`], that is, a table of texts with the number of rows.
 #![forbid(unsafe_code)]
 
 mod answer;

@@ -7,31 +7,31 @@ use serde::Deserialize;
 use crate::ldap::DirectoryRequest;
 use crate::server::Server;
 
-/// One operation of a driver. Values that vary come with each call.
+/// One operation of a driver. Values that differ between calls are passed with each call.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
-    /// An SQL statement; its parameters are `$1`, `$2` and so on.
+    /// Execute an SQL statement. Its parameters `$1`, `$2` and so on stand for the values of the call.
     Sql {
-        /// The statement.
+        /// Text of the SQL statement.
         text: String,
     },
-    /// An operation on a file; its values are a path, an offset, a size and another path.
+    /// An operation on a file. The values of the call are a path, an offset, a size and a second path.
     File {
-        /// Action to perform.
+        /// Kind of the operation on the file.
         action: FileAction,
     },
     /// An operation on an LDAP directory.
     Ldap {
-        /// The request, which refers to the values of the call by index.
+        /// Request to the directory, which refers to the values of the call by index.
         request: DirectoryRequest,
     },
-    /// An exchange of bytes over a connection. Its values are the number of bytes to send, a text to send first, and
-    /// the number of bytes to receive.
+    /// An exchange of bytes over a TCP connection. The values of the call are the number of bytes to send, a text to
+    /// send first, and the number of bytes to receive.
     Tcp {},
 }
 
-/// Operations on files.
+/// Kinds of operations on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
@@ -39,26 +39,26 @@ pub enum FileAction {
     Create,
     /// Open an existing file and keep it open.
     Open,
-    /// Close the file.
+    /// Close a file that was kept open.
     Close,
-    /// Read `size` bytes from `offset`, or the whole file.
+    /// Read `size` bytes from position `offset`. If the size is not given, read the whole file.
     Read,
-    /// Write `size` bytes at `offset`.
+    /// Write `size` bytes at position `offset` of the file.
     Write,
-    /// Append `size` bytes to the file.
+    /// Write `size` bytes at the end of the file.
     Append,
     /// Replace the file atomically: write `size` bytes to a temporary file in the same folder, wait until they are on
     /// disk, and rename the temporary file.
     Put,
-    /// Wait until the file is on disk.
+    /// Wait until the content of the file is on disk.
     Sync,
-    /// Read size and kind of the file.
+    /// Read the size and the kind of the file from the file system.
     Stat,
-    /// List the names in a folder.
+    /// List the names of the entries of a folder.
     List,
-    /// Rename the file.
+    /// Rename the file to the second path.
     Rename,
-    /// Create a folder.
+    /// Create a folder at the path.
     MakeFolder,
     /// Delete the file.
     Delete,
@@ -67,20 +67,23 @@ pub enum FileAction {
 /// An operation with the settings that the plan gives for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Number among all tasks of the plan. A session stores its prepared statement under this number.
+    /// Number of the task, unique among all tasks of the plan. A session stores its prepared statement under this
+    /// number.
     pub number: u32,
-    /// Operation to perform.
+    /// Operation that the task performs.
     pub operation: Operation,
-    /// `true` if rows are kept for later inspection.
+    /// `true` if the rows of a response are kept, so that checks can read them after the call.
     pub keeps_rows: bool,
-    /// Limit on the bytes of the kept rows. [B]
+    /// Largest total size of the kept rows of one response; further rows are left out. [B]
     pub rows_bytes_at_most: usize,
-    /// `true` if the answer contains length and digest of a content that is stored or read completely.
+    /// `true` if the response shall contain the length and the digest of an object or file that is stored or read
+    /// completely.
     pub keeps_content: bool,
 }
 
 impl Operation {
-    /// Returns the fault, if any, of this operation for a server and a number of values.
+    /// Returns a description of the fault if this operation cannot be used with the server or with this number of
+    /// values.
     #[must_use]
     pub fn fault(&self, server: &Server, values: usize) -> Option<String> {
         match self {
@@ -120,8 +123,8 @@ fn wrong_count(wanted: usize, values: usize) -> Option<String> {
         .then(|| format!("must have {wanted} values (null values included), got {values}"))
 }
 
-/// Finds the parameters `$n` of a statement outside of quotes and comments: the position of each,
-/// and its `n`.
+/// Finds the parameters `$n` of a statement outside of quotes and comments. Returns the position and the number `n` of
+/// each parameter.
 pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     let bytes = text.as_bytes();
     let (mut at, mut found) = (0, Vec::new());
@@ -146,7 +149,7 @@ pub(crate) fn parameters(text: &str) -> Vec<(Range<usize>, usize)> {
     found
 }
 
-/// Returns the highest number of a parameter in a statement.
+/// Returns the highest `n` among the parameters `$n` of a statement.
 fn places(text: &str) -> usize {
     let numbers = parameters(text).into_iter().map(|(_, number)| number);
     numbers.max().unwrap_or(0)

@@ -9,89 +9,90 @@ use crate::file;
 use crate::session::Working;
 use crate::sql::sqlite;
 
-/// Settings of a server, without its address.
+/// Settings of a server, without the address of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Server {
     /// A PostgreSQL server.
     Postgresql {
-        /// Name of the user.
+        /// Name of the database user with which sessions log in.
         user: String,
-        /// Password of the user, if the server requires one.
+        /// Password of the user, if the server requires a password.
         #[serde(default)]
         password: Option<String>,
-        /// Name of the database.
+        /// Name of the database to which sessions connect.
         database: String,
     },
     /// A MySQL or MariaDB server.
     Mysql {
-        /// Name of the user.
+        /// Name of the database user with which sessions log in.
         user: String,
-        /// Password of the user, if the server requires one.
+        /// Password of the user, if the server requires a password.
         #[serde(default)]
         password: Option<String>,
-        /// Name of the database, if one is selected.
+        /// Name of the database that sessions select; `None` if they select no database.
         #[serde(default)]
         database: Option<String>,
     },
     /// A SQLite database in a file.
     Sqlite {
-        /// The file, which must exist.
+        /// Path of the database file, which must exist.
         path: PathBuf,
-        /// Condition for a commit to be complete.
+        /// Condition under which SQLite reports a commit as complete.
         #[serde(default)]
         synchronous: Synchronous,
-        /// Size of the page cache of each session. [B]
+        /// Size of the page cache that SQLite keeps for each session. [B]
         #[serde(default)]
         cache_bytes: Option<u64>,
     },
     /// Files below a folder.
     File {
-        /// The folder, which must exist.
+        /// The folder, which must exist. All paths are relative to this folder.
         root: PathBuf,
-        /// `true` if input and output bypass the page cache.
+        /// `true` if reads and writes bypass the page cache of the kernel.
         #[serde(default)]
         direct: bool,
     },
     /// An LDAP directory.
     Ldap {
-        /// Name of the entry with which sessions log in; without a name, they are anonymous.
+        /// Name of the directory entry with which sessions log in. Without a name, sessions are anonymous.
         #[serde(default)]
         user: Option<String>,
-        /// Password of that entry.
+        /// Password of the directory entry with which sessions log in.
         #[serde(default)]
         password: Option<String>,
     },
-    /// Any server that accepts connections.
+    /// Any server that accepts TCP connections.
     Tcp {},
 }
 
-/// Condition for a commit of SQLite to be complete.
+/// Condition under which SQLite reports a commit as complete (`PRAGMA synchronous`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Synchronous {
-    /// Complete immediately, without waiting for the disk.
+    /// A commit is complete immediately; SQLite never waits for the disk.
     Off,
-    /// Complete immediately; with a write-ahead log, only checkpoints wait for the disk.
+    /// A commit is complete immediately if the database has a write-ahead log; only checkpoints of the log wait for the
+    /// disk.
     Normal,
-    /// Complete when the data is on disk.
+    /// A commit is complete when its data is on disk.
     #[default]
     Full,
 }
 
-/// A resolved address.
+/// A resolved address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// A TCP address.
+    /// IP address and port of a server.
     Tcp(std::net::SocketAddr),
-    /// The addresses of a host name; the session uses the first address that accepts the connection.
+    /// Addresses of a host name, each with the port. The session uses the first address that accepts the connection.
     Name(Vec<std::net::SocketAddr>),
-    /// A Unix socket.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
 impl Server {
-    /// Returns `true` if the server is reached over an address.
+    /// Returns `true` if sessions connect to the server by an address.
     #[must_use]
     pub fn needs_address(&self) -> bool {
         matches!(

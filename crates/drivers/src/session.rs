@@ -10,11 +10,11 @@ use crate::sql::{mysql, postgresql};
 use crate::turns::Turn;
 use crate::{ldap, tcp};
 
-/// A value of an operation; `None` is SQL's NULL or a missing value.
+/// A value that a call passes to an operation. `None` is the NULL of SQL, or a missing value.
 pub type Value = Option<Vec<u8>>;
 
-/// A session that waits for its server over a socket. A session never sleeps, retries or records. The failure of a
-/// server is returned as a result.
+/// A session that waits for its server over a socket. A session never sleeps, retries or records measurements. The
+/// failure of a server is returned as a result.
 pub(crate) enum Session {
     Postgresql(postgresql::Session),
     Mysql(mysql::Session),
@@ -94,7 +94,7 @@ impl Session {
     }
 
     /// Returns `true` if the server has sent data to the idle session that is neither a notice nor a closing message.
-    /// Such data would be taken for the answer to the next call. Plain TCP connections may receive bytes at any time.
+    /// Such data would be taken for the response to the next call. Plain TCP connections may receive bytes at any time.
     pub(crate) fn has_unasked(&self) -> bool {
         match self {
             Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),
@@ -155,7 +155,7 @@ fn no_session() -> Failed {
     Failed::new(FailureKind::Internal, "no such session of this server")
 }
 
-/// A session that computes in the calling thread.
+/// A session whose work is done in the calling thread, such as that of SQLite.
 pub(crate) trait Working: Send {
     /// Performs one operation.
     ///

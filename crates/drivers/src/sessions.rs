@@ -1,7 +1,8 @@
 //! The sessions of a load thread that wait for servers over sockets. The load thread runs them itself.
 //!
-//! Each session is a future. The thread polls it when the session gets an order and when the kernel reports an event of
-//! its socket. It also polls it in the next turn if the session used up its share of a turn. Nothing else wakes a
+//! Each session is a future. The load thread polls it when the session gets an order and when the kernel reports an
+//! event of the session's socket. A session may do only a limited amount of work in one pass of the event loop (a
+//! turn). If the session reaches this limit, the load thread polls it again in the next turn. Nothing else wakes a
 //! session: there is no thread, channel or lock between a user and its server.
 
 use std::cell::RefCell;
@@ -16,13 +17,14 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// Slot number of a session that has lost its slot, because it is closing.
+/// Value for a session that no longer has a slot (its number in the load thread), because the session is closing.
 const NOWHERE: u32 = u32::MAX;
 
-/// Storage of one session. Its number is reused after the session has ended.
+/// Memory for one session. The number of the seat is reused after the session has ended.
 #[derive(Default)]
 struct Seat {
-    /// Generation number of the current session. Socket events of an earlier session have another number.
+    /// Number of the current session in this seat. Socket events for an earlier session in the seat have another
+    /// number, so they can be ignored.
     generation: u32,
     running: Option<Running>,
 }
@@ -31,21 +33,21 @@ struct Running {
     turn: Rc<Turn>,
     place: u32,
     course: Pin<Box<dyn Future<Output = ()>>>,
-    /// `true` if the session is in the list for the next turn. It is listed only once, even if further socket events
-    /// arrive.
+    /// `true` if the session is in the list of sessions to continue in the next pass of the event loop. This prevents a
+    /// second entry if further socket events arrive.
     is_listed: bool,
 }
 
-/// Sessions of a load thread.
+/// The sessions of a load thread that wait for sockets.
 pub(crate) struct Sessions {
     known: Arc<Known>,
     thread: Rc<Thread>,
     done: Rc<RefCell<Vec<Done>>>,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// For each slot, the seat of its session plus one; 0 for a slot without a session.
+    /// Seat of the session of each slot, plus one; 0 for a slot without a session. The index is the slot number.
     of_place: Vec<u32>,
-    /// Seats and generations of the sessions that continue in the next turn.
+    /// Sessions to continue in the next pass of the event loop: the seat and the generation number of each.
     again: Vec<(u32, u32)>,
 }
 
@@ -75,8 +77,8 @@ impl Sessions {
                 if let Some(seat) = seat {
                     self.leave(place);
                     self.carry_out(seat, Orders::Close);
-                    // A closing message that cannot be sent immediately is dropped, since the wait would have no time
-                    // limit.
+                    // A closing message that the socket does not accept immediately is dropped, since the wait would
+                    // have no time limit.
                     if self.seats[seat as usize].running.is_some() {
                         self.vacate(seat);
                     }
@@ -89,21 +91,21 @@ impl Sessions {
         }
     }
 
-    /// Returns `true` if the session of a slot is being opened.
+    /// Returns `true` if the session with the number `place` is being opened.
     pub(crate) fn is_opening(&self, place: u32) -> bool {
         let seat = self.seat_of(place);
         let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
         running.is_some_and(|running| running.turn.is_opening())
     }
 
-    /// Bytes that the current call of a slot has sent and received so far.
+    /// Returns the bytes that the current call of the session with the number `place` has sent and received so far.
     pub(crate) fn meter(&self, place: u32) -> Meter {
         let seat = self.seat_of(place);
         let running = seat.and_then(|seat| self.seats[seat as usize].running.as_ref());
         running.map_or_else(Meter::default, |running| running.turn.meter())
     }
 
-    /// Passes an event of a socket to its session.
+    /// Passes an event of a socket to the session that owns the socket.
     pub(crate) fn on_edge(&mut self, edge: Edge) {
         let seat = (edge.data & (SESSION - 1)) as u32;
         let Some(found) = self.seats.get(seat as usize) else {
@@ -120,7 +122,8 @@ impl Sessions {
         }
     }
 
-    /// Continues the sessions that used up their last turn of the event loop.
+    /// Continues the sessions that were interrupted because they had used their share of the last pass of the event
+    /// loop.
     pub(crate) fn go_on(&mut self) {
         for (seat, generation) in std::mem::take(&mut self.again) {
             let found = &mut self.seats[seat as usize];
@@ -210,7 +213,7 @@ impl Sessions {
         }
     }
 
-    /// Drops the session of a seat and its socket; the server then rolls back an open transaction.
+    /// Drops the session in a seat, together with the socket. The server then rolls back an open transaction.
     fn vacate(&mut self, seat: u32) {
         let found = &mut self.seats[seat as usize];
         found.running = None;
@@ -220,7 +223,7 @@ impl Sessions {
 }
 
 impl Drop for Sessions {
-    /// Sends the closing messages of all sessions whose sockets accept them immediately.
+    /// Sends closing messages for all sessions whose sockets accept data immediately.
     fn drop(&mut self) {
         for seat in 0..self.seats.len() as u32 {
             self.carry_out(seat, Orders::Close);
@@ -228,7 +231,7 @@ impl Drop for Sessions {
     }
 }
 
-/// Runs one session from its first order to its last.
+/// Runs one session from its first order to its last order.
 async fn attend(
     known: Arc<Known>,
     done: Rc<RefCell<Vec<Done>>>,
@@ -284,8 +287,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // If the server closed the session while it was idle, a new session is opened, as for connections. If a transaction
-    // was open, it is lost.
+    // If the server closed the session while it was idle, a new session is opened, as an HTTP client does with
+    // connections. A transaction that was open is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

@@ -10,19 +10,19 @@ use crate::session::Value;
 use crate::turns::Turn;
 use crate::wire::Wire;
 
-/// Size of one write. [B]
+/// Number of bytes that the session passes to the socket in one write. [B]
 const BLOCK_BYTES: u64 = 64 * 1024;
 
-/// Largest number of bytes of one exchange. [B]
+/// Largest number of bytes that one call sends or receives. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// A TCP session.
+/// A session over a plain TCP connection.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
 }
 
-/// Opens a session by connecting.
+/// Opens a session, that is, a TCP connection to the server.
 ///
 /// # Errors
 ///

@@ -11,7 +11,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::turns::{Edge, Thread, Turn, Watch};
 
-/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
+/// Longest time that a test waits for a socket event. A test that reaches this limit waits for an event that never
+/// occurs, and fails. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -27,7 +28,7 @@ impl Watch for Poller {
     }
 }
 
-/// The event loop.
+/// An event loop that polls one session.
 pub(crate) struct Loop {
     poller: Poller,
     pub(crate) turn: Rc<Turn>,
@@ -60,7 +61,7 @@ impl Loop {
         count
     }
 
-    /// Runs the future to its end. Also returns the number of turns of the loop.
+    /// Runs the future to its end. Returns its result and the number of passes through the event loop.
     pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> (T, usize) {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());

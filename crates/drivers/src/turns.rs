@@ -1,5 +1,5 @@
-//! The turns of a session in the event loop of its load thread: the events of its socket, and a limit on the bytes and
-//! the time of one turn.
+//! The turns of a session. A turn is the time from one poll of the session by the event loop until the session waits.
+//! This module passes socket events to the session, and limits the bytes and the time of each turn.
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::VecDeque;
@@ -13,29 +13,31 @@ use crate::answer::Meter;
 use crate::clock::monotonic_ns;
 use crate::executor::Orders;
 
-/// Limit on the bytes that a session sends and receives in one turn. Other sessions of the thread run before its next
-/// turn. [B]
+/// Limit on the bytes that a session sends and receives in one turn, that is, in one poll by the event loop. The other
+/// sessions of the thread run before its next turn. [B]
 pub(crate) const TURN_BYTES: usize = 256 * 1024;
 
-/// Limit on the time of a session in one turn. It may be exceeded by the time of up to [`PACE`] messages. [ns]
+/// Limit on the time of a session in one turn, that is, in one poll by the event loop. A turn may exceed the limit by
+/// the time for reading [`PACE`] messages. [ns]
 const TURN_NS: u64 = 100_000;
 
 /// Number of messages after which a session reads the clock. Reading the clock costs as much as reading a message.
 const PACE: u32 = 32;
 
-/// Limit on the bytes that are read from an idle session. The rest stays in the socket until a call waits for an
-/// answer. [B]
+/// Limit on the bytes that are read from an idle session. Further bytes stay in the socket until a call waits for a
+/// response. [B]
 pub(crate) const UNASKED_BYTES: usize = 64 * 1024;
 
 /// Size of the read buffer that all sessions of a thread share. [B]
 const READ_BYTES: usize = 16 * 1024;
 
-/// Flag in the data of socket events of sessions. No other event of a load thread has it in the lower half of its data.
+/// Flag in the data of socket events that belong to sessions. Other events of a load thread never have this bit set in
+/// the lower half of their data.
 pub const SESSION: u64 = 1 << 31;
 
 /// Registers sockets with the poller of a load thread.
 pub trait Watch {
-    /// Registers a file. The poller reports each of its events with `data` until the file is closed.
+    /// Registers a file. The poller reports each event of the file with `data` until the file is closed.
     ///
     /// # Errors
     ///
@@ -43,20 +45,20 @@ pub trait Watch {
     fn watch(&self, file: BorrowedFd<'_>, data: u64) -> io::Result<()>;
 }
 
-/// A socket event that the poller reports once (edge-triggered epoll).
+/// A socket event. The poller reports each event only once (edge-triggered epoll).
 #[derive(Debug, Clone, Copy)]
 pub struct Edge {
-    /// The data under which the socket is registered.
+    /// The number that was passed to the poller when the socket was registered.
     pub data: u64,
-    /// Bytes, the end of the stream, or an error can be read.
+    /// `true` if bytes, the end of the stream, or an error can be read from the socket.
     pub readable: bool,
-    /// Bytes can be written, or an error is pending.
+    /// `true` if bytes can be written to the socket, or an error is pending.
     pub writable: bool,
-    /// The peer sends no more bytes.
+    /// `true` if the peer has closed the connection or will send no more bytes.
     pub closed: bool,
 }
 
-/// State that all sessions of a thread share.
+/// State that all sessions of a load thread share.
 pub(crate) struct Thread {
     watch: Box<dyn Watch>,
     buffer: RefCell<Vec<u8>>,
@@ -71,7 +73,7 @@ impl Thread {
     }
 }
 
-/// State that a session shares with the loop that polls it.
+/// State that a session shares with the event loop that polls it.
 pub(crate) struct Turn {
     thread: Rc<Thread>,
     data: u64,
@@ -81,13 +83,14 @@ pub(crate) struct Turn {
     closed: Cell<bool>,
     is_opening: Cell<bool>,
     moved: Cell<usize>,
-    /// Time at which the session first moved bytes or read messages in this turn; 0 before. [ns]
+    /// Time at which the session first sent, received or read a message in the current turn (poll by the event loop); 0
+    /// before that. [ns]
     since_ns: Cell<u64>,
-    /// Number of messages read, over all turns.
+    /// Number of messages that the session has read since it was created.
     messages: Cell<u32>,
     goes_on: Cell<bool>,
-    /// Bytes of the current call. They are stored here because they would be lost if the session were discarded. `None`
-    /// between calls, so that the bytes of a rollback are not counted for a call.
+    /// Bytes of the current call. They are stored here, outside of the session, so that they remain if the session is
+    /// discarded. `None` between calls, so that the bytes of a rollback are not counted for a call.
     meter: Cell<Option<Meter>>,
 }
 
@@ -115,29 +118,29 @@ impl Turn {
         }
     }
 
-    /// Begins a turn.
+    /// Begins a turn: resets the counts of bytes and time to which the limits apply.
     pub(crate) fn begin(&self) {
         self.moved.set(0);
         self.since_ns.set(0);
         self.goes_on.set(false);
     }
 
-    /// Begins to count the bytes of a call.
+    /// Begins to count the bytes that a call sends and receives.
     pub(crate) fn begin_call(&self) {
         self.meter.set(Some(Meter::default()));
     }
 
-    /// Stops counting the bytes of a call.
+    /// Stops counting the bytes that a call sends and receives.
     pub(crate) fn end_call(&self) {
         self.meter.set(None);
     }
 
-    /// Bytes that the current call has sent and received so far.
+    /// Returns the bytes that the current call has sent and received so far.
     pub(crate) fn meter(&self) -> Meter {
         self.meter.get().unwrap_or_default()
     }
 
-    /// Counts bytes that were sent.
+    /// Counts bytes that the session has sent.
     pub(crate) fn wrote(&self, count: usize) {
         if let Some(mut meter) = self.meter.get() {
             meter.bytes_out += count as u64;
@@ -146,7 +149,7 @@ impl Turn {
         self.moved(count);
     }
 
-    /// Counts bytes received as part of an answer.
+    /// Counts bytes that the session has received as part of a response.
     pub(crate) fn arrived(&self, count: usize, first_byte_ns: Option<u64>) {
         if let Some(mut meter) = self.meter.get() {
             meter.first_byte_ns = first_byte_ns;
@@ -155,7 +158,7 @@ impl Turn {
         }
     }
 
-    /// Returns `true` if the session has used up its turn and waits for the next one.
+    /// Returns `true` if the session has reached the limit of its turn, so that the event loop must poll it again.
     pub(crate) fn goes_on(&self) -> bool {
         self.goes_on.get()
     }
@@ -164,7 +167,7 @@ impl Turn {
         self.orders.borrow_mut().push_back(orders);
     }
 
-    /// Waits for the next order.
+    /// Waits for the next order of the load thread.
     pub(crate) async fn order(&self) -> Orders {
         poll_fn(|_| match self.orders.borrow_mut().pop_front() {
             Some(orders) => Poll::Ready(orders),
@@ -181,7 +184,7 @@ impl Turn {
         self.is_opening.get()
     }
 
-    /// Registers the socket of this session.
+    /// Registers the socket of this session with the poller.
     pub(crate) fn watch(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         self.thread.watch.watch(file, self.data)
     }
@@ -215,7 +218,8 @@ impl Turn {
             if !ready.get() {
                 return Poll::Pending;
             }
-            // Most calls send and receive few bytes once, so they do not need to read the clock.
+            // Most calls send and receive only once and only few bytes. They cannot reach the time limit, so they do
+            // not read the clock.
             if self.moved.get() > 0 && self.is_used_up() {
                 self.goes_on.set(true);
                 return Poll::Pending;
@@ -225,8 +229,9 @@ impl Turn {
         .await;
     }
 
-    /// Counts a message that was read, and yields to other sessions if this session has used up its turn. Bytes alone
-    /// are not a sufficient limit, since a short message costs far more time than its bytes suggest.
+    /// Counts a message that was read, and yields to other sessions if this session has reached the limit of its turn.
+    /// A limit on bytes alone is not sufficient, since reading a short message takes far more time per byte than
+    /// reading a long one.
     pub(crate) async fn pace(&self) {
         self.messages.set(self.messages.get().wrapping_add(1));
         if !self.messages.get().is_multiple_of(PACE) {
@@ -246,7 +251,7 @@ impl Turn {
         self.moved.get() >= TURN_BYTES || monotonic_ns() >= self.began_ns() + TURN_NS
     }
 
-    /// Time at which the session first moved bytes or read messages in this turn. [ns]
+    /// Returns the time at which the session first sent, received or read a message in this turn. [ns]
     fn began_ns(&self) -> u64 {
         if self.since_ns.get() == 0 {
             self.since_ns.set(monotonic_ns());
@@ -272,7 +277,7 @@ impl Turn {
     }
 
     /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the buffer has emptied
-    /// the socket, so that further bytes cause another event. The event for the end of the connection may have been
+    /// the socket, so further bytes cause another event. The event for the end of the connection may have been
     /// reported already.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
@@ -281,7 +286,7 @@ impl Turn {
         }
     }
 
-    /// Read buffer that all sessions of the thread share.
+    /// Returns the read buffer that all sessions of the thread share.
     pub(crate) fn buffer(&self) -> RefMut<'_, Vec<u8>> {
         self.thread.buffer.borrow_mut()
     }

@@ -1,7 +1,8 @@
 //! A socket with its receive and send buffers, for the drivers of network protocols.
 //!
-//! The load thread polls the session that owns the socket after each of its events. Reads and writes never block. They
-//! continue at the next event, or in the next turn of the loop after they have moved [`TURN_BYTES`].
+//! The load thread polls the session that owns the socket after each event of the socket. Reads and writes never block.
+//! When they must wait, they continue at the next event. After [`TURN_BYTES`], they continue in the next pass of the
+//! event loop.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -21,7 +22,7 @@ use crate::server::Location;
 use crate::turns::{TURN_BYTES, Turn, UNASKED_BYTES};
 use crate::words::sentence_of;
 
-/// Largest capacity of each buffer that an idle session keeps. [B]
+/// Largest capacity of each buffer (receive and send) while a session is idle. [B]
 const IDLE_BYTES: usize = 512;
 
 #[derive(Debug)]
@@ -31,7 +32,7 @@ enum Socket {
 }
 
 impl Socket {
-    /// Begins to connect, without waiting.
+    /// Starts to connect to the address, without waiting for the connection.
     fn start(location: &Location) -> io::Result<Self> {
         let open = |family| {
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -47,8 +48,8 @@ impl Socket {
                 let file = open(family)?;
                 begin(&file, &SockaddrStorage::from(*address))?;
                 let stream = TcpStream::from(file);
-                // Requests are written as a whole, so waiting for more bytes would only delay them. If the system
-                // refuses this option, requests are slower but still correct.
+                // `TCP_NODELAY`: requests are written as a whole, so waiting for more bytes would only delay them. If
+                // the system refuses this option, requests are slower but still correct.
                 let _ = stream.set_nodelay(true);
                 Self::Tcp(stream)
             }
@@ -112,14 +113,14 @@ fn begin(file: &OwnedFd, address: &dyn SockaddrLike) -> io::Result<()> {
     }
 }
 
-/// A connection.
+/// A connection to a server, with buffers.
 #[derive(Debug)]
 pub(crate) struct Wire {
     socket: Socket,
     turn: Rc<Turn>,
-    /// Bytes received but not processed yet.
+    /// Bytes that were received but are not processed yet.
     pub(crate) received: BytesMut,
-    /// Bytes to send.
+    /// Bytes that are not sent yet.
     pub(crate) out: BytesMut,
 }
 
@@ -129,7 +130,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// Kind `connect` with the system's reason, and the addresses that were tried.
+    /// Kind `connect` with the reason given by the operating system, and the addresses that were tried.
     pub(crate) async fn connect(location: &Location, turn: &Rc<Turn>) -> Result<Self, Failed> {
         let failed = |text: String| Failed::new(FailureKind::Connect, text);
         let Location::Name(addresses) = location else {
@@ -150,7 +151,8 @@ impl Wire {
 
     async fn establish(location: &Location, turn: &Rc<Turn>) -> io::Result<Self> {
         let socket = Socket::start(location)?;
-        // Events of an earlier socket of this session do not apply to the new socket.
+        // Events that were reported for an earlier socket of this session do not apply to the new socket, so they are
+        // cleared.
         turn.forget_edges();
         turn.watch(socket.as_fd())?;
         while !socket.is_connected()? {
@@ -166,7 +168,7 @@ impl Wire {
         })
     }
 
-    /// Sends the bytes of `out`.
+    /// Sends all bytes of `out`, and waits while the socket does not accept bytes.
     ///
     /// # Errors
     ///
@@ -195,16 +197,16 @@ impl Wire {
 
     /// Sends as much of `out` as the kernel accepts immediately. Used for the last bytes of a discarded session.
     pub(crate) fn send_now(&mut self) {
-        // The session is over, so a failure has no consequence.
+        // The session is discarded, so a failure to send has no consequence.
         let _ = self.socket.write(&self.out);
     }
 
-    /// Counts a message that was read, and yields to other sessions after many of them.
+    /// Counts a message that was read, and yields to other sessions if this session has reached the limit of its turn.
     pub(crate) async fn pace(&self) {
         self.turn.pace().await;
     }
 
-    /// Waits for more bytes of the answer.
+    /// Waits for more bytes of the response.
     ///
     /// # Errors
     ///
@@ -227,7 +229,7 @@ impl Wire {
         }
     }
 
-    /// Reads once; `None` if there is nothing to read yet.
+    /// Reads from the socket once. Returns `None` if no bytes have arrived.
     fn read(&mut self) -> io::Result<Option<usize>> {
         let mut buffer = self.turn.buffer();
         match self.socket.read(&mut buffer) {
@@ -245,8 +247,8 @@ impl Wire {
         }
     }
 
-    /// Returns `true` if the peer has closed the connection. Bytes received before are kept. The number of bytes read
-    /// is limited, so that a server cannot fill the memory of an idle session.
+    /// Returns `true` if the peer has closed the connection. Bytes that arrived before the end are kept. The number of
+    /// bytes read is limited, so that a server cannot fill the memory of an idle session.
     pub(crate) fn is_closed(&mut self) -> bool {
         while self.turn.is_readable() && self.received.len() < UNASKED_BYTES {
             match self.read() {
@@ -257,7 +259,7 @@ impl Wire {
         false
     }
 
-    /// Frees memory that exceeds the size of a typical request or answer.
+    /// Frees the memory of buffers that exceed the size of a typical request or response.
     pub(crate) fn rest(&mut self) {
         for buffer in [&mut self.received, &mut self.out] {
             if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {

@@ -1,4 +1,4 @@
-//! Sentences for connection errors of the operating system: each states the fact and a next step.
+//! Messages for connection errors of the operating system. Each message states the cause and a next step.
 
 use std::io;
 
@@ -118,7 +118,7 @@ const SENTENCES: [(Errno, &str); 27] = [
     ),
 ];
 
-/// Describes a connection error, with a next step.
+/// Returns a sentence that describes a connection error and gives a next step.
 #[must_use]
 pub fn sentence_of(error: &io::Error) -> String {
     match error.raw_os_error() {
@@ -132,7 +132,7 @@ pub fn sentence_of(error: &io::Error) -> String {
     }
 }
 
-/// Describes an error by its number on Linux, with a next step.
+/// Returns a sentence that describes the error with this number on Linux and gives a next step.
 #[must_use]
 pub fn sentence_of_number(number: i32) -> String {
     let errno = Errno::from_raw(number);
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Kinds that connection errors have on Linux, with an example for each.
+    /// Error kinds of Rust that connection errors have on Linux, each with one error number of that kind.
     const KINDS: [(ErrorKind, Errno); 15] = [
         (ErrorKind::ConnectionRefused, Errno::ECONNREFUSED),
         (ErrorKind::TimedOut, Errno::ETIMEDOUT),
@@ -171,7 +171,8 @@ mod tests {
         (ErrorKind::WouldBlock, Errno::EAGAIN),
     ];
 
-    /// Checks that a sentence has a fact and a next step, without the number or the name of an error in a library.
+    /// Checks that a message states the cause and a next step, without the number of the error or its name in a
+    /// library.
     fn check(sentence: &str) {
         assert!(sentence.contains(": "), "no next step: {sentence}");
         for raw in ["os error", "Errno", "Os {", "Error"] {

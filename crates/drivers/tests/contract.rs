@@ -18,7 +18,8 @@ use towtank_drivers::{
     Task, Watch,
 };
 
-/// Longest time without a socket event. A test that reaches this limit waits for an event that never occurs. [ms]
+/// Longest time that a test waits for a socket event. A test that reaches this limit waits for an event that never
+/// occurs, and fails. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]
@@ -34,21 +35,21 @@ impl Watch for Poller {
     }
 }
 
-/// A protocol: a server, one call, and all bytes that the server sends in the session of that call.
+/// A test case for a protocol: a server, one call, and all bytes that the server sends in the session of that call.
 struct Case {
     name: &'static str,
     server: Server,
     task: Task,
     values: Vec<Option<Vec<u8>>>,
-    /// Bytes that the server sends before the call is sent.
+    /// Bytes that the server sends while the session is opened, before the client sends the call.
     welcome: Vec<u8>,
-    /// Bytes of the server's answer to the call.
+    /// Bytes of the response to the call.
     answer: Vec<u8>,
-    /// Last bytes that the client sends; empty if it only closes the connection.
+    /// Last bytes that the client sends before it closes the connection; empty if it sends no closing message.
     closing_bytes: &'static [u8],
 }
 
-/// A load thread together with a server.
+/// A load thread and a server for the test of a protocol.
 struct Bench {
     poller: Poller,
     executor: Executor,
@@ -93,8 +94,8 @@ impl Bench {
         stream
     }
 
-    /// Runs one turn of a load thread, which waits for a socket event for at most this time; returns the calls that
-    /// ended.
+    /// Runs one pass of the event loop, which waits for a socket event for at most `within_ms`. Returns the calls that
+    /// ended in this pass.
     fn turn(&mut self, within_ms: u16) -> Vec<Done> {
         let mut events = [EpollEvent::empty(); 8];
         let timeout = EpollTimeout::from(if self.executor.is_busy() {
@@ -130,7 +131,7 @@ impl Bench {
         }
     }
 
-    /// Sends bytes in pieces of the size `piece`, with a turn of the load thread after each piece.
+    /// Sends bytes from the server in pieces of the size `piece`. After each piece, the event loop makes one pass.
     fn say(&mut self, stream: &mut TcpStream, bytes: &[u8], piece: usize) -> Vec<Done> {
         let mut done = Vec::new();
         for piece in bytes.chunks(piece) {
@@ -204,7 +205,7 @@ fn postgresql() -> Case {
     }
 }
 
-/// All bytes of a session with MariaDB 10.11: greeting, login, a prepared statement, and its answer with two rows.
+/// All bytes of a session with MariaDB 10.11: greeting, login, and the response to a prepared statement with two rows.
 fn mysql() -> Case {
     let recorded = include_bytes!("data/mysql-session.bin");
     let end_of = |packets: usize| {
@@ -213,8 +214,8 @@ fn mysql() -> Case {
             at + 4 + length as usize
         })
     };
-    // Packets: two for the login. For the prepared statement, one packet, one parameter, six columns and two end
-    // packets. For the table, its head, six columns, an end, two rows and an end.
+    // Number of packets from the server. Login: 2. Preparation: 1 for the statement, 1 for the parameter, 6 for the
+    // columns and 2 end packets. Table: 1 for its head, 6 for the columns, 1 end packet, 2 rows and 1 end packet.
     let (welcome, answer) = (end_of(2), end_of(2 + (1 + 2 + 7) + (1 + 6 + 1 + 2 + 1)));
     Case {
         name: "mysql",
@@ -248,7 +249,7 @@ fn ldap() -> Case {
         values: vec![Some(b"dc=x".to_vec()), Some(b"1".to_vec())],
         welcome: Vec::new(),
         answer: [entry(b"one"), entry(b"two"), message(0x65, &result)].concat(),
-        // An unbind request as message number 2.
+        // The expected closing bytes are an unbind request with message number 2.
         closing_bytes: b"\x30\x05\x02\x01\x02\x42\x00",
     }
 }
@@ -269,7 +270,7 @@ fn cases() -> [Case; 4] {
     [postgresql(), mysql(), ldap(), tcp()]
 }
 
-/// The answer of a server that sends all bytes at once.
+/// Returns the response of a server that sends all its bytes at once.
 fn answer_of(case: &Case) -> Answer {
     let mut bench = Bench::new(case);
     bench.call(case, 0);
@@ -303,7 +304,7 @@ fn an_answer_that_comes_byte_by_byte_is_the_one_that_comes_at_once() {
         stream.write_all(&[*last]).expect("a client");
         let done = bench.end();
         assert_eq!(done.result.as_ref().expect(case.name), &whole);
-        // Bytes that arrive before the session is open are not counted for a call.
+        // Bytes that arrive before the session is open are not part of the response to a call, so none are counted.
         assert_eq!(
             done.meter.bytes_in,
             case.answer.len() as u64,
@@ -330,7 +331,8 @@ fn a_server_that_closes_anywhere_ends_the_call_and_the_next_one_has_a_new_sessio
             } else {
                 FailureKind::Closed
             };
-            // Closing a socket with unread bytes sends a reset, which may overtake the client's own bytes.
+            // Closing a socket with unread bytes sends a reset (RST). The reset may arrive before bytes that the client
+            // has already sent.
             let is_so = failed.kind == during
                 || (failed.kind == FailureKind::Closed && length == case.welcome.len());
             assert!(is_so, "{} after {length}: {failed:?}", case.name);
@@ -364,7 +366,7 @@ fn a_call_that_is_given_up_takes_its_session_along() {
             bench.executor.order(0, 0, Orders::Abandon);
             bench.call(&case, 0);
             let mut next = bench.accept();
-            // The rest of an answer to a discarded call does not reach another call.
+            // The rest of the response to a discarded call must not be taken for the response to another call.
             let _ = stream.write_all(&said[length..]);
             assert!(bench.turn(0).is_empty());
             next.write_all(&said).expect("a client");
@@ -396,7 +398,7 @@ fn a_session_that_ends_says_farewell() {
     }
 }
 
-/// A closing session has no time limit, so it must not wait for the answer to a rollback.
+/// A session that is being closed has no time limit, so it must not wait for the response to a rollback.
 #[test]
 fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     let case = postgresql();
@@ -410,7 +412,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     stream.write_all(b"T").expect("a client");
     assert!(bench.end().is_held);
     bench.executor.order(0, 0, Orders::Reset);
-    // A call that waits for a rollback to end has not sent or received bytes.
+    // While a call waits for the end of a rollback, it has not sent or received any bytes.
     bench.call(&case, 0);
     assert_eq!(bench.executor.meter(0), Meter::default());
     bench.executor.order(0, 0, Orders::Close);
@@ -425,7 +427,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     );
 }
 
-/// An answer without a request ends the session before the next call, and is counted.
+/// A response without a request is counted, and ends the session before the next call.
 #[test]
 fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     for case in [postgresql(), mysql()] {
@@ -447,7 +449,7 @@ fn an_answer_that_comes_twice_is_not_taken_for_the_next_one() {
     }
 }
 
-/// A notice, or the error with which a server ends a session, does not count as an answer without a request.
+/// A notice, or the error with which a server ends a session, is not counted as a response without a request.
 #[test]
 fn what_a_server_may_say_at_any_time_is_not_counted() {
     let message = |tag: u8, body: &[u8]| {
@@ -477,8 +479,8 @@ fn what_a_server_may_say_at_any_time_is_not_counted() {
     );
 }
 
-/// A server that sends without end does not delay the answers of other servers, and its session takes one turn per
-/// loop.
+/// A server that sends without end does not delay the responses of other servers. Its session is polled once per pass
+/// of the event loop.
 #[test]
 fn a_session_that_is_flooded_takes_turns() {
     let flood = tcp();
@@ -497,7 +499,7 @@ fn a_session_that_is_flooded_takes_turns() {
     let flooding = std::thread::spawn(move || {
         stream.set_nonblocking(false).expect("a socket");
         let block = vec![b'z'; 64 << 10];
-        // The thread that sends ends with the session.
+        // The thread that sends without end stops when the session is closed.
         while stream.write_all(&block).is_ok() {
             counted.fetch_add(block.len() as u64, Ordering::Relaxed);
         }
@@ -510,7 +512,7 @@ fn a_session_that_is_flooded_takes_turns() {
         }
         *sum = sent.load(Ordering::Relaxed);
     }
-    // A turn moves at most 256 KiB; the remaining bytes are in the socket buffers.
+    // One turn (poll of a session) reads at most 256 KiB. The remaining bytes are in the socket buffers.
     let moved = after[1] - after[0];
     assert!(
         moved <= 400 * (256 << 10) + (32 << 20),

@@ -1,4 +1,5 @@
-//! Tests the file driver through its executor: its operations, and that it reaches nothing outside of its folder.
+//! Tests the file driver through an executor: all operations of the driver, and that it has no access outside of its
+//! folder.
 
 mod common;
 
@@ -14,11 +15,11 @@ use towtank_drivers::{
     Server, Task,
 };
 
-/// One session below a folder.
+/// A session of the file driver and its folder.
 struct Bench {
     executor: Executor,
     rung: Mutex<std::sync::mpsc::Receiver<()>>,
-    /// `true` if the last call was made in the calling thread.
+    /// `true` if the last call was made in the thread of the test, without a call thread.
     was_at_once: bool,
 }
 
@@ -84,7 +85,7 @@ impl Bench {
         self.take()
     }
 
-    /// Orders a call, which may be made immediately.
+    /// Passes a call to the executor, which may make it immediately.
     fn order(
         &mut self,
         action: FileAction,
@@ -116,7 +117,7 @@ impl Bench {
         self.was_at_once = self.executor.is_busy();
     }
 
-    /// Waits for the result of the call.
+    /// Waits for the result of the call and returns it.
     fn take(&mut self) -> Done {
         if !self.was_at_once {
             let rung = self.rung.lock().expect("the waker");
@@ -254,14 +255,15 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     let mut bench = Bench::keeping(&folder.0, false, false);
     bench.answer(FileAction::Create, "one", None);
     bench.answer(FileAction::Append, "one", Some(70_000));
-    // The call thread returns the session slightly later than it returns the answer.
+    // The call thread puts the session back shortly after it returns the response, so the test tries again until the
+    // session is idle.
     let is_back = (0..1000).any(|_| {
         bench.done(FileAction::Read, "one", (None, Some(1)), None);
         bench.was_at_once
     });
     assert!(is_back);
-    // Columns: offset, size, number of bytes that are found, and `true` if the read is small enough for the load
-    // thread.
+    // Columns: offset of the read, size of the read, expected number of bytes, and `true` if the read is small enough
+    // for the load thread.
     for (from, size, found, is_little) in [
         (Some(100), Some(4096), 4096, true),
         (None, Some(65_536), 65_536, true),
@@ -283,7 +285,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ENOENT".to_owned()));
     let refused = bench.refusal(FileAction::Read, "../one", None);
     assert_eq!(refused.0, FailureKind::Internal);
-    // A file that is not open is opened below the folder, without following links.
+    // A file that is not open is opened below the folder, and symbolic links are refused.
     bench.answer(FileAction::Close, "one", None);
     std::os::unix::fs::symlink("one", folder.0.join("link")).expect("a link");
     let read = bench.done(FileAction::Read, "one", (None, Some(10)), None);
@@ -293,7 +295,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
 }
 
 /// Opening a pipe blocks until the pipe has a writer. The call runs in a call thread, so that the load thread
-/// continues.
+/// is not blocked.
 #[test]
 fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
     let folder = Folder::new();
@@ -308,7 +310,8 @@ fn a_read_of_a_pipe_keeps_nobody_waiting_but_its_own_session() {
             std::thread::sleep(Duration::from_millis(10));
             ordered.load(Ordering::SeqCst)
         });
-        // The pipe was opened and closed: it cannot be read at an offset, so its reader ends soon.
+        // With a writer, the driver can open the pipe. A pipe cannot be read at an offset, so the call of the driver
+        // then fails.
         std::fs::File::options()
             .write(true)
             .open(pipe)
@@ -331,7 +334,8 @@ fn direct_output_is_aligned() {
     let mut bench = Bench::new(&folder.0, true);
     let made = bench.done(FileAction::Create, "one", (None, None), None);
     if made.result.is_err() {
-        // The file system does not support direct input and output, as tmpfs in older kernels.
+        // This file system does not support direct input and output (tmpfs in older kernels does not), so the test ends
+        // here.
         return;
     }
     assert_eq!(
@@ -348,7 +352,7 @@ fn what_is_put_is_there_whole_and_read_back_with_the_same_digest() {
     let mut bench = Bench::new(&folder.0, false);
     bench.answer(FileAction::MakeFolder, "a", None);
     let mut contents = Vec::new();
-    // Sizes: more than one block, a length that is not a multiple of a word, and zero.
+    // Sizes of the files: more than one block, a length that is not a multiple of 8 bytes, and zero. [B]
     for (path, size) in [("a/one", 2_500_003), ("two", 13), ("a/one", 0)] {
         let put = bench.answer(FileAction::Put, path, Some(size));
         assert_eq!(put.affected, size);

@@ -13,7 +13,8 @@ use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
 const BEGIN: u32 = 0;
 const COMMIT: u32 = 1;
-/// Long enough for any machine. A call that takes this long waits for an event that never occurs. [ns]
+/// Time limit of a call, longer than any machine needs. A call that takes this long waits for an event that never
+/// occurs. [ns]
 const TIMEOUT_NS: u64 = 20_000_000_000;
 
 struct Bench {
@@ -43,7 +44,8 @@ impl Bench {
         }))
         .expect("a server");
         let (waker, rung) = channel();
-        // The receiver may already be dropped when the last call of a bench ends.
+        // The receiver may already have been dropped when the last call of a test ends, so a failure to send is
+        // ignored.
         let wake = move || {
             let _ = waker.send(());
         };
@@ -73,7 +75,7 @@ impl Bench {
         self.executor.order(0, place, Orders::Call(call));
     }
 
-    /// Returns the next result.
+    /// Waits for the next result and returns it.
     fn next(&mut self) -> Done {
         while self.done.is_empty() {
             self.rung.recv().expect("a result");
@@ -98,7 +100,8 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // The thread of the first call is idle, or will be soon. Both orders arrive before it can wake up.
+        // The thread of the first call is idle or soon will be. Both orders arrive before this thread can wake up, so a
+        // second thread is needed.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

@@ -13,15 +13,15 @@ use towtank_caches::analysis::{Settings, analyse};
 use towtank_caches::popularity::Popularity;
 use towtank_caches::sampling::Sampling;
 
-/// Exit status if the trace or the command line is invalid.
+/// Exit status of the program if the trace or the command line is invalid.
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--bytes N,N,...] [--metadata-bytes N] \
 [--shards RATE] [--samples N] [--warm-up N] [--memory BYTES] | caches --zipf KEYS:SKEW --entries N,N,...";
-/// Limit on the rows of the table of cache limits, since each row costs time at every reference.
+/// Largest number of rows in the table of cache limits. Each row costs time at every reference.
 const LIMITS_AT_MOST: usize = 10_000;
-/// Limit on the keys of Zipf's law: integers up to this value are exact as floating-point numbers.
+/// Largest number of keys for Zipf's law. Integers up to this value are exact as floating-point numbers.
 const KEYS_AT_MOST: u64 = 1 << 53;
-/// Memory for exact reuse distances, if the system does not report its free memory. [B]
+/// Memory for the computation of exact reuse distances if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ struct Arguments {
     path: Option<String>,
 }
 
-/// Runs the subcommand.
+/// Runs the subcommand `caches` with these arguments and returns the exit status.
 pub fn run(arguments: &[String]) -> ExitCode {
     match parse(arguments).and_then(|parsed| answer(&parsed)) {
         Ok((document, right)) => {

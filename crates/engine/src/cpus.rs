@@ -4,7 +4,7 @@ use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Reads a list of CPU numbers and ranges.
+/// Reads a list of CPU numbers and ranges, such as `0,2-3`.
 ///
 /// # Errors
 ///
@@ -29,11 +29,11 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Restricts the calling thread to some CPUs, and with it all threads and processes that it starts later.
+/// Restricts the calling thread to these CPUs. Threads and processes that it starts later are restricted as well.
 ///
 /// # Errors
 ///
-/// A text with the reason, if the machine does not have the CPUs or does not permit them.
+/// A text with the reason, if the machine does not have the CPUs or does not permit their use.
 pub fn pin(cpus: &[usize]) -> Result<(), String> {
     let pinned = || -> Result<(), Errno> {
         let mut set = CpuSet::new();

@@ -1,9 +1,9 @@
-//! `towtank-engine guard`: runs a command and leaves none of its processes behind.
+//! `towtank-engine guard`: runs a command and leaves none of the processes of the command behind.
 //!
-//! The guard is the reaper of all descendants of the command, including those that detached themselves. It ends all of
-//! them when its standard input ends, when its parent dies (because the conductor has ended), and when the command
-//! itself exits. It runs in a separate session, so Ctrl-C reaches only the conductor, which then shuts everything down
-//! in order.
+//! The guard is the reaper of all descendants of the command, including those that detached themselves from their
+//! parents. It ends all of them in three cases: its standard input ends, its parent dies (because the conductor has
+//! ended), or the command itself exits. The guard runs in a separate session, so Ctrl-C reaches only the conductor,
+//! which then shuts everything down in order.
 
 mod descendants;
 mod options;
@@ -25,7 +25,7 @@ use descendants::Descendants;
 use options::Options;
 use processes::{CannotStart, Reaped};
 
-/// Signals that are forwarded to the command.
+/// Signals that the guard forwards to the command.
 const FORWARDED: [Signal; 6] = [
     Signal::SIGTERM,
     Signal::SIGINT,
@@ -34,15 +34,16 @@ const FORWARDED: [Signal; 6] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
 ];
-/// Interval between searches for descendants that are still ending.
+/// Interval at which the guard searches for descendants that have not ended yet.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because of a faulty disk, for
 /// example), the guard reports its process id and gives up.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
-/// Interval between checks whether the parent is alive, if the kernel cannot report its death. [ms]
+/// Interval at which the guard checks that its parent is alive, if the kernel cannot report the death of the parent.
+/// [ms]
 const LOOK_AT_PARENT_EVERY: u16 = 500;
 
-/// Runs the subcommand. Returns the exit status of the command, or 128 + n if signal n ended it.
+/// Runs the subcommand `guard`. Returns the exit status of the command, or 128 + n if signal n ended the command.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -86,9 +87,9 @@ impl From<Errno> for Fault {
 /// Event that wakes the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// The conductor has ended or has closed the input, so everything is ended.
+    /// The conductor has ended or has closed the standard input of the guard, so all processes must be ended.
     LetGo,
-    /// The command ended with this status, numbered as in shells.
+    /// The command ended with this exit status; it is 128 + n if signal n ended the command.
     Ended(u8),
     Nothing,
 }
@@ -96,7 +97,7 @@ enum Event {
 struct Guard {
     signals: SignalFd,
     parent: Pid,
-    /// Descriptor that becomes readable when the parent dies.
+    /// Descriptor that becomes readable when the parent of the guard dies.
     parent_death: Option<OwnedFd>,
     watch_stdin: bool,
     grace: Duration,
@@ -106,10 +107,11 @@ struct Guard {
 
 impl Guard {
     fn start(options: &Options) -> Result<Self, Fault> {
-        // This comes first, so that the death of the parent is detected from here on.
+        // The death of the parent is detected only from here on, so this comes first.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
-        // This fails if the guard leads a process group, as it does when a shell starts it; see `forward`.
+        // The call fails if the guard leads a process group, as it does when a shell starts it. `forward` handles this
+        // case.
         let _ = setsid();
         prctl::set_child_subreaper(true)?;
         let mut mask = SigSet::empty();
@@ -151,7 +153,7 @@ impl Guard {
                 Event::Nothing => {}
             }
         }
-        // If there is no status, the command survived `SIGKILL`.
+        // If the status is missing, the command survived `SIGKILL`.
         self.status.unwrap_or(128 + Signal::SIGKILL as u8)
     }
 
@@ -170,7 +172,7 @@ impl Guard {
             None if self.parent_death.is_none() => PollTimeout::from(LOOK_AT_PARENT_EVERY),
             None => PollTimeout::NONE,
         };
-        // An interrupted poll reports no events.
+        // If a signal interrupts the poll, the poll reports no events.
         let _ = poll(&mut watched, timeout);
         let stdin_has_news = self.watch_stdin
             && !ending
@@ -192,24 +194,24 @@ impl Guard {
         }
     }
 
-    /// Forwards pending signals to the command.
+    /// Forwards the signals that the guard has received to the command.
     fn forward(&self) {
         while let Ok(Some(news)) = self.signals.read_signal() {
             let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
                 continue;
             };
-            // If the kernel sent one of these two signals, it comes from the terminal: Ctrl-C and Ctrl-\ are intended
-            // for the conductor.
+            // If the kernel sent one of these two signals, it was caused by Ctrl-C or Ctrl-\ at the terminal. These
+            // keys are intended for the conductor, so the signal is not forwarded.
             let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
                 && news.ssi_code == libc::SI_KERNEL;
             if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {
-                // The command may have ended in the meantime.
+                // The command may have ended in the meantime, so a failure to send the signal is ignored.
                 let _ = kill(self.command, signal);
             }
         }
     }
 
-    /// Reaps all children that have ended; returns the status of the command if it is among them.
+    /// Reaps all children that have ended. Returns the exit status of the command if it is among them.
     fn reap(&self) -> Option<u8> {
         let mut status = None;
         while let Some(Reaped { pid, exit_status }) = processes::reap() {
@@ -220,7 +222,7 @@ impl Guard {
         status
     }
 
-    /// Ends all descendants: sends `SIGTERM`, and `SIGKILL` to those that remain after the grace period.
+    /// Ends all descendants: sends `SIGTERM`, and after the grace period `SIGKILL` to the processes that remain.
     fn end_all(&mut self) {
         let started = Instant::now();
         let mut asked = Descendants::default();
@@ -238,7 +240,7 @@ impl Guard {
             if waited >= self.grace {
                 left.kill();
             } else {
-                // Each process gets `SIGTERM` once, including processes that appear while others end.
+                // Each process gets `SIGTERM` once, including processes that start while others end.
                 left.ask_to_end(&asked);
                 asked = left;
             }

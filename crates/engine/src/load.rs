@@ -10,14 +10,14 @@ use towtank_load::plan::{self, Fault};
 use towtank_load::run::{Control, Prepared, RunFailed, Switches};
 use towtank_load::sys::Signals;
 
-/// Exit status if the plan or the command line is invalid.
+/// Exit status of the program if the plan or the command line is invalid.
 const WRONG: u8 = 2;
 /// Exit status if the engine itself failed: `EX_SOFTWARE` of sysexits.h.
 const INTERNAL: u8 = 70;
 /// Exit status if results cannot be written: `EX_IOERR` of sysexits.h.
 const DISK: u8 = 74;
 
-/// Runs the subcommand.
+/// Runs the subcommand `load` with these arguments and returns the exit status.
 pub fn run(arguments: &[String]) -> ExitCode {
     if arguments == ["--check"] {
         return check(std::io::stdin().lock(), std::io::stdout().lock());
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
         Ok(prepared) => prepared,
         Err(faults) => return tell_faults(&path, &faults),
     };
-    // Called before any thread is started, so that the signals are blocked in all threads.
+    // This call comes before any thread is started, so that the signals are blocked in all threads.
     let control = Signals::block().and_then(|signals| Control::new(switches, Some(signals)));
     let result = match control {
         Ok(mut control) => prepared.run(&mut control),
@@ -55,7 +55,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Reads a plan from each line, and writes one line with the faults of each plan: `{"faults": [{"place", "message"}]}`.
+/// Reads one plan from each line of the input. For each plan, writes a line with the faults: `{"faults": [{"place",
+/// "message"}]}`.
 fn check(plans: impl BufRead, mut out: impl Write) -> ExitCode {
     for line in plans.lines() {
         let written = line.and_then(|text| {

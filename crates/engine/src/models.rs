@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use serde_json::Value;
 use towtank_queueing::model::{Fault, Model};
 
-/// Exit status if the model or the command line is invalid.
+/// Exit status of the program if the model or the command line is invalid.
 pub const WRONG: u8 = 2;
 
-/// Parses the options of a command line and passes each option to `set`. Options in `flags` have no value, and `set`
-/// gets an empty text for them.
+/// Parses the options of a command line and passes each option to `set`. Options in `flags` have no value; for them,
+/// `set` gets an empty text.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn read(path: Option<&str>) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("the model must be JSON, got: {error}"))
 }
 
-/// Reads one model.
+/// Converts JSON to a model.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn model(input: Value) -> Result<Model, Vec<Fault>> {
         .map_err(|error| vec![Fault::new(&[], format!("must be a model, got: {error}"))])
 }
 
-/// Prints the fault of a command line, followed by the usage.
+/// Prints the fault of a command line, followed by the usage of the command.
 pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
     eprintln!("towtank-engine {command}: {message}\nusage: towtank-engine {command} {usage}");
     ExitCode::from(WRONG)
@@ -76,7 +76,7 @@ pub fn refuse(command: &str, message: &str, usage: &str) -> ExitCode {
 mod tests {
     use super::*;
 
-    /// The file, and options with their values.
+    /// Path of the input file, if any, and the options as pairs of name and value.
     type ParsedOptions = (Option<String>, Vec<(String, String)>);
 
     fn given(words: &[&str]) -> Result<ParsedOptions, String> {

@@ -1,8 +1,9 @@
 //! `towtank-engine null-server`: answers every request immediately with the same bytes.
 //!
-//! It calibrates load generators, since no real server is faster. Options turn it into a server with a known delay, a
-//! known demand for CPU time, or stalls. It can also violate the protocol in every way that a client must survive. With
-//! several threads and ports it holds a million connections, since each thread has a separate table of open files.
+//! It serves to calibrate load generators, since no real server responds faster. Options add a known delay, a known
+//! demand for CPU time, or stalls. Other options make the server violate the protocol in every way that a client must
+//! survive. With several threads and ports it holds a million connections, since each thread has a separate table of
+//! open files.
 
 mod answering;
 mod bomb;
@@ -34,7 +35,7 @@ use answering::{Answer, Worker};
 use log::Log;
 use options::{Kind, Options};
 
-/// Runs the subcommand until `SIGTERM`, `SIGINT` or, with that option, the end of standard input.
+/// Runs the subcommand until `SIGTERM` or `SIGINT`, or, if the option for it is given, until standard input ends.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -59,7 +60,7 @@ fn serve(options: &Options) -> io::Result<()> {
     if let Some(cpus) = &options.cpus {
         crate::cpus::pin(cpus).map_err(|fault| io::Error::other(format!("--cpus {fault}")))?;
     }
-    // The limit is raised because every connection is an open file.
+    // Every connection is an open file, so the limit on open files is raised.
     raise_open_files()?;
     // The signals are blocked before any thread starts, so that only `wait_for_the_end` receives them.
     let mut mask = SigSet::empty();
@@ -127,10 +128,11 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // With its own table, each thread can hold as many connections as a process. If the system forbids
-                    // it, all threads share one table.
+                    // If a thread has its own table of open files, it can hold as many connections as a process. If the
+                    // system forbids this, all threads share one table.
                     let _ = towtank_load::sys::own_files();
-                    // The null server is a reference, so other programs should not delay it.
+                    // Other programs should not delay the null server, because measurements are compared with its
+                    // times.
                     towtank_load::sys::come_first();
                     worker.run()
                 })
@@ -154,7 +156,7 @@ fn wait_for_the_end(signals: &SignalFd, until_stdin_closes: bool) -> io::Result<
         if has_news(&watched[0]) {
             return Ok(());
         }
-        // Input of the null server is ignored. A stream that cannot be read counts as ended.
+        // The bytes of standard input are ignored; only its end matters. If it cannot be read, it is treated as ended.
         if watched.get(1).is_some_and(has_news)
             && !matches!(read(stdin.as_fd(), &mut [0; 4096]), Ok(1..))
         {

@@ -1,15 +1,15 @@
 //! `towtank-engine peer --listen ADDRESS [--take BYTES] [--give BYTES]`: the server for calls of the `tcp` driver, over
 //! TCP or a Unix socket.
 //!
-//! It responds to every `take` bytes with `give` bytes; each connection has a separate thread. It does nothing else, so
-//! its cost is that of the kernel.
+//! After every `take` bytes that it receives, it sends `give` bytes. Each connection has a separate thread. The server
+//! does nothing else, so almost all its CPU time is spent in the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 
-/// Largest number of bytes read or written by one call. [B]
+/// Largest number of bytes that one system call reads or writes. [B]
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Exit status if the command line is invalid.
@@ -24,7 +24,7 @@ struct Options {
     give: u64,
 }
 
-/// Runs the subcommand until a signal ends it.
+/// Runs the subcommand `peer` until a signal ends it.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match parse(arguments) {
         Ok(options) => options,
@@ -87,9 +87,9 @@ fn listen(options: &Options) -> io::Result<()> {
     let listener = TcpListener::bind(&options.listen)?;
     println!("listening on {}", listener.local_addr()?);
     for stream in listener.incoming() {
-        // The client closed the connection before it was accepted.
+        // The client closed the connection before it was accepted, so the loop continues with the next one.
         let Ok(stream) = stream else { continue };
-        // Answers are written as a whole, so waiting for more bytes would only delay them.
+        // `TCP_NODELAY`: responses are written as a whole, so waiting for more bytes would only delay them.
         let _ = stream.set_nodelay(true);
         attend(stream, options);
     }
@@ -99,11 +99,11 @@ fn listen(options: &Options) -> io::Result<()> {
 fn attend(mut stream: impl Read + Write + Send + 'static, options: &Options) {
     let (take, give) = (options.take, options.give);
     let thread = std::thread::Builder::new().stack_size(256 * 1024);
-    // If the system refuses a thread, the connection is closed, and the client detects this.
+    // If the system refuses to start a thread, the connection is closed, which the client detects.
     let _ = thread.spawn(move || exchange(&mut stream, take, give));
 }
 
-/// Answers requests until the peer closes.
+/// Reads `take` bytes and writes `give` bytes repeatedly, until the client closes the connection.
 fn exchange(stream: &mut (impl Read + Write), take: u64, give: u64) -> io::Result<()> {
     let mut block = vec![b'x'; BLOCK_BYTES];
     let mut taken = 0;

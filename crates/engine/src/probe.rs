@@ -1,4 +1,4 @@
-//! `towtank-engine probe`: samples the host and groups of processes.
+//! `towtank-engine probe`: measures the use of resources by the host and by groups of processes at regular intervals.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -15,8 +15,8 @@ Commands on standard input, one per line, change the sampled groups: `group NAME
 const SHORTEST_INTERVAL_S: f64 = 0.01;
 const LONGEST_S: f64 = 1e9;
 
-/// Runs the subcommand. The exit status is 0 if it ended as requested, 1 if the stream cannot be written, and 2 for an
-/// invalid command line.
+/// Runs the subcommand. The exit status is 0 if the probe ended as requested, 1 if its output cannot be written, and 2
+/// for an invalid command line.
 #[must_use]
 pub fn main(arguments: &[String]) -> ExitCode {
     if arguments
@@ -56,7 +56,7 @@ fn open(out: &str) -> io::Result<Box<dyn Write>> {
     ))
 }
 
-/// Parses the command line; returns all faults together.
+/// Parses the command line. Returns all faults of the command line together.
 fn parse(arguments: &[String]) -> Result<(Options, String), Vec<String>> {
     let mut options = Options {
         has_pace: true,

@@ -11,12 +11,12 @@ use towtank_rate::run::{Settings, kernels, run};
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] \
 [--until-stdin-closes]";
-/// Range of the length of a turn. Results of shorter turns would be noise, and longer turns are probably typing errors.
-/// [s]
+/// Range of the length of a turn (one measured execution of a kernel). Results of shorter turns would be too inexact,
+/// and longer turns are probably typing errors. [s]
 const TURN_S: std::ops::RangeInclusive<f64> = 0.001..=60.0;
 const ROUNDS: std::ops::RangeInclusive<usize> = 1..=1000;
 
-/// Runs the subcommand.
+/// Runs the subcommand `rate` with these arguments and returns the exit status.
 pub fn main(arguments: &[String]) -> ExitCode {
     let (settings, until_stdin_closes) = match parse(arguments) {
         Ok(parsed) => parsed,
@@ -40,8 +40,8 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Exits when standard input ends. The parent of this process owns the folder and removes it, so that no file is left
-/// behind.
+/// Ends the program when standard input ends. The parent of this process owns the folder and removes it, so no file is
+/// left behind.
 fn leave_when_input_ends() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

@@ -1,7 +1,8 @@
 //! `towtank-engine simulate [FILE] [options]`: simulates a model, or a list of models with common random numbers.
 //!
 //! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons":
-//! [...]}`, with a comparison of each further model with the first, or `{"faults": [...]}` with exit status 2.
+//! [...]}` or, with exit status 2, `{"faults": [...]}`. The comparisons are those of each further model with the first
+//! model.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::models::{self, WRONG};
 const USAGE: &str = "[FILE] [--precision RATIO] [--confidence RATIO] [--replications N] [--events N] [--time SECONDS] \
 [--seed N] [--threads N] [--timing]";
 
-/// Runs the subcommand.
+/// Runs the subcommand `simulate` with these arguments and returns the exit status.
 pub fn run(arguments: &[String]) -> ExitCode {
     let (mut settings, mut timing) = (Settings::default(), false);
     let path = models::options(arguments, &["--timing"], |option, value| {

@@ -16,15 +16,15 @@ use crate::models::{self, WRONG};
 
 const USAGE: &str = "[FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]";
 
-/// Task for each model.
+/// Task of the program for each model.
 #[derive(Clone, Copy)]
 enum Task {
-    /// Report the faults without solving.
+    /// Report the faults of the model without solving it.
     Check,
     Solve(Method),
 }
 
-/// Runs the subcommand.
+/// Runs the subcommand `solve` with these arguments and returns the exit status.
 pub fn run(arguments: &[String]) -> ExitCode {
     let mut task = Task::Solve(Method::Auto);
     let path = models::options(arguments, &["--check"], |option, value| {
@@ -51,12 +51,12 @@ pub fn run(arguments: &[String]) -> ExitCode {
             )
         }
     };
-    // Numbers that are not finite become null, so the output is always valid JSON.
+    // JSON has no infinity and no NaN. They become null, so the output is always valid JSON.
     println!("{}", output.expect("answers have text as keys"));
     ExitCode::from(if right { 0 } else { WRONG })
 }
 
-/// Result of one model.
+/// Result of the task for one model.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {

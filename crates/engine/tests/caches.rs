@@ -1,4 +1,5 @@
-//! Tests `towtank-engine caches` as a program: traces from files and streams, and answers and faults as JSON.
+//! Tests `towtank-engine caches` as a program: it reads traces from files and streams, and writes results and faults as
+//! JSON.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -15,7 +16,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .spawn()
         .expect("the engine starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // If the process refuses its options, it does not read its input, and writing fails.
+    // If the process refuses its options, it does not read its input. Writing the input then fails, which is ignored.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     child.wait_with_output().expect("it ends")
@@ -32,8 +33,8 @@ fn a_stream_and_a_file_have_the_same_answer() {
     let streamed = run(&options, trace);
     assert_eq!(streamed.status.code(), Some(0));
     let answer = &document(&streamed)["answer"];
-    // Key a hits with two entries. Key b hits with three entries and 35 bytes, or 38 bytes including one byte of
-    // metadata for each of the three entries.
+    // The second reference to key a hits if the cache holds two entries. That to key b hits if the cache holds three
+    // entries or 35 bytes. With one byte of metadata for each of the three entries, these are 35 + 3 = 38 bytes.
     let limits = answer["limits"].as_array().expect("rows");
     let missed: Vec<f64> = limits
         .iter()

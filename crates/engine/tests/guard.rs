@@ -1,5 +1,5 @@
-//! Tests the guard with real processes. Each test marks its processes with a unique number of seconds to sleep. At its
-//! end, even if it fails, it searches all processes for the mark and kills those that it finds.
+//! Tests the guard with real processes. Each test starts `sleep` with a unique number of seconds, which marks its
+//! processes. At the end of a test, even if the test fails, all processes with its mark are killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
 const ENGINE: &str = env!("CARGO_BIN_EXE_towtank-engine");
-/// Time limit of a wait, long enough for a busy machine. Only a failure takes this long.
+/// Time limit of a wait, long enough for a busy machine. Only a test that fails waits this long.
 const AT_LATEST: Duration = Duration::from_secs(60);
 
 /// The number of seconds that marks the processes of one test.
@@ -22,7 +22,7 @@ impl Mark {
         Self(format!("9{test:02}{:07}", std::process::id()))
     }
 
-    /// Processes with the mark in their arguments that have not ended.
+    /// Returns the processes that have the mark in their arguments and have not ended.
     fn processes(&self) -> Vec<Pid> {
         let pids = fs::read_dir("/proc").expect("/proc").flatten();
         let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -36,7 +36,8 @@ impl Mark {
         .collect()
     }
 
-    /// Number of `sleep` processes, without the guard and the shells, whose arguments contain the mark in the script.
+    /// Returns the number of `sleep` processes with the mark. The guard and the shells, whose arguments contain the
+    /// mark as part of a script, are not counted.
     fn sleeping(&self) -> usize {
         let is_sleep =
             |pid: &Pid| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"sleep\n");
@@ -72,7 +73,7 @@ fn guarded(options: &[&str], command: &[&str]) -> Child {
         .expect("the guard starts")
 }
 
-/// Runs a guard to its end, and keeps its standard input open until then.
+/// Runs a guard to its end. The standard input of the guard stays open until then.
 fn run(options: &[&str], command: &[&str]) -> Output {
     let mut guard = guarded(options, command);
     let stdin = guard.stdin.take();
@@ -239,8 +240,8 @@ fn children_that_come_during_the_grace_time_are_ended_too() {
 fn nothing_outlives_a_parent_that_is_killed() {
     for (test, option) in [(6, "--stdin-watch"), (7, "--no-stdin-watch")] {
         let mark = Mark::new(test);
-        // The guard's input is a pipe that the test keeps open. Therefore only the death of the parent can end the
-        // guard.
+        // The standard input of the guard is a pipe that the test keeps open. Therefore only the death of the parent
+        // can end the guard.
         let script = format!(
             "{ENGINE} guard {option} -- sh -c '(setsid sleep {0} &); sleep {0}' <&3 & wait",
             mark.0
@@ -271,15 +272,16 @@ fn the_command_dies_with_a_guard_that_is_killed() {
 
 #[test]
 fn signals_are_passed_on() {
-    // SIGINT is ignored in background jobs, and a shell cannot trap signals that were ignored when it started. Safety:
-    // this test does not handle the signal.
+    // Background jobs ignore SIGINT, and a shell cannot trap a signal that was ignored when the shell started, so the
+    // default is restored. SAFETY: this test does not handle the signal.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }.expect("SIGINT has a default");
     for (sent, name, status) in [(Signal::SIGTERM, "TERM", 42), (Signal::SIGINT, "INT", 43)] {
         let script =
             format!("trap 'exit {status}' {name}; echo ready; while :; do sleep 0.02; done");
         let mut guard = guarded(&[], &["sh", "-c", &script]);
         let (_, _reader) = first_line(&mut guard);
-        // Waiting for a child closes its standard input, which would end the guard. Therefore the input is kept here.
+        // Waiting for a child closes the standard input of the child, which would end the guard. Therefore the input is
+        // kept here.
         let _stdin = guard.stdin.take();
         kill(pid_of(&guard), sent).expect("the guard is there");
         assert_eq!(guard.wait().expect("the guard ends").code(), Some(status));

@@ -1,4 +1,4 @@
-//! Tests the subcommand `load` as its caller uses it: exit statuses, live frames, stopping.
+//! Tests the subcommand `load` as a caller uses it: exit statuses, the output of live frames, and stopping.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// A process that is killed when the value is dropped.
+/// An engine process that is killed when the value is dropped.
 struct Engine(Child);
 
 impl Drop for Engine {
@@ -46,7 +46,7 @@ impl Drop for Engine {
     }
 }
 
-/// Starts a server that answers every request, or none.
+/// Starts a server. It answers every request if `answers` is `true`, and no request otherwise.
 fn server(answers: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -139,7 +139,7 @@ fn start(arguments: &[&str]) -> Engine {
     Engine(command.spawn().expect("the engine"))
 }
 
-/// Reads frames until one shows active users.
+/// Reads live frames until a frame shows active users.
 fn await_work(engine: &mut Engine) -> Vec<Value> {
     let out = engine.0.stdout.take().expect("frames");
     let mut frames = Vec::new();
@@ -292,7 +292,7 @@ fn the_end_of_standard_input_ends_the_run() {
 fn a_full_disk_is_status_74_and_a_message() {
     let folder = Folder::new();
     let path = plan(server(true), &folder, 600.0);
-    // A file at the path of the results folder makes every write fail, like a full disk.
+    // The path of the results folder is that of a file, so every write of results fails, as on a full disk.
     std::fs::write(folder.0.join("out"), "").expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
@@ -310,7 +310,7 @@ fn a_full_disk_is_status_74_and_a_message() {
     );
 }
 
-/// Writes a small plan with this number of users.
+/// Writes a small plan with `users` users.
 fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
     let path = plan(address, folder, seconds);
     let text = std::fs::read_to_string(&path).expect("the plan");
@@ -325,7 +325,7 @@ fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> Pa
     path
 }
 
-/// Starts the engine with this limit on open files.
+/// Starts the engine with a limit of `open_files` on its open files.
 fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n \"$0\"; exec \"$@\""]);
@@ -338,7 +338,7 @@ fn start_limited(open_files: usize, path: &std::path::Path) -> Engine {
     Engine(command.spawn().expect("the engine"))
 }
 
-/// Starts a server that answers every request and counts open connections.
+/// Starts a server that answers every request and counts its open connections. Returns its address and the count.
 fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -357,7 +357,7 @@ fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, open)
 }
 
-/// Waits until the server has seen all users; fails if the engine ends before that.
+/// Waits until the server has seen all users. Fails if the engine ends before that.
 fn await_all(engine: &mut Engine, are_there: impl Fn() -> bool) {
     while !are_there() {
         assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
@@ -375,8 +375,8 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // One thread needs more than 200 files for 300 users, 64 spare files and a waker. Two threads also need more, for
-    // 150 users, 64 and 2, but three threads need fewer, for 100 users, 64 and 3.
+    // Files needed per thread, for its users, 64 spare files and the wakers: with one thread 300 + 64 + 1 = 365, with
+    // two 150 + 64 + 2 = 216, with three 100 + 64 + 3 = 167. Only three threads meet the limit of 200.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);
@@ -420,7 +420,7 @@ fn the_same_users_do_the_same_whatever_holds_their_connections() {
 
 type Requests = Arc<Mutex<Vec<String>>>;
 
-/// Starts a server that answers every request and records the first line of each.
+/// Starts a server that answers every request and records the first line of each request.
 fn recording_server() -> (SocketAddr, Requests) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A process that is killed when the value is dropped.
+/// An engine process that is killed when the value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -44,7 +44,7 @@ impl Drop for Session {
     }
 }
 
-/// Longest wait for an event that is expected.
+/// Longest time that a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Session {
@@ -87,7 +87,7 @@ impl Session {
         writeln!(input, "{line}").expect("a command");
     }
 
-    /// Returns the next line that satisfies a condition.
+    /// Returns the next output line for which `wanted` is true.
     fn await_line(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.replies.recv_timeout(PATIENCE).expect("a line");
@@ -105,14 +105,14 @@ impl Session {
         self.await_line(|line| line["k"] == "stage" && line["index"] == index)
     }
 
-    /// Sends a `next` or `append` command that is refused, and returns the reason.
+    /// Sends a `next` or `append` command that the engine must refuse, and returns the reason that it gives.
     fn refused(&mut self, line: &str) -> String {
         self.send(line);
         let answer = self.await_kind("refused");
         answer["why"].as_str().expect("a reason").to_owned()
     }
 
-    /// Waits for the end of the process and reads its results.
+    /// Waits for the end of the engine process and reads its results.
     fn end(&mut self) -> Written {
         assert_eq!(self.engine.0.wait().expect("an end").code(), Some(0));
         let text = std::fs::read_to_string(self.folder.join("out/engine.json")).expect("results");
@@ -147,7 +147,7 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps and stay within their
+    /// Checks the invariants of every run: counts add up, intervals have no gaps or overlaps and stay within their
     /// stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
@@ -172,7 +172,7 @@ impl Written {
         }
     }
 
-    /// Names of the stages with their actual lengths. [s]
+    /// Returns the names of the stages with their actual lengths. [s]
     fn lengths(&self) -> Vec<(String, f64)> {
         let stages = self.engine["stages"].as_array().expect("stages").iter();
         let length = |stage: &Value| seconds(&stage["end_s"]) - seconds(&stage["start_s"]);
@@ -209,7 +209,7 @@ fn closed(stages: &[Value]) -> Value {
     json!({"kind": "closed", "users_at_most": 8, "stages": stages})
 }
 
-/// A settle stage of ten minutes, which a command ends, before a steady stage.
+/// A plan with a settle stage of ten minutes, which a command is to end early, and then a steady stage.
 fn settling() -> Value {
     closed(&[
         stage("up", "ramp_up", 0.0, 4),
@@ -267,7 +267,7 @@ fn appended_stages_follow_the_last_one() {
     let answer = session.await_kind("appended");
     assert_eq!((&answer["first"], &answer["count"]), (&json!(1), &json!(2)));
     assert!((seconds(&answer["end_s"]) - 600.7).abs() < 1e-6);
-    // The second stage has not begun, although it will soon.
+    // Stage 0 is ended, so that the appended stages begin without a wait of 600 s.
     session.send(r#"{"do":"next","stage":0}"#);
     session.await_stage(2);
     let written = session.end();
@@ -347,7 +347,7 @@ fn a_stage_that_does_not_wait_to_be_told_goes_on() {
 
 #[test]
 fn commands_after_the_drain_began_are_refused() {
-    // The server never answers, so the drain does not end.
+    // The server never answers, so the drain (the wait for requests in progress) does not end by itself.
     let load = closed(&[
         stage("only", "ramp_up", 0.0, 2),
         stage("only", "steady", 600.0, 2),
@@ -374,7 +374,8 @@ fn commands_after_the_drain_began_are_refused() {
 
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
-    // Arrivals at 50/s for two users whose transactions take one second each: nearly all arrivals must wait.
+    // Transactions arrive at 50/s, but two users with transactions of one second complete only 2/s. Nearly all arrivals
+    // must wait.
     let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});
@@ -405,7 +406,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
     session.send(r#"{"do":"next","stage":1}"#);
-    // The end of the input is read before the time of the edit, or together with it.
+    // The end of the input is read before the time of the edit, or at the same time.
     drop(session.input.take());
     let written = session.end();
     assert_eq!(written.engine["reason"], "stopped");
@@ -414,7 +415,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
 #[test]
 fn a_signal_in_the_middle_of_an_edit_leaves_whole_results() {
     let mut load = settling();
-    // The last stage is long, so that the run does not end before the signal arrives.
+    // The last stage is long, so the run does not end before the signal arrives.
     load["stages"][2]["duration_s"] = json!(600.0);
     for _ in 0..5 {
         let mut session = Session::start(&load, 3, &[]);

@@ -1,4 +1,4 @@
-//! Tests the null server as a process. Its responses are read with the engine's scanner.
+//! Tests the null server as a process. The HTTP scanner of the engine reads the responses.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
@@ -18,13 +18,13 @@ const LIMITS: Limits = Limits {
     capture_bytes: 1_000,
 };
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: null\r\n\r\n";
-/// Time limit of a wait. Only a failure, or a server that is silent on purpose, takes this long.
+/// Time limit of a wait. Only a test that fails, or that uses an intentionally silent server, waits this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Server {
     process: Child,
     address: String,
-    /// All addresses of the server, of which the first is `address`.
+    /// All addresses of the server. The first of them is also in `address`.
     addresses: Vec<String>,
 }
 
@@ -85,13 +85,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Errors are ignored, since the process may have ended already.
+        // The process may have ended already, so errors are ignored.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Failure of an exchange.
+/// Reason why no response was received.
 #[derive(Debug)]
 enum Failed {
     Stream(io::Error),
@@ -101,7 +101,7 @@ enum Failed {
 struct Client {
     stream: TcpStream,
     scanner: ResponseScanner,
-    /// Bytes received together with the previous response.
+    /// Bytes of the next response that were received together with the previous response.
     unread: Vec<u8>,
 }
 
@@ -110,7 +110,7 @@ impl Client {
         self.stream.write_all(bytes).expect("the server reads");
     }
 
-    /// Reads one response.
+    /// Reads one response and returns its status.
     fn receive(&mut self, method_is_head: bool) -> Result<u16, Failed> {
         self.scanner.begin(Wanted {
             head: true,
@@ -126,7 +126,8 @@ impl Client {
                 self.unread = bytes.split_off(consumed);
                 return Ok(self.scanner.answer().status());
             }
-            // If the process is stopped and continued, a read with a time limit is interrupted and must be repeated.
+            // If the test process is stopped and continued, a read with a time limit is interrupted and must be
+            // repeated.
             let length = loop {
                 match self.stream.read(&mut buffer) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -157,7 +158,7 @@ impl Client {
         matches!(self.stream.read(&mut [0]), Ok(0))
     }
 
-    /// Returns `true` if no bytes arrive within 200 ms.
+    /// Returns `true` if no bytes arrive within the next 200 ms.
     fn is_silent(&mut self) -> bool {
         self.stream
             .set_read_timeout(Some(Duration::from_millis(200)))
@@ -167,7 +168,7 @@ impl Client {
     }
 }
 
-/// Reads the times of arrivals and answers from the log of a server. [ns]
+/// Reads the times of the arrival and of the response of each request from the log of a server. [ns]
 fn log_of(path: &PathBuf) -> Vec<(u64, u64)> {
     let text = fs::read_to_string(path).expect("the log is there");
     fs::remove_file(path).expect("the log is ours");
@@ -278,7 +279,7 @@ fn an_answer_is_never_before_its_delay_and_all_are_logged() {
             );
         }
     }
-    // A delayed answer to a client that has closed its connection must not reach another client.
+    // A delayed response to a client that has closed its connection must not reach another client.
     clients.remove(0).send(GET);
     assert_eq!(server.connect().get().unwrap(), 200);
     assert_eq!(server.stop(), Some(0));

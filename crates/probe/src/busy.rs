@@ -1,28 +1,28 @@
-//! CPU use since the previous reading, of the process and the thread of a group that used the CPUs most.
+//! The process and the thread of a group that used the CPUs most since the previous reading.
 //!
-//! A server may do its work in one thread, or in one process with an interpreter lock. It is then limited by a single
-//! CPU while the others are idle, which the sum over a group does not show.
+//! A server may do all its work in one thread, or in one process with an interpreter lock. Then a single
+//! CPU limits it while the other CPUs are idle, which the sum over the group does not show.
 
 use std::fs;
 use std::path::Path;
 
 use crate::json::Json;
 
-/// Increase of CPU time and run-queue wait between two readings of the same process or thread.
+/// Increase of CPU time and of run-queue wait between two readings of the same process or thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the unit ends each name")]
 pub struct Growth {
-    /// Increase of the CPU time. [ns]
+    /// Increase of the CPU time of the process or thread. [ns]
     pub cpu_ns: u64,
-    /// Increase of the time during which it was ready to run and waited for a CPU. [ns]
+    /// Increase of the time during which the process or thread was ready to run and waited for a CPU. [ns]
     pub wait_ns: u64,
-    /// Time between the two readings; never 0. [ns]
+    /// Time between the two readings, which is never 0. [ns]
     pub in_ns: u64,
 }
 
 impl Growth {
-    /// Returns the increase between two readings, which each consist of CPU time, wait and time of the reading. Returns
-    /// `None` if no time has passed.
+    /// Returns the increase between two readings. Each reading consists of the CPU time, the wait for a CPU and the
+    /// time of the reading. Returns `None` if no time has passed.
     #[must_use]
     pub fn between(before: (u64, u64, u64), now: (u64, u64, u64)) -> Option<Self> {
         let in_ns = now.2.checked_sub(before.2).filter(|ns| *ns > 0)?;
@@ -34,7 +34,7 @@ impl Growth {
     }
 
     /// Returns the increase between two readings of a CPU time in clock ticks, or `None` if no time has passed. The
-    /// wait is unknown and reported as 0.
+    /// wait for a CPU is unknown and reported as 0.
     #[must_use]
     pub fn of_ticks(before: u64, now: u64, in_ns: u64, ticks_per_s: u64) -> Option<Self> {
         let tick_ns = 1_000_000_000 / ticks_per_s.max(1);
@@ -51,19 +51,19 @@ impl Growth {
     }
 }
 
-/// Process or thread whose CPU time increased most.
+/// The process or thread whose CPU time increased most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busiest {
-    /// Process id.
+    /// Process id of the process, or of the process of the thread.
     pub pid: u32,
-    /// Thread id; for a whole process, the process id.
+    /// Thread id of the thread. For a whole process, the process id.
     pub tid: u32,
-    /// Increase of its CPU time and wait.
+    /// Increase of CPU time and run-queue wait of this process or thread.
     pub growth: Growth,
 }
 
 impl Busiest {
-    /// Returns the busier of two candidates.
+    /// Returns the candidate whose CPU time increased more.
     #[must_use]
     pub fn busier(best: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (best, other) {
@@ -73,7 +73,8 @@ impl Busiest {
     }
 }
 
-/// Names of the busiest process and thread. They are read again only if another process or thread is the busiest.
+/// Names of the busiest process and thread. A name is only read again if another process or thread has become the
+/// busiest.
 #[derive(Debug, Default)]
 pub struct Names {
     process: Option<(u32, String)>,
@@ -108,7 +109,7 @@ impl Names {
     }
 }
 
-/// Returns the name of a thread; `None` if it has just ended.
+/// Returns the name of a thread, or `None` if the thread has just ended.
 fn name<'a>(
     known: &'a mut Option<(u32, String)>,
     proc: &Path,

@@ -1,6 +1,6 @@
 //! CPU accounting of the control group (cgroup) that contains the root process of a group, for cgroup versions 1 and 2.
 //!
-//! The root cgroup is left out: it is the whole host, which is sampled separately, and has no limits.
+//! The root cgroup is left out: it contains the whole host, which is sampled separately, and has no limits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,23 +16,23 @@ const MICROSECOND_NS: u64 = 1000;
 pub enum AccountingGroup {
     /// Version 1: the folders of the controllers `cpu` and `cpuacct`, which may be identical.
     V1 {
-        /// Folder with the files of limits and throttling.
+        /// Folder of the controller `cpu`, with the files of limits and throttling.
         cpu: Option<PathBuf>,
-        /// Folder with the files of CPU usage.
+        /// Folder of the controller `cpuacct`, with the files of CPU usage.
         cpuacct: Option<PathBuf>,
-        /// Path of the cgroup below its root.
+        /// Path of the cgroup in the hierarchy of cgroups.
         path: String,
     },
-    /// Version 2: a single folder.
+    /// Version 2: a single folder for all controllers.
     V2 {
-        /// Folder with all files.
+        /// Folder with all files of the cgroup.
         folder: PathBuf,
-        /// Path of the cgroup below its root.
+        /// Path of the cgroup in the hierarchy of cgroups.
         path: String,
     },
 }
 
-/// Finds the control group from the content of `/proc/PID/cgroup` and `/proc/self/mountinfo`.
+/// Finds the control group of a process from the content of `/proc/PID/cgroup` and `/proc/self/mountinfo`.
 ///
 /// If both versions are mounted, version 1 is used if it has the CPU controller.
 #[must_use]
@@ -76,7 +76,8 @@ pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     })
 }
 
-/// Root and mount point from a line of mountinfo, if the line mounts a file system of this type (with this option).
+/// Returns root and mount point from a line of mountinfo if the line mounts a file system of the given type and, if an
+/// option is given, with this option.
 pub(crate) fn mount<'a>(
     line: &'a str,
     kind: &str,
@@ -91,7 +92,8 @@ pub(crate) fn mount<'a>(
     (fits && wanted).then(|| Some((before.next()?, before.next()?)))?
 }
 
-/// The folder of a cgroup below its mount point; `None` for the root cgroup and for a cgroup that is not mounted.
+/// Returns the folder of a cgroup below its mount point. Returns `None` for the root cgroup and for a cgroup that is
+/// not mounted.
 fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     let below = Path::new(path).strip_prefix(root).ok()?;
     let inside = !below
@@ -100,7 +102,7 @@ fn folder((root, point): &(&str, &str), path: &str) -> Option<PathBuf> {
     (path != "/" && inside).then(|| Path::new(point).join(below))
 }
 
-/// The files of one cgroup.
+/// The open files of one cgroup that describe its CPU usage.
 #[derive(Debug)]
 pub struct CgroupCpu {
     version: u64,
@@ -112,7 +114,7 @@ pub struct CgroupCpu {
 }
 
 impl CgroupCpu {
-    /// Finds the cgroup of a process; `None` if the process is in the root cgroup or no cgroups are mounted.
+    /// Finds the cgroup of a process. Returns `None` if the process is in the root cgroup or no cgroups are mounted.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
@@ -150,7 +152,7 @@ impl CgroupCpu {
         }
     }
 
-    /// Writes the object `cgroup` of a group.
+    /// Writes the object `cgroup` in the sample of a group.
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("cgroup");
         json.count("version", self.version);
@@ -190,7 +192,7 @@ impl CgroupCpu {
         json.seconds("throttled_s_total", throttled);
     }
 
-    /// Number of CPUs that the cgroup may use; `None` without a limit. [1]
+    /// Returns the number of CPUs that the cgroup may use, or `None` if it has no limit. [1]
     fn limit(&mut self, buffer: &mut Buffer) -> Option<f64> {
         let first = |buffer: &Buffer, place| {
             text::fields(buffer.text())

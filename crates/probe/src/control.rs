@@ -2,28 +2,28 @@
 
 use crate::run::GroupRoot;
 
-/// A command.
+/// A command to a running probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// `group NAME PID`: sample the process tree below `PID` as `NAME`. It replaces an earlier tree of the same name,
-    /// whose totals continue.
+    /// `group NAME PID`: sample the process tree below the process `PID` under the name `NAME`. The tree replaces an
+    /// earlier tree of the same name, and the totals continue.
     Group(GroupRoot),
     /// `drop NAME`: stop sampling the process tree of this name.
     Drop(String),
 }
 
-/// Limit on the length of a command. [bytes]
+/// Longest accepted line with a command. [bytes]
 const LONGEST_LINE: usize = 4096;
 
-/// Splits the input into lines.
+/// Splits the bytes of standard input into lines with commands.
 #[derive(Debug, Default)]
 pub struct Lines {
     pending: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes bytes and returns the commands that they complete. For an invalid line, returns a description of the
-    /// fault.
+    /// Takes bytes from standard input and returns the commands that they complete. For an invalid line, returns a
+    /// description of the fault.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();

@@ -18,40 +18,41 @@ use crate::threads::Switches;
 use crate::tree::{Entry, Table};
 use crate::users::Users;
 
-/// Input shared by all groups.
+/// Data that all groups use during a sample.
 pub struct Reader<'a> {
-    /// Read buffer, shared by all files.
+    /// Buffer for reading files, shared by all groups.
     pub buffer: &'a mut Buffer,
-    /// All processes of the host.
+    /// Table of all processes of the host.
     pub table: &'a Table,
-    /// `true` if the table has been refreshed since the last sample.
+    /// `true` if the table of processes has been refreshed since the last sample.
     pub refreshed: bool,
-    /// Processes by user, counted at most once in a sample.
+    /// Number of processes of each user. It is counted at most once in a sample; `None` before that.
     pub users: &'a mut Option<Users>,
-    /// Sockets by network namespace.
+    /// Sockets of the host, by network namespace.
     pub networks: &'a mut Networks,
-    /// Method to count open files.
+    /// Method by which open files of a process are counted.
     pub count: FileCount,
-    /// Length of a clock tick. [ns]
+    /// Length of a clock tick, the unit of CPU times in `/proc`. [ns]
     pub tick_ns: u64,
-    /// Size of a memory page. [bytes]
+    /// Size of a memory page of the kernel. [bytes]
     pub page_bytes: u64,
-    /// Start of the sample, on `CLOCK_MONOTONIC`. [ns]
+    /// Time at which the sample started, on `CLOCK_MONOTONIC`. [ns]
     pub now_ns: u64,
-    /// Root processes of all groups.
+    /// Process ids of the root processes of all groups.
     pub roots: &'a [u32],
-    /// `true` if the kernel reports proportional sets.
+    /// `true` if the kernel reports the proportional set size of processes (PSS).
     pub has_proportional: bool,
-    /// CPU time of the last memory measurements of all groups. [ns]
+    /// CPU time that the last measurements of the memory of all groups took. [ns]
     pub memory_took_ns: u64,
     /// `true` if the kernel randomizes the memory layout of each program.
     pub images_are_drawn: bool,
 }
 
-/// Processes are counted by user only if their number reaches this share of a user's limit. [percent]
+/// Share of a user's limit on processes from which the processes are counted by user. Below this share the count is not
+/// needed. [percent]
 const USERS_FROM: u64 = 90;
 
-/// A process id that is never used: the kernel's limit is 2^22.
+/// A process id that no process has, since the largest process id of Linux is 2^22.
 const NOBODY: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -61,15 +62,16 @@ struct Member {
     last: Option<Usage>,
 }
 
-/// State of one group.
+/// State of one sampled group of processes.
 #[derive(Debug)]
 pub struct Group {
-    /// Name in the samples.
+    /// Name of the group in the samples.
     pub name: String,
     root: u32,
     root_start_ticks: Option<u64>,
     proc: PathBuf,
-    /// `true` after the root was set. Processes of any age may then be its descendants.
+    /// `true` from the time at which the root process was set until its descendants are searched for. Processes of any
+    /// age may then be descendants.
     unexplored: bool,
     members: BTreeMap<u32, Member>,
     ledger: Ledger,
@@ -79,12 +81,12 @@ pub struct Group {
     kin: Kin,
     cpu: CpuTotal,
     pace: Pace,
-    /// Roots of all groups when the kinship of processes was last determined.
+    /// Root processes of all groups at the time when the membership of processes was last determined.
     settled_with: Vec<u32>,
     names: Names,
 }
 
-/// Sums over the living processes of the group.
+/// Values summed over the living processes of the group.
 #[derive(Debug, Default)]
 pub struct Standing {
     balance: Balance,
@@ -100,7 +102,7 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Number and limit of the open files of one process: the process of the group that is closest to its limit. The limit
+/// Number and limit of the open files of the process of the group that is closest to its limit. The limit
 /// applies to each process separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
@@ -143,22 +145,23 @@ impl Group {
         }
     }
 
-    /// Returns the root process of the group.
+    /// Returns the process id of the root process of the group.
     #[must_use]
     pub fn root(&self) -> u32 {
         self.root
     }
 
-    /// CPU time of the last measurement of the group's memory. [ns]
+    /// Returns the CPU time that the last measurement of the group's memory took. [ns]
     #[must_use]
     pub fn memory_took_ns(&self) -> u64 {
         self.pace.took_ns()
     }
 
-    /// Replaces the process tree, for example after a service was restarted; its totals continue.
+    /// Replaces the root process of the group, for example after a service was restarted. The totals of the group
+    /// continue.
     ///
     /// If the new root is older than the old root, the totals start from zero. The new root may then be an ancestor of
-    /// the old one, and its counters include usage that is already in the totals.
+    /// the old root, so its counters may include usage that is already in the totals.
     pub fn replace_root(&mut self, root: u32, table: &Table) {
         let older = |new: u64| self.root_start_ticks.is_some_and(|old| new < old);
         if table
@@ -191,7 +194,7 @@ impl Group {
         ) = (root, None, true, None, None);
     }
 
-    /// Reads all members, and at the same time the CPU time of the control group.
+    /// Reads all members of the group and, at the same time, the CPU time of the control group.
     pub fn read(&mut self, with: &mut Reader<'_>) -> Standing {
         let mut standing = Standing {
             io_known: true,
@@ -211,10 +214,10 @@ impl Group {
         standing
     }
 
-    /// Writes the object of this group.
+    /// Writes the object of this group in the sample.
     pub fn write(&mut self, with: &mut Reader<'_>, standing: &Standing, json: &mut Json) {
         json.object(&self.name);
-        // A group has no values if its root never existed.
+        // If the root process never existed, the group has no values.
         if self.root_start_ticks.is_some() || !self.members.is_empty() {
             self.write_sums(with, standing, json);
         }
@@ -228,7 +231,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Collects the traces that show which processes are members, if the roots of any groups have changed.
+    /// Determines again which traces show that a process is a member, if the root processes of any groups have changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -244,7 +247,7 @@ impl Group {
     }
 
     /// Adds processes that belong to the group, and drops members whose process id was reused. Returns `true` if any
-    /// process was added, since it may show that further processes belong to the group.
+    /// process was added, since an added process may show that further processes belong to the group.
     fn discover(&mut self, with: &Reader<'_>, balance: &mut Balance) -> bool {
         let table = with.table;
         let root = self.root_that_is_meant(table);
@@ -264,7 +267,8 @@ impl Group {
         !found.is_empty()
     }
 
-    /// Returns the process id of the root; if the id was reused, returns an id that is never used.
+    /// Returns the process id of the root process. If the kernel has reused this id for another process, returns an id
+    /// that no process has.
     fn root_that_is_meant(&self, table: &Table) -> u32 {
         let is_another = self.root_start_ticks.is_some_and(|start| {
             table
@@ -282,7 +286,8 @@ impl Group {
 
     fn belongs(&self, pid: u32, entry: &Entry, root: u32, with: &Reader<'_>) -> bool {
         let table = with.table;
-        // The kernel may reuse a process id. A process only counts as a member if its start time is the member's.
+        // The kernel may reuse a process id, so a process only counts as a member if it also has the start time of the
+        // member.
         let member = |pid: u32| {
             table
                 .get(pid)
@@ -309,7 +314,7 @@ impl Group {
         self.members.insert(pid, member);
     }
 
-    /// Removes a member, and keeps the values of its last sample.
+    /// Removes a member that has ended, and keeps the values of its last sample for the totals.
     fn vanish(&mut self, pid: u32, balance: &mut Balance) {
         let Some(last) = self.members.remove(&pid).and_then(|member| member.last) else {
             return;
@@ -396,14 +401,15 @@ impl Group {
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
-        // The root may be a guard outside of the network namespace of its command, so another member is preferred.
+        // The root may be a guard outside of the network namespace of its command, so a member other than the root is
+        // preferred.
         let inside = self.members.keys().rfind(|pid| **pid != self.root);
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
         }
     }
 
-    /// Writes the sum of the resident sets, and the proportional sets if their measurement is due.
+    /// Writes the sum of the resident sets of the group, and the proportional sets if their measurement is due.
     fn write_memory(&mut self, with: &Reader<'_>, standing: &Standing, json: &mut Json) {
         let resident = standing.resident_pages.map(|pages| pages * with.page_bytes);
         json.count("resident_sets_bytes", resident);
@@ -463,7 +469,7 @@ impl Group {
 }
 
 impl Standing {
-    /// Keeps the busiest process and the busiest thread seen so far.
+    /// Compares a process with the busiest process and the busiest thread so far, and keeps the busier ones.
     fn compare(&mut self, pid: u32, now: &Usage) {
         let process = now.growth.map(|growth| Busiest {
             pid,

@@ -12,7 +12,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// Removes the document but keeps the memory.
+    /// Removes the document but keeps the memory for the next document.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.after_value = false;
@@ -52,7 +52,7 @@ impl Json {
         self.close(']');
     }
 
-    /// Writes a count; `None` leaves the key out.
+    /// Writes a count as the value of `key`. For `None`, the key is left out.
     pub fn count(&mut self, key: &str, value: impl Into<Option<u64>>) {
         if let Some(value) = value.into() {
             self.key(key);
@@ -60,7 +60,7 @@ impl Json {
         }
     }
 
-    /// Writes a time in nanoseconds as seconds with all of its digits; `None` leaves the key out.
+    /// Writes a time given in nanoseconds as seconds with all digits. For `None`, the key is left out.
     pub fn seconds(&mut self, key: &str, value_ns: impl Into<Option<u64>>) {
         let Some(value_ns) = value_ns.into() else {
             return;
@@ -82,7 +82,7 @@ impl Json {
         self.buffer.truncate(self.buffer.len() - zeros);
     }
 
-    /// Writes a finite number. `None`, infinity and NaN leave the key out.
+    /// Writes a finite number. For `None`, infinity and NaN, the key is left out.
     pub fn number(&mut self, key: &str, value: impl Into<Option<f64>>) {
         if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.key(key);
@@ -90,7 +90,7 @@ impl Json {
         }
     }
 
-    /// Writes a text; `None` leaves the key out.
+    /// Writes a text. For `None`, the key is left out.
     pub fn text<'a>(&mut self, key: &str, value: impl Into<Option<&'a str>>) {
         if let Some(value) = value.into() {
             self.key(key);
@@ -98,7 +98,7 @@ impl Json {
         }
     }
 
-    /// Writes true or false.
+    /// Writes `true` or `false` as the value of `key`.
     pub fn flag(&mut self, key: &str, value: bool) {
         self.key(key);
         self.buffer.push_str(if value { "true" } else { "false" });

@@ -1,14 +1,14 @@
 //! Kinship: traces that show that a process belongs to a group although all processes between them have ended.
 //!
 //! A server that detaches from its parent forks, starts a new session and forks again. The intermediate process ends,
-//! and the kernel assigns another parent to the last process, the worker. Four traces remain, of which the first two
+//! and the kernel assigns another parent to the last process, the worker. Four traces remain. The first two
 //! always prove descent:
 //!
 //! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes
 //!    a child of the root.
-//! 2. The group is alone in a control group: the worker stays in it.
+//! 2. The control group contains only this group: the worker stays in the control group.
 //! 3. A member was observed as the leader of the worker's session.
-//! 4. The worker has the same memory layout ([`Image`]) as a member: the kernel randomizes it at
+//! 4. The worker has the same memory layout ([`Image`]) as a member: the kernel randomizes the layout at
 //!    each `exec`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,13 +17,13 @@ use crate::own_cgroup::OwnCgroup;
 use crate::process::Image;
 use crate::tree::{Entry, Table};
 
-/// Traces of all members of a group.
+/// Traces by which other processes of a group are recognized, from all members of the group.
 #[derive(Debug, Default)]
 pub struct Kin {
-    /// Sessions that members lead, each with the start time of its leader. [clock ticks]
+    /// Sessions that members lead: the process id of the leader, with its start time. [clock ticks]
     sessions: BTreeMap<u32, u64>,
     images: BTreeSet<Image>,
-    /// Memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
+    /// Memory layouts that do not prove membership: those of the root's parent and of the roots of other groups.
     shared: BTreeSet<Image>,
     /// The control group that contains only this group.
     pub cgroup: Option<OwnCgroup>,
@@ -34,7 +34,7 @@ pub struct Kin {
 /// Properties of a member that identify other processes of the group.
 #[derive(Debug, Clone, Copy)]
 pub struct Trace {
-    /// Process id of the leader of its session.
+    /// Process id of the leader of the session that contains the process.
     pub session: u32,
     /// Start time of the process. [clock ticks]
     pub start_ticks: u64,
@@ -43,7 +43,8 @@ pub struct Trace {
 }
 
 impl Kin {
-    /// Records the memory layouts that prove nothing: those of the root's parent and of the roots of other groups.
+    /// Records the memory layouts that do not prove membership: those of the root's parent and of the roots of other
+    /// groups.
     pub fn exclude(&mut self, root: u32, others: &[u32], table: &Table) {
         let parent = table.get(root).map(|entry| entry.parent);
         self.shared = parent
@@ -54,7 +55,7 @@ impl Kin {
         self.learned = true;
     }
 
-    /// Records the traces of a member. Its memory layout counts only if the kernel randomizes layouts.
+    /// Records the traces of a member. Its memory layout is a trace only if the kernel randomizes memory layouts.
     pub fn learn(&mut self, pid: u32, trace: Trace, images_are_drawn: bool) {
         if trace.session == pid {
             let before = self.sessions.insert(pid, trace.start_ticks);
@@ -90,8 +91,8 @@ impl Kin {
         });
     }
 
-    /// Returns `true` if a trace shows that a process belongs to the group; `root_start_ticks` is the start time of the
-    /// root.
+    /// Returns `true` if a trace shows that a process belongs to the group. `root_start_ticks` is the start time of the
+    /// root process.
     #[must_use]
     pub fn claims(&self, pid: u32, entry: &Entry, root_start_ticks: u64, table: &Table) -> bool {
         if self.members_of_cgroup.contains(&pid) {
@@ -102,8 +103,8 @@ impl Kin {
             || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
     }
 
-    /// Returns `true` if a process has the memory layout of a member, and did not inherit it from its current parent or
-    /// from a process outside the group.
+    /// Returns `true` if a process has the memory layout of a member, and did not inherit this layout from its current
+    /// parent or from a process outside the group.
     fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
         let image = entry.image;
         let inherited = table

@@ -25,25 +25,26 @@ use crate::own_cgroup::CpuTime;
 /// faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
-    /// Usage of all living members and of the children that they reaped.
+    /// Usage by all living members and by the children for which they waited.
     pub standing: [u64; 4],
-    /// Increase of the `children` fields of members that lived both at the previous sample and now.
+    /// Increase of the `children` fields (usage of ended children) of members that lived both at the previous sample
+    /// and now.
     pub reaped: [u64; 4],
-    /// Usage of members that have ended, and of the children that they reaped, at their last sample.
+    /// Usage by members that have ended since, and by the children for which they waited, as of their last sample.
     pub vanished: [u64; 4],
-    /// Input and output (`io`) of all living members.
+    /// Counters of input and output (`/proc/PID/io`) of all living members.
     pub io_standing: [u64; 4],
-    /// Input and output (`io`) of members that have ended, at their last sample.
+    /// Counters of input and output (`/proc/PID/io`) of members that have ended, as of their last sample.
     pub io_vanished: [u64; 4],
 }
 
 /// CPU time of a group: the sum over its processes or the time of its own control group, whichever is larger.
 ///
-/// The control group includes processes that ended and were reaped outside of the group, which the ledger misses. The
-/// ledger includes members outside of the control group. The total never decreases.
+/// The time of the control group includes processes that ended and were reaped outside of the group, which the sum
+/// misses. The sum includes members outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
-    /// User and system time that the control group counted in addition to the ledger. [ns]
+    /// User and system time that the control group counted in addition to the sum over the processes. [ns]
     surplus: [u64; 2],
     /// CPU time of the control group at the first reading, and the total of the group at that time.
     base: Option<(CpuTime, u64)>,
@@ -51,7 +52,7 @@ pub struct CpuTotal {
 }
 
 impl CpuTotal {
-    /// Processes one sample; returns total user and system time. [ns]
+    /// Processes one sample. Returns the total user time and system time of the group. [ns]
     pub fn settle(&mut self, ledger: [u64; 2], cgroup: Option<CpuTime>) -> [u64; 2] {
         let total = [ledger[0] + self.surplus[0], ledger[1] + self.surplus[1]];
         let Some(now) = cgroup else { return total };
@@ -66,13 +67,14 @@ impl CpuTotal {
         [total[0] + missing - system, total[1] + system]
     }
 
-    /// Forgets the control group, so that another one can be used. Earlier counts are kept.
+    /// Forgets the control group, so that another control group can be used. The times counted so far are kept.
     pub fn leave_cgroup(&mut self) {
         (self.base, self.last) = (None, None);
     }
 }
 
-/// Part of `time` that is system time, in proportion to the usage of the control group between two samples.
+/// Returns the part of `time` that is system time. The split is that of the usage of the control group between two
+/// samples.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -92,7 +94,7 @@ pub fn add(left: &mut [u64; 4], right: &[u64; 4]) {
     }
 }
 
-/// Usage of members that have ended, and the last reported totals.
+/// Usage by members that have ended, and the last reported totals of the group.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ledger {
     carried: [u64; 4],
@@ -101,8 +103,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Processes one sample. Returns the totals of user time, system time, minor and major faults, and the totals of
-    /// `io`.
+    /// Processes one sample. Returns the totals of user time, system time, minor and major page faults, and the totals
+    /// of the input and output counters.
     pub fn settle(&mut self, balance: &Balance) -> ([u64; 4], [u64; 4]) {
         let mut total = balance.standing;
         for (place, total) in total.iter_mut().enumerate() {
@@ -123,9 +125,9 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// Computes the totals of `io`. Every process has page faults from its first instruction on. If the `children`
-    /// faults increase, a parent has therefore waited for a child. The `io` of ended members may then be included in
-    /// that of living members, so the total is only kept from decreasing.
+    /// Computes the totals of input and output (`io`). Every process has page faults from its first instruction on. If
+    /// the page faults of ended `children` increase, a parent has therefore waited for a child. The `io` of ended
+    /// members may then be included in that of living members, so the total is only kept from decreasing.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {
@@ -153,9 +155,11 @@ mod tests {
     fn a_control_group_adds_what_nobody_of_the_group_waited_for() {
         let mut cpu = CpuTotal::default();
         assert_eq!(cpu.settle([100, 10], Some(used(1000, 800))), [100, 10]);
-        // The control group used 80, 60 of it in user mode; the ledger counted 20.
+        // The control group used 80, of which 60 in user mode; the sum over the processes counted 20. The excess is
+        // 80 - 20 = 60, of which 60 / 80 is user time: 45 user time and 15 system time are added.
         assert_eq!(cpu.settle([120, 10], Some(used(1080, 860))), [165, 25]);
-        // A member outside of the control group works, so the ledger grows by more than the control group.
+        // A member outside of the control group works, so the sum over the processes grows by more than the control
+        // group.
         assert_eq!(cpu.settle([220, 10], Some(used(1090, 870))), [265, 25]);
         cpu.leave_cgroup();
         assert_eq!(cpu.settle([220, 10], None), [265, 25]);
@@ -163,17 +167,18 @@ mod tests {
         assert_eq!(cpu.settle([220, 10], Some(used(15, 15))), [275, 25]);
     }
 
-    /// A process with the counters that the kernel keeps for it.
+    /// A simulated process with the counters that the kernel keeps for a process.
     #[derive(Debug, Clone, Default)]
     struct Simulated {
         parent: Option<usize>,
         own: u64,
         children: u64,
-        /// Own `io` plus that of children that it waited for: the kernel keeps a single number.
+        /// Bytes of input and output of the process and of the children for which it waited. The kernel keeps a single
+        /// number for both.
         io: u64,
         ended: bool,
         gone: bool,
-        /// Values that the sampler read last: own, children, io.
+        /// Values at the last sample: usage of the process, usage of its children, and io.
         seen: Option<(u64, u64, u64)>,
     }
 
@@ -187,7 +192,8 @@ mod tests {
 
     impl Kernel {
         fn random(&mut self, below: u64) -> u64 {
-            // Constants of Knuth's MMIX generator, of which only the upper bits are used.
+            // The multiplier and increment are those of Knuth's MMIX generator. Only the upper bits of the state are
+            // used, since the lower bits are less random.
             self.random = self
                 .random
                 .wrapping_mul(6_364_136_223_846_793_005)
@@ -208,7 +214,7 @@ mod tests {
 
         fn fork(&mut self, parent: usize) {
             if !self.processes[parent].ended {
-                // A process has used some time before anything else can happen to it, as its first page faults show.
+                // Every process first uses some time, as a real process has page faults before it can do anything else.
                 self.processes.push(Simulated {
                     parent: Some(parent),
                     own: 1,
@@ -218,8 +224,8 @@ mod tests {
             }
         }
 
-        /// Ends a process. Its children become children of the root if the root is a reaper, and otherwise leave the
-        /// group.
+        /// Ends a process. The children of the process become children of the root if the root is a reaper; otherwise
+        /// they leave the group.
         fn exit(&mut self, process: usize, root_reaps: bool) {
             if process == 0 {
                 return;
@@ -232,7 +238,8 @@ mod tests {
             }
         }
 
-        /// Removes an ended process. If its parent waits for children, its usage is added to the parent.
+        /// Removes an ended process. If its parent waits for children, the usage of the process is added to that of the
+        /// parent.
         fn take_away(&mut self, process: usize, waits: bool) {
             let ended = self.processes[process].clone();
             if !ended.ended || ended.gone {
@@ -245,7 +252,7 @@ mod tests {
             }
         }
 
-        /// Reads all processes as the sampler does.
+        /// Reads the counters of all simulated processes as the sampler does.
         fn sample(&mut self) -> Balance {
             let mut balance = Balance::default();
             for process in &mut self.processes {
@@ -266,8 +273,8 @@ mod tests {
         }
     }
 
-    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the total, the true value,
-    /// and the same two values of io.
+    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the measured total and the
+    /// true total of usage, and then the same two totals of io.
     fn simulate(
         seed: u64,
         waits: fn(u64) -> bool,
@@ -365,8 +372,8 @@ mod tests {
             io_standing: [7; 4],
             ..Balance::default()
         });
-        // The child had used 90 at its sample, used 5 more, and ended. The `children` fields of the parent grew by 95,
-        // and its io by the child's 4.
+        // The usage of the child was 90 at its sample. Then it used 5 more and ended, so the `children` fields of the
+        // parent grew by 90 + 5 = 95, and the io of the parent by that of the child, 4.
         let ended = Balance {
             standing: [155; 4],
             reaped: [95; 4],

@@ -21,7 +21,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-// Units are written in brackets, such as `[ns]`, which rustdoc interprets as links.
+// Units are written in brackets, such as `[ns]`. rustdoc takes them for broken links, so this warning is off.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod busy;

@@ -3,8 +3,8 @@
 
 use std::io::{self, Write};
 
-/// Writes documents to a stream. Each document takes one line and one system call, so that a killed process loses at
-/// most the current line.
+/// Writes documents to a stream. Each document takes one line and one system call, so if the process is killed, at
+/// most the current line is lost.
 pub struct LineWriter<'a> {
     stream: &'a mut dyn Write,
     line: Vec<u8>,
@@ -23,7 +23,7 @@ impl<'a> LineWriter<'a> {
     ///
     /// # Errors
     ///
-    /// Errors of the stream, such as a full disk or a reader that has closed it.
+    /// Errors of the stream, such as a full disk, or a closed pipe.
     pub fn write(&mut self, document: &str) -> io::Result<()> {
         self.line.clear();
         writeln!(

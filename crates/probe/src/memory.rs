@@ -16,22 +16,22 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// Pause after a round in multiples of the last rounds' CPU time, while groups do not change. It limits the cost to
-/// half a per cent of one CPU.
+/// Pause after a measurement of all members (a round) while groups do not change, as a multiple of the CPU time of the
+/// last rounds. It limits the cost to half a percent of one CPU.
 const REST_WHEN_STEADY: u64 = 200;
-/// Pause after a round in multiples of the last rounds' CPU time, while groups change. It limits the cost to two per
-/// cent of one CPU.
+/// Pause after a measurement of all members (a round) while groups change, as a multiple of the CPU time of the last
+/// rounds. It limits the cost to 2 % of one CPU.
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group counts as changed if its resident sets or its number of processes differ by more than one in this number,
-/// that is by a tenth.
+/// A group counts as changed if the sum of its resident sets or its number of processes differs by more than one part
+/// in this number, that is, by more than a tenth.
 const CHANGE: u64 = 10;
 
-/// Proportional set of one process, or the sum over several processes. [bytes]
+/// Proportional set size of one process, or the sum over several processes. [bytes]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Proportional {
-    /// All pages.
+    /// Size of all pages.
     pub all: u64,
-    /// Pages that are not backed by a file on a disk: anonymous and shared memory.
+    /// Size of the pages that are not backed by a file on a disk: anonymous and shared memory.
     pub anonymous: u64,
 }
 
@@ -47,7 +47,7 @@ impl Proportional {
     }
 }
 
-/// Time of the last measurement of a group, and its size at that time.
+/// Time of the last measurement of a group's memory, and the size of the group at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Round {
     at_ns: u64,
@@ -56,15 +56,15 @@ struct Round {
     processes: u64,
 }
 
-/// Determines when the next round of a group is due.
+/// Determines when the memory of a group is to be measured again.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     last: Option<Round>,
 }
 
 impl Pace {
-    /// Returns `true` if a round is due for a group. `resident` is the sum of its resident sets, and `all_took_ns` the
-    /// CPU time of the last rounds of all groups.
+    /// Returns `true` if a measurement of the group is due. `resident` is the sum of the resident sets of the group,
+    /// and `all_took_ns` the CPU time that the last measurements of all groups took.
     #[must_use]
     pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64, all_took_ns: u64) -> bool {
         let Some(last) = self.last else { return true };
@@ -78,13 +78,13 @@ impl Pace {
         now_ns.saturating_sub(last.at_ns) >= all_took_ns.saturating_mul(rest)
     }
 
-    /// The CPU time of the last round; 0 before the first.
+    /// Returns the CPU time that the last measurement took; 0 before the first measurement.
     #[must_use]
     pub fn took_ns(&self) -> u64 {
         self.last.map_or(0, |last| last.took_ns)
     }
 
-    /// Records a round.
+    /// Records the time, the cost and the size of the group for a measurement.
     pub fn note(&mut self, at_ns: u64, took_ns: u64, resident: u64, processes: u64) {
         self.last = Some(Round {
             at_ns,
@@ -95,13 +95,13 @@ impl Pace {
     }
 }
 
-/// Returns `true` if the kernel provides the proportional set of a process (Linux 4.14 and later).
+/// Returns `true` if the kernel provides the proportional set size of a process (Linux 4.14 and later).
 #[must_use]
 pub fn is_offered(proc: &Path) -> bool {
     proc.join("self/smaps_rollup").exists()
 }
 
-/// Sum of the proportional sets of processes; `None` if this process may not read one of them.
+/// Returns the sum of the proportional sets of processes, or `None` if this process may not read one of them.
 ///
 /// The files are opened each time, since an open file remains bound to the memory that the process had before an
 /// `exec`.
@@ -117,7 +117,7 @@ pub fn measure(proc: &Path, pids: impl Iterator<Item = u32>) -> Option<Proportio
                 sum.all += process.all;
                 sum.anonymous += process.anonymous;
             }
-            // The process has ended, so it has no memory.
+            // The process has ended, so it has no memory and adds nothing.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) => {}
             Err(_) => return None,
         }
@@ -130,7 +130,7 @@ fn read(folder: &Path, content: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Measures a group, and records the cost.
+/// Measures the proportional sets of a group, and records the CPU time that this took.
 pub fn round(
     pace: &mut Pace,
     proc: &Path,
@@ -167,7 +167,8 @@ mod tests {
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
         assert!(pace.is_due(0, 1000, 5, 0));
-        // After a round of 0.1 s of CPU time, the pause is 20 s if nothing changes, and 5 s if something changed.
+        // After a measurement with 0.1 s of CPU time, the pause is 200 x 0.1 s = 20 s if nothing changes, and 50 x 0.1
+        // s = 5 s if something changed.
         pace.note(0, SECOND_NS / 10, 1000, 5);
         let all_ns = pace.took_ns();
         assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));

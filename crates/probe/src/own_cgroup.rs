@@ -1,7 +1,7 @@
-//! A control group that contains only one group of processes, as for a systemd unit, a container, or a host.
+//! A control group that contains only one group of processes, such as that of a systemd unit or a container.
 //!
-//! Processes cannot leave it by detaching from their parents. Its CPU time includes processes that no process of the
-//! group waited for, and its memory counts shared pages once.
+//! Processes cannot leave the control group by detaching from their parents. Its CPU time includes processes for which
+//! no process of the group waited, and its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const MICROSECOND_NS: u64 = 1000;
 /// Counters of a control group, and their files. Version 1 has a separate hierarchy for each controller.
 #[derive(Debug)]
 pub struct OwnCgroup {
-    /// Folder whose files list the processes.
+    /// Folder of the control group whose files list its processes.
     folder: PathBuf,
     cpu: Option<Cpu>,
     memory: Option<Memory>,
@@ -26,9 +26,9 @@ pub struct OwnCgroup {
 #[derive(Debug)]
 struct Cpu {
     version: u64,
-    /// CPU usage: `cpu.stat` of version 2, or `cpuacct.usage` of version 1.
+    /// File with the CPU usage: `cpu.stat` of version 2, or `cpuacct.usage` of version 1.
     usage: ProcFile,
-    /// CPU usage in user mode: `cpuacct.usage_user` of version 1.
+    /// File with the CPU usage in user mode: `cpuacct.usage_user` of version 1.
     user: ProcFile,
 }
 
@@ -42,9 +42,9 @@ struct Memory {
 /// CPU time that a control group has used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Total CPU time. [ns]
+    /// CPU time in user mode and in the kernel. [ns]
     pub total_ns: u64,
-    /// Part in user mode; `None` if the kernel does not report it. [ns]
+    /// Part of the CPU time in user mode; `None` if the kernel does not report it. [ns]
     pub user_ns: Option<u64>,
 }
 
@@ -64,12 +64,13 @@ fn lines(membership: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-/// Returns `true` if the control group `other` is `path` or is below it.
+/// Returns `true` if the control group `other` is the control group `path` or is below it.
 fn is_within(other: &str, path: &str) -> bool {
     Path::new(other).starts_with(path)
 }
 
-/// A hierarchy in which the control group of the root contains no process from outside the group.
+/// A hierarchy of control groups in which the control group of the root process contains no process from outside the
+/// group.
 struct Tree<'a> {
     controllers: &'a str,
     folder: PathBuf,
@@ -115,10 +116,11 @@ fn folder(line: &Line<'_>, mounts: &str) -> Option<PathBuf> {
 }
 
 impl OwnCgroup {
-    /// Finds the control group of `root`. Returns `None` if it also contains a stranger, or if there is no control
-    /// group.
+    /// Finds the control group of the process `root`. Returns `None` if it also contains a process of `strangers`, or
+    /// if there is no control group.
     ///
-    /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root, other groups.
+    /// `strangers` are processes that do not belong to the group: the probe, ancestors of the root, and roots of other
+    /// groups.
     #[must_use]
     pub fn find(proc: &Path, root: u32, strangers: &[u32]) -> Option<Self> {
         let read = |pid: &str| fs::read_to_string(proc.join(pid).join("cgroup")).ok();
@@ -163,7 +165,7 @@ impl OwnCgroup {
         })
     }
 
-    /// Ids of all processes in the control group and in those below it.
+    /// Returns the ids of all processes in the control group and in the control groups below it.
     #[must_use]
     pub fn processes(&self) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
@@ -183,7 +185,7 @@ impl OwnCgroup {
         found
     }
 
-    /// CPU time of all processes that ever ran in the control group; `None` if no controller counts it.
+    /// Returns the CPU time of all processes that ever ran in the control group, or `None` if no controller counts it.
     pub fn cpu(&mut self, buffer: &mut Buffer) -> Option<CpuTime> {
         let cpu = self.cpu.as_mut()?;
         if cpu.version == 2 {
@@ -210,8 +212,8 @@ impl OwnCgroup {
         json.end_object();
     }
 
-    /// Memory that the kernel cannot reclaim immediately, and the reclaimable part: page cache and reclaimable slabs.
-    /// [B]
+    /// Returns the memory that the kernel cannot reclaim immediately, and the memory that it can: page cache and
+    /// reclaimable slabs. [B]
     fn memory(&mut self, buffer: &mut Buffer) -> Option<(u64, u64)> {
         let memory = self.memory.as_mut()?;
         let current = number(&mut memory.current, buffer)?;
@@ -222,7 +224,7 @@ impl OwnCgroup {
         } else {
             of("inactive_file")? + of("active_file")? + of("slab_reclaimable").unwrap_or(0)
         };
-        // The files are read one after the other, so a cache that grows in between may exceed the total.
+        // The files are read one after the other. If the cache grows between the two reads, it may exceed the total.
         Some((current.checked_sub(cache)?, cache))
     }
 }

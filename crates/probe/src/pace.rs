@@ -12,13 +12,13 @@ use std::thread::{self, Thread};
 use crate::json::Json;
 use crate::sys;
 
-/// Limit on the CPUs that are timed, so that the probe remains small on large machines. [1]
+/// Largest number of CPUs that are timed, so that the probe uses few resources on large machines. [1]
 const CPUS_AT_MOST: usize = 64;
-/// Number of steps of the work. Each step depends on the previous one. [1]
+/// Number of steps of the fixed piece of work. Each step depends on the previous step. [1]
 const STEPS: u64 = 20_000;
-/// Number of entries of the table that the work reads: 32 KiB, the size of a first-level cache. [1]
+/// Number of entries of the table that the work reads. The table has 32 KiB, the size of a first-level cache. [1]
 const ENTRIES: usize = 4096;
-/// Number of repetitions. Only the shortest one counts, since the first one fills the cache. [1]
+/// Number of repetitions of the work. Only the shortest repetition counts, since the first one fills the cache. [1]
 const TRIES: usize = 3;
 
 /// Times a fixed piece of work on each CPU.
@@ -30,12 +30,12 @@ pub struct Pace {
 #[derive(Debug)]
 struct Worker {
     thread: Thread,
-    /// CPU time of the last piece of work; 0 until the first one is done. [ns]
+    /// CPU time of the last completed piece of work; 0 before the first is completed. [ns]
     took_ns: Arc<AtomicU64>,
 }
 
 impl Pace {
-    /// Starts a thread on each online CPU for which the system permits it.
+    /// Starts a thread on each online CPU, if the system permits threads on this CPU.
     #[must_use]
     pub fn start() -> Self {
         let cpus =
@@ -45,9 +45,9 @@ impl Pace {
         }
     }
 
-    /// Writes the time of the work done on each CPU since the last call, and starts the work again.
+    /// Writes the time of the work that each CPU has done since the last call, and starts the work again.
     ///
-    /// CPUs whose thread did not run since then, or is not permitted on that CPU, are left out.
+    /// A CPU is left out if its thread did not run since the last call, or if threads are not permitted on this CPU.
     pub fn write(&self, json: &mut Json) {
         json.object("work_s");
         for (cpu, worker) in self.workers.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Worker {
         let took_ns = Arc::new(AtomicU64::new(0));
         let took = Arc::clone(&took_ns);
         let body = move || {
-            // If the system does not permit this CPU, the result would be the time of another CPU.
+            // If the system does not permit this CPU, the work would run on another CPU and give the time of that CPU.
             if sys::pin_thread(cpu).is_err() {
                 return;
             }
@@ -77,13 +77,14 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // If a limit on processes is reached, the thread cannot start, and the probe samples without it.
+        // If a limit on processes is reached, the thread cannot start. The probe then takes samples without the time of
+        // this CPU.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }
 }
 
-/// CPU time of the fixed piece of work. [ns]
+/// Returns the CPU time of the fixed piece of work. [ns]
 fn time_of_work(table: &[u64]) -> u64 {
     let mut shortest_ns = u64::MAX;
     for _ in 0..TRIES {
@@ -139,14 +140,15 @@ mod tests {
             r#"{"work_s":{}}"#,
             "nothing was asked before"
         );
-        // The number of tries is limited, not their time. Each try requests the work again, until a thread gets a CPU.
+        // The number of tries is limited, not their time. Each try requests the work again, until the thread of a CPU
+        // has run.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
                 written(&pace)
             })
             .find(|text| text != r#"{"work_s":{}}"#);
-        // The time must be below 0.1 s, and not zero, which would mean no work.
+        // The CPU time must be below 0.1 s, and above zero, since zero would mean that no work was done.
         assert!(
             found.is_some_and(|text| text.contains(r#"":0.0"#)),
             "no CPU was timed"

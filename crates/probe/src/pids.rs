@@ -10,10 +10,10 @@ use crate::json::Json;
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// Folders of the control groups of a process that have the controller `pids`, innermost first.
+/// Returns the folders of the control groups of a process that have the controller `pids`, the innermost first.
 ///
-/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of `/proc/self/mountinfo`. `None` if the
-/// controller is not visible to this process.
+/// `membership` is the content of `/proc/PID/cgroup`, and `mounts` the content of `/proc/self/mountinfo`. The result is
+/// `None` if the controller is not visible to this process.
 #[must_use]
 pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     let first = membership.lines().find_map(|line| {
@@ -43,7 +43,7 @@ pub fn folders(membership: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     Some(within.map(Path::to_path_buf).collect())
 }
 
-/// The control groups of a process that have a limit.
+/// The control groups of a process that have a limit on processes and threads.
 #[derive(Debug)]
 pub struct CgroupTasks {
     levels: Vec<Level>,
@@ -56,7 +56,7 @@ struct Level {
 }
 
 impl CgroupTasks {
-    /// Finds the control groups of a process; `None` if the controller is not visible.
+    /// Finds the control groups of a process, or returns `None` if the controller `pids` is not visible.
     #[must_use]
     pub fn of_process(proc: &Path, pid: u32) -> Option<Self> {
         let membership = fs::read_to_string(proc.join(pid.to_string()).join("cgroup")).ok()?;
@@ -64,7 +64,7 @@ impl CgroupTasks {
         folders(&membership, &mounts).map(|folders| Self::open(&folders))
     }
 
-    /// Opens the control groups that currently have a limit.
+    /// Opens the control groups that currently have a limit on processes and threads.
     #[must_use]
     pub fn open(folders: &[PathBuf]) -> Self {
         let is_limited = |folder: &&PathBuf| {
@@ -84,8 +84,8 @@ impl CgroupTasks {
         }
     }
 
-    /// Writes the object `pids` of a group: the number of tasks and the limit of the control group that is closest to
-    /// its limit.
+    /// Writes the object `pids` of a group: the number of processes and threads and the limit, for the control group
+    /// that is closest to its limit.
     pub fn write(&mut self, buffer: &mut Buffer, json: &mut Json) {
         json.object("pids");
         json.count("levels", self.levels.len() as u64);

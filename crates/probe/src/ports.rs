@@ -14,11 +14,11 @@ use crate::host::networks;
 use crate::json::Json;
 use crate::{sys, text};
 
-/// Sockets are listed if their number reaches this share of the local ports. [percent]
+/// Share of the range of local ports. Sockets are listed by destination if their number reaches this share. [percent]
 const LISTED_FROM: u64 = 90;
 /// Default range of local ports of the kernel.
 const USUAL: (u64, u64) = (32_768, 60_999);
-/// Pause after a listing, in multiples of its duration.
+/// Pause after sockets were listed, as a multiple of the time that the listing took.
 const REST: u64 = 100;
 /// Largest number of destinations that are reported.
 const REPORTED_AT_MOST: usize = 3;
@@ -34,7 +34,7 @@ pub struct Networks {
     rest_until_ns: BTreeMap<u64, u64>,
 }
 
-/// Values of one namespace in one sample.
+/// Number of sockets and listed destinations of one network namespace in one sample.
 #[derive(Debug, Clone)]
 struct Seen {
     sockets: u64,
@@ -42,14 +42,14 @@ struct Seen {
 }
 
 impl Networks {
-    /// Reads the range of local ports of this host.
+    /// Creates the networks with the range of local ports of this host, which it reads from `proc`.
     #[must_use]
     pub fn new(proc: &Path) -> Self {
         let range = fs::read(proc.join("sys/net/ipv4/ip_local_port_range")).unwrap_or_default();
         let mut ends = text::fields(&range).map_while(text::number);
         let (first, last) = ends.next().zip(ends.next()).unwrap_or(USUAL);
-        // Another namespace may have another range, which only its processes can read. It is most likely the default
-        // range.
+        // Another network namespace may have another range of local ports, which only processes in it can read. Most
+        // likely it has the default range.
         let ports = last.saturating_sub(first).min(USUAL.1 - USUAL.0) + 1;
         Self {
             first: first.min(USUAL.0),
@@ -59,12 +59,13 @@ impl Networks {
         }
     }
 
-    /// Removes the values of the last sample.
+    /// Removes the values of the last sample, so that sockets are counted again.
     pub fn begin(&mut self) {
         self.seen.clear();
     }
 
-    /// Writes the object `ports` of a group that contains this process; nothing if its network is not visible.
+    /// Writes the object `ports` of a group that contains the process `pid`. Writes nothing if the network of the
+    /// process is not visible.
     pub fn write(&mut self, proc: &Path, pid: u32, json: &mut Json) {
         let folder = proc.join(pid.to_string());
         let Some(namespace) = namespace(&folder) else {
@@ -119,7 +120,8 @@ fn namespace(folder: &Path) -> Option<u64> {
     name.parse().ok()
 }
 
-/// The destinations that use the most local ports from `first` on, from the lines of `/proc/net/tcp` and `tcp6`.
+/// Returns the destinations that use the most local ports from `first` on, from the lines of `/proc/net/tcp` and
+/// `tcp6`.
 #[must_use]
 pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     let mut used: BTreeMap<(IpAddr, SocketAddr), u64> = BTreeMap::new();
@@ -138,7 +140,7 @@ pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     found
 }
 
-/// Local and remote address of a connection, from its line; `None` for headings and listening sockets.
+/// Returns the local and the remote address of a connection, from its line; `None` for headings and listening sockets.
 fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     let mut fields = text::fields(line).skip(1);
     let (local, remote) = (fields.next()?, fields.next()?);
@@ -146,7 +148,7 @@ fn ends(line: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     Some((address(local)?, address(remote)?))
 }
 
-/// Parses an address as the kernel writes it: 32-bit words in the byte order of this machine, a colon, the port.
+/// Parses an address as the kernel writes it: 32-bit words in the byte order of this machine, a colon, and the port.
 fn address(field: &[u8]) -> Option<SocketAddr> {
     let (host, port) = std::str::from_utf8(field).ok()?.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -161,7 +163,8 @@ fn address(field: &[u8]) -> Option<SocketAddr> {
         for (place, part) in bytes.chunks_exact_mut(4).enumerate() {
             part.copy_from_slice(&word(place)?);
         }
-        // An IPv4 address and the IPv6 address that maps it share their ports.
+        // An IPv4 address and the IPv6 address to which it is mapped share their ports, so both are treated as the same
+        // address.
         IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical()
     };
     Some(SocketAddr::new(ip, port))
@@ -182,7 +185,8 @@ mod tests {
             String::from("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n");
         first += &line("0100007F:1538", "00000000:0000", "0A");
         for port in 0..5 {
-            // Connections of 10.0.0.1 to the database at 10.0.0.2:5432, two of which are closed and waiting.
+            // Connections from 10.0.0.1 to the database at 10.0.0.2:5432, of which two are closed and keep their ports
+            // (TIME_WAIT).
             let state = if port < 2 { "06" } else { "01" };
             first += &line(
                 &format!("0100000A:{:04X}", 40_000 + port),
@@ -190,7 +194,7 @@ mod tests {
                 state,
             );
         }
-        // The server's side of a connection, and a connection to another port.
+        // A connection from port 80, which is a server's end, and a connection to another port of the database.
         first += &line("0100000A:0050", "0300000A:9C40", "01");
         first += &line("0100000A:9C50", "0200000A:1539", "01");
         let mapped = "0000000000000000FFFF00000100000A:9C60";

@@ -1,4 +1,4 @@
-//! Reads the files of one process under `/proc/PID`, which are kept open.
+//! Reads the files of one process under `/proc/PID`. The files are kept open.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,8 @@ use crate::sys;
 use crate::text;
 use crate::threads::{Switches, Threads};
 
-/// Memory layout of a program: the start of code, stack, heap and arguments. The kernel randomizes it at each `exec`.
+/// Memory layout of a program: the start of code, stack, heap and arguments. The kernel randomizes the layout at each
+/// `exec`.
 ///
 /// `fork` copies the layout. Two processes with the same layout therefore descend from the same `exec`, whatever their
 /// current parents are.
@@ -27,30 +28,31 @@ impl Image {
     }
 }
 
-/// Content of `/proc/PID/stat`, over all threads, including ended ones. CPU times are in clock ticks.
+/// Content of `/proc/PID/stat`. CPU times cover all threads, including ended threads, and are in clock ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// State letter; `Z` for a process that has ended but was not reaped.
+    /// Letter of the process state; `Z` for a process that has ended but was not reaped.
     pub state: u8,
-    /// Process id of the current parent.
+    /// Process id of the current parent of the process.
     pub parent: u32,
-    /// Process id of the leader of the session.
+    /// Process id of the leader of the session that contains the process.
     pub session: u32,
-    /// User time, system time, minor faults, major faults of the process itself.
+    /// Usage of the process itself: user time, system time, minor page faults, major page faults.
     pub own: [u64; 4],
-    /// The same values for the children that the process reaped, including the children that these reaped.
+    /// The same four values for the children that the process reaped, including the children that those children
+    /// reaped.
     pub children: [u64; 4],
-    /// Number of living threads.
+    /// Number of living threads of the process.
     pub threads: u64,
-    /// Start time after boot, which together with the process id identifies the process. [clock ticks]
+    /// Start time of the process after boot. Together with the process id it identifies the process. [clock ticks]
     pub start_ticks: u64,
-    /// Memory layout from the last `exec`.
+    /// Memory layout that the process got at its last `exec`.
     pub image: Image,
 }
 
-/// Number of the last field that a line must have: the start time.
+/// Number of the last field that a line of `/proc/PID/stat` must have: the start time.
 const LAST_NEEDED: usize = 22;
-/// Number of the last field that is read. A line may be shorter.
+/// Number of the last field that is read from a line of `/proc/PID/stat`. The line may be shorter.
 const LAST_READ: usize = 48;
 
 impl Stat {
@@ -68,7 +70,7 @@ impl Stat {
         (number >= LAST_NEEDED).then_some(stat)
     }
 
-    /// Stores one field, numbered as in proc(5).
+    /// Stores one field of `/proc/PID/stat`, numbered as in proc(5).
     fn take(&mut self, number: usize, field: &[u8]) -> Option<()> {
         match number {
             3 => self.state = field[0],
@@ -93,7 +95,7 @@ impl Stat {
         Some(())
     }
 
-    /// Returns the traces of the process, which identify its relatives.
+    /// Returns the traces of the process by which its relatives are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -109,7 +111,7 @@ impl Stat {
         self.own[0] + self.own[1]
     }
 
-    /// Returns `true` if the process still runs, that is if it is not waiting to be reaped.
+    /// Returns `true` if the process still runs, that is, if it has not ended.
     #[must_use]
     pub fn alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
@@ -129,7 +131,8 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
-/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`; `None` if unlimited.
+/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` if
+/// the limit is unlimited.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -141,44 +144,47 @@ pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
 /// Resource usage of one process; `None` for values that the kernel does not report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Content of `stat`.
+    /// Values from `/proc/PID/stat`.
     pub stat: Stat,
-    /// Input and output (see [`parse_io`]); `None` if this process may not read it.
+    /// Input and output in the order of [`parse_io`]; `None` if this process may not read them.
     pub io: Option<[u64; 4]>,
-    /// Resident set. [pages]
+    /// Size of the resident set. [pages]
     pub resident_pages: Option<u64>,
-    /// Open files.
+    /// Number of open files of the process.
     pub open_files: Option<u64>,
-    /// Soft limit on the open files of the process.
+    /// Soft limit on the number of open files of the process.
     pub open_files_limit: Option<u64>,
-    /// Soft limit on the processes and threads of its user, unless the process is exempt.
+    /// Soft limit on the number of processes and threads of the process's user. The limit does not apply if the process
+    /// is exempt.
     pub processes_limit: Option<u64>,
-    /// Context switches and time waiting for a CPU.
+    /// Context switches, and time during which threads were ready to run but had no CPU.
     pub switches: Switches,
-    /// Increase of its CPU time since the previous reading.
+    /// Increase of the CPU time of the process since the previous reading.
     pub growth: Option<Growth>,
-    /// Thread whose CPU time increased most since the previous reading.
+    /// Id of the thread whose CPU time increased most since the previous reading, with the increase.
     pub busiest_thread: Option<(u32, Growth)>,
 }
 
-/// Method to count the open files of a process.
+/// Method by which the open files of a process are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileCount {
-    /// The kernel reports the count as the size of `/proc/PID/fd` (Linux 6.2 and later), which takes one call.
+    /// Read the size of `/proc/PID/fd`, which is the number of open files in Linux 6.2 and later. This takes one system
+    /// call.
     Size,
-    /// The entries of `/proc/PID/fd` are counted.
+    /// Count the entries of the folder `/proc/PID/fd`.
     Entries,
 }
 
 impl FileCount {
-    /// Detects the method by a test with this process, which always has open files.
+    /// Chooses the method by a test on this process, which always has open files.
     #[must_use]
     pub fn detect(proc: &Path) -> Self {
         let reported = fs::metadata(proc.join("self/fd")).is_ok_and(|metadata| metadata.len() > 0);
         if reported { Self::Size } else { Self::Entries }
     }
 
-    /// Counts the open files; 0 if the process has just ended, `None` if this process may not read the folder.
+    /// Counts the open files of a process. Returns 0 if the process has just ended, and `None` if this process may not
+    /// read the folder.
     fn count(self, folder: &Path) -> Option<u64> {
         let counted = match self {
             Self::Size => fs::metadata(folder).map(|metadata| metadata.len()),
@@ -194,7 +200,7 @@ fn ended(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
 
-/// Reads one process.
+/// Reads the values of one process from its open files.
 #[derive(Debug)]
 pub struct ProcessReader {
     stat: ProcFile,
@@ -224,7 +230,8 @@ impl ProcessReader {
         }
     }
 
-    /// Reads all values; `None` if the process has ended. `last` is the previous reading of the same process.
+    /// Reads all values of the process, or returns `None` if it has ended. `last` is the previous reading of the same
+    /// process.
     pub fn read(
         &mut self,
         buffer: &mut Buffer,
@@ -267,8 +274,8 @@ impl ProcessReader {
         })
     }
 
-    /// Increase of the CPU time including threads that have ended since. Only the counters of the process contain the
-    /// time of these threads.
+    /// Returns the increase of the CPU time of the process, including threads that have ended since. Only the counters
+    /// of the process contain the time of these threads.
     fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
         let in_ns = self.threads.interval_ns()?;
         Growth::of_ticks(
@@ -279,8 +286,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. Servers that change their limit do so early, so it is read again only if more
-    /// than half of it is in use.
+    /// Returns the limit on open files. A server that changes this limit does so soon after its start, so the limit is
+    /// read again only if more than half of it is in use.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self
@@ -321,7 +328,8 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("cat of coreutils");
-        // The kernel sets the addresses one after the other. The echo shows that `exec` is complete.
+        // The kernel sets the addresses of the layout one after the other. The output of `echo` shows that `exec` is
+        // complete.
         let mut echo = [0];
         let mut input = child.stdin.take().expect("piped");
         io::Write::write_all(&mut input, b".").expect("a pipe");
@@ -385,7 +393,7 @@ mod tests {
             .read(&mut buffer, count, Some(&before))
             .expect("we live");
         let growth = now.growth.expect("known although a thread has ended");
-        // User and system time are rounded to ticks of 10 ms.
+        // User time and system time are each rounded to ticks of 10 ms, hence the tolerance.
         assert!(growth.cpu_ns >= 30_000_000, "{growth:?}");
     }
 

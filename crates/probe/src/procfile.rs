@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Initial size of the buffer, enough for `/proc/vmstat` and the files of a process. [bytes]
 const BUFFER_BYTES: usize = 8192;
 
-/// Result of a read.
+/// Result of reading a file of `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
     /// The buffer contains the complete file.
@@ -34,10 +34,10 @@ impl Buffer {
     }
 }
 
-/// A file, given by its name and, after the first read, by its descriptor.
+/// A file of `/proc`, given by its path and, after the first read, by its descriptor.
 ///
 /// A descriptor of a file under `/proc/PID` remains bound to that process. After the end of the process, reads fail
-/// with ESRCH, even if its id was reused. Therefore a reused process id does no harm.
+/// with ESRCH, even if the process id was reused. Therefore a reused process id does no harm.
 #[derive(Debug)]
 pub struct ProcFile {
     path: PathBuf,
@@ -58,7 +58,8 @@ impl ProcFile {
 
     /// Reads the file from its start into `buffer`.
     ///
-    /// If a file is missing or may not be read, it is not tried again, since neither changes while the probe runs.
+    /// If a file is missing or may not be read, later calls do not try again, since this does not change while the
+    /// probe runs.
     pub fn read(&mut self, buffer: &mut Buffer) -> Reading {
         buffer.length = 0;
         if self.unknown {
@@ -95,7 +96,7 @@ impl ProcFile {
         self.file = None;
         match error.raw_os_error() {
             Some(libc::ESRCH) => Reading::Ended,
-            // A lack of descriptors may be temporary; other errors are permanent.
+            // A lack of file descriptors may be temporary, so it is not remembered; other errors are permanent.
             Some(libc::EMFILE | libc::ENFILE) => Reading::Unknown,
             _ => {
                 self.unknown = true;

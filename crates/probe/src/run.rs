@@ -21,12 +21,12 @@ use crate::tree::Table;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Name and root process of a group.
+/// Name and root process of a group of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupRoot {
-    /// Name in the samples.
+    /// Name of the group in the samples.
     pub name: String,
-    /// Process id of the root of the tree.
+    /// Process id of the root of the process tree.
     pub pid: u32,
 }
 
@@ -48,23 +48,24 @@ impl Default for Roots {
     }
 }
 
-/// Options of the probe.
+/// Options with which the probe runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Groups that are sampled from the start.
+    /// Groups of processes that are sampled from the start.
     pub groups: Vec<GroupRoot>,
-    /// Interval between samples, > 0. [ns]
+    /// Interval between samples, which must be greater than 0. [ns]
     pub interval_ns: u64,
     /// Duration after which the probe ends. Without it, the probe only ends by a command or a signal. [ns]
     pub duration_ns: Option<u64>,
-    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the process at the other
-    /// end receives it too.
+    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the process that holds the
+    /// other end of standard input receives SIGINT too and closes the input.
     pub until_stdin_closes: bool,
     /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,
-    /// `true` to time a fixed piece of work on each CPU, which takes some 0.15 ms of CPU time per interval.
+    /// `true` to time a fixed piece of work on each CPU at each sample. It takes about 0.15 ms of CPU time per
+    /// interval.
     pub has_pace: bool,
-    /// Folders of the kernel's file systems.
+    /// Folders of the file systems of the kernel (`/proc` and `/sys`).
     pub roots: Roots,
 }
 
@@ -85,7 +86,7 @@ impl Default for Options {
 /// Reason why the probe ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
-    /// The requested duration was over.
+    /// The duration given in the options has passed.
     Duration,
     /// Standard input was closed.
     InputClosed,
@@ -93,7 +94,7 @@ pub enum EndReason {
     Signal,
 }
 
-/// Creates the documents of the stream.
+/// Creates the documents (header and samples) that the probe writes.
 pub struct Sampler {
     roots: Roots,
     interval_ns: u64,
@@ -114,7 +115,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Creates the sampler without reading any files.
+    /// Creates the sampler. No files are read yet.
     #[must_use]
     pub fn new(options: &Options) -> Self {
         let roots = options.roots.clone();
@@ -146,7 +147,7 @@ impl Sampler {
         }
     }
 
-    /// Creates the document of the header line.
+    /// Returns the document with the header, which is the first line of the output.
     pub fn header(&mut self, groups: &[GroupRoot]) -> &str {
         let json = &mut self.json;
         json.clear();
@@ -168,7 +169,7 @@ impl Sampler {
         json.as_str()
     }
 
-    /// Takes one sample, `late_ns` after its intended time.
+    /// Takes one sample and returns its document. `late_ns` is the delay after the intended time of the sample.
     pub fn sample(&mut self, late_ns: u64) -> &str {
         let (t_ns, wall_ns) = (sys::monotonic_ns(), sys::wall_ns());
         self.json.clear();
@@ -217,7 +218,8 @@ impl Sampler {
             memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
-        // All groups are read before any of them is written, since measuring the memory of a group may take long.
+        // All groups are read before any of them is written. Measuring the memory of a group may take long, so it
+        // happens after the reads.
         let standings: Vec<Standing> = self
             .groups
             .iter_mut()
@@ -230,7 +232,7 @@ impl Sampler {
         self.json.end_object();
     }
 
-    /// Writes the CPU time of the observing process, without its children.
+    /// Writes the CPU time of the process that conducts the run (the observer), without its children.
     fn write_observer(&mut self) {
         let Some(file) = &mut self.observer else {
             return;
@@ -242,7 +244,7 @@ impl Sampler {
         }
     }
 
-    /// Executes a command. It takes effect with the next sample.
+    /// Executes a command, which takes effect with the next sample.
     pub fn follow(&mut self, command: &Command) {
         match command {
             Command::Group(root) => self.watch(root),
@@ -267,14 +269,14 @@ fn images_are_drawn(proc: &Path) -> bool {
         .is_ok_and(|level| level.trim() == "2")
 }
 
-/// Standard input, read when data is available.
+/// Standard input, which is read when data is available.
 struct Input {
     lines: Lines,
     open: bool,
 }
 
 impl Input {
-    /// Reads the available commands, and reports invalid lines on standard error.
+    /// Reads the commands that are available, and reports invalid lines on standard error.
     fn take(&mut self) -> Vec<Command> {
         let mut input = io::stdin().lock();
         let length = input.fill_buf().map_or(0, <[u8]>::len);
@@ -303,7 +305,8 @@ impl Input {
 /// Errors of the stream; lines written before the error are kept.
 pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     sys::install_signals(options.until_stdin_closes);
-    // Many files are needed, since files of `/proc` are kept open. If the system refuses, the limit remains unchanged.
+    // Files of `/proc` are kept open, so the limit on open files is raised. If the system refuses, the limit remains
+    // unchanged.
     let _ = sys::raise_open_files();
     let mut writer = LineWriter::new(stream);
     let mut sampler = Sampler::new(options);

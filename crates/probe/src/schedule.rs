@@ -1,4 +1,4 @@
-//! The grid of sampling times: multiples of the interval on `CLOCK_MONOTONIC`, so that delays do not accumulate.
+//! Sampling times: multiples of the interval on `CLOCK_MONOTONIC`, so that delays do not accumulate.
 
 /// Computes the sampling times one after the other.
 #[derive(Debug, Clone, Copy)]
@@ -22,16 +22,16 @@ impl Schedule {
         }
     }
 
-    /// The next sampling time. [ns]
+    /// Returns the next sampling time. [ns]
     #[must_use]
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// Advances past the current sampling time and returns the delay since then. [ns]
+    /// Advances past the current sampling time and returns the delay of `now_ns` after this time. [ns]
     ///
-    /// Sampling times that were missed while the host slept or the probe got no CPU are skipped, so that samples are
-    /// never taken in a burst.
+    /// Sampling times that were missed, because the host slept or the probe got no CPU, are skipped. Samples are
+    /// therefore never taken in quick succession.
     pub fn take(&mut self, now_ns: u64) -> u64 {
         let late_ns = now_ns.saturating_sub(self.next_ns);
         self.next_ns += (late_ns / self.interval_ns + 1) * self.interval_ns;

@@ -10,10 +10,10 @@ pub use towtank_linux::{
     monotonic_ns, pin_thread, process_cpu_ns, raise_open_files, thread_cpu_ns, wall_ns,
 };
 
-/// Reason why a wait ended.
+/// Reason why waiting for the next sampling time ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
-    /// The deadline was reached.
+    /// The sampling time (deadline) was reached.
     Deadline,
     /// Standard input has data or has ended.
     Input,
@@ -21,7 +21,7 @@ pub enum Wake {
     Signal,
 }
 
-/// File system type numbers of `linux/magic.h` and statfs(2).
+/// Number of the file system type `tmpfs` (`linux/magic.h`, statfs(2)).
 const TMPFS_MAGIC: libc::__fsword_t = 0x0102_1994;
 const RAMFS_MAGIC: libc::__fsword_t = 0x8584_58f6;
 
@@ -53,33 +53,34 @@ fn configured(name: libc::c_int, usual: u64) -> u64 {
         .unwrap_or(usual)
 }
 
-/// Size of a memory page. [bytes]
+/// Returns the size of a memory page. [bytes]
 #[must_use]
 pub fn page_bytes() -> u64 {
     configured(libc::_SC_PAGESIZE, 4096)
 }
 
-/// Clock ticks in a second, the unit of CPU times in `/proc`. [1/s]
+/// Returns the number of clock ticks per second, the unit of CPU times in `/proc`. [1/s]
 #[must_use]
 pub fn clock_ticks() -> u64 {
     configured(libc::_SC_CLK_TCK, 100)
 }
 
-/// Number of CPUs that are online on the host. [1]
+/// Returns the number of CPUs that are online on the host. [1]
 #[must_use]
 pub fn online_cpus() -> u64 {
     configured(libc::_SC_NPROCESSORS_ONLN, 1)
 }
 
-/// Returns `true` if a file is in memory, on a file system of the type `tmpfs` or `ramfs`; `false` if the file is not
-/// visible.
+/// Returns `true` if a file is in memory, that is, on a file system of type `tmpfs` or `ramfs`. Returns `false` if the
+/// file is not visible.
 #[must_use]
 pub fn is_in_memory(file: &Path) -> bool {
     let Ok(name) = CString::new(file.as_os_str().as_bytes()) else {
         return false;
     };
     let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();
-    // Safety: `name` ends with a zero byte and `about` is valid for writing; it is read only after a success.
+    // Safety: `name` ends with a zero byte and `about` is valid for writing. `about` is only read after the call has
+    // succeeded.
     let kind = unsafe {
         if libc::statfs(name.as_ptr(), about.as_mut_ptr()) != 0 {
             return false;
@@ -111,7 +112,7 @@ pub fn wait_until(deadline_ns: u64, watch_input: bool) -> Wake {
             revents: 0,
         };
         let watched = libc::nfds_t::from(watch_input);
-        // Safety: `input` is valid for `watched` (0 or 1) entries, `timeout` for reading; no signal mask is given.
+        // Safety: `input` is valid for `watched` (0 or 1) entries, and `timeout` for reading; no signal mask is given.
         let ready = unsafe {
             libc::ppoll(
                 &raw mut input,

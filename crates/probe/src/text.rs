@@ -1,6 +1,7 @@
-//! Parses numbers and fields of the kernel's text files without allocation.
+//! Parses numbers and fields in text files of the kernel without allocation.
 
-/// Parses a complete field as an unsigned number; `None` if it is not a number or does not fit.
+/// Parses a complete field as an unsigned number. Returns `None` if the field is not a number, or the number is too
+/// large for 64 bits.
 #[must_use]
 pub fn number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
@@ -13,25 +14,26 @@ pub fn number(field: &[u8]) -> Option<u64> {
     })
 }
 
-/// The fields of a line, separated by blanks and tabs.
+/// Returns the fields of a line, which are separated by blanks and tabs.
 pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace)
         .filter(|field| !field.is_empty())
 }
 
-/// The non-empty lines of a text.
+/// Returns the non-empty lines of a text.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
 }
 
-/// Returns the first number after `key` at the start of a line, as in `MemTotal:  8031764 kB` or `pgfault 12`.
+/// Finds a line that starts with `key` and returns the first number after it, as in `MemTotal:  8031764 kB` or `pgfault
+/// 12`.
 #[must_use]
 pub fn keyed(text: &[u8], key: &str) -> Option<u64> {
     lines(text).find_map(|line| keyed_line(line, key))
 }
 
-/// Returns the first number of this line if it starts with exactly `key`, optionally followed by a colon.
+/// Returns the first number of this line if its first word is exactly `key`, optionally followed by a colon.
 #[must_use]
 pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
     let rest = line.strip_prefix(key.as_bytes())?;
@@ -41,7 +43,7 @@ pub fn keyed_line(line: &[u8], key: &str) -> Option<u64> {
         .then(|| fields(rest).next().and_then(number))?
 }
 
-/// Converts a field to text; bytes that are not UTF-8 are replaced.
+/// Converts a field to text. Bytes that are not valid UTF-8 are replaced.
 #[must_use]
 pub fn owned(field: &[u8]) -> String {
     String::from_utf8_lossy(field).trim().to_owned()

@@ -1,8 +1,8 @@
 //! Context switches and time waiting for a CPU, summed over all threads of a process.
 //!
-//! The kernel reports both only per thread. `/proc/PID/task/TID/schedstat` is one short line; `status`, which contains
-//! the context switches, costs several times as much. Therefore `schedstat` is read for every thread, and `status` only
-//! for threads that ran since the last sample. A thread that did not run has no new context switches.
+//! The kernel reports these two values only per thread. `/proc/PID/task/TID/schedstat` is one short line; `status`,
+//! which contains the context switches, costs several times as much. Therefore `schedstat` is read for every thread,
+//! and `status` only for threads that ran since the last sample. A thread that did not run has no new context switches.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::sys;
 use crate::text;
 
-/// Sums over threads; values that the kernel does not report are `None`.
+/// Context switches and waiting time, summed over threads. Values that the kernel does not report are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switches {
     /// Context switches that occurred because the thread had to wait.
@@ -40,7 +40,7 @@ impl Switches {
         wait_ns: None,
     };
 
-    /// Adds another sum. A value that is unknown in either sum is unknown in the result.
+    /// Adds the values of `other`. A value that is unknown in either summand is unknown in the result.
     pub fn add(&mut self, other: &Self) {
         let sum = |left: Option<u64>, right: Option<u64>| {
             left.zip(right).map(|(left, right)| left + right)
@@ -50,7 +50,7 @@ impl Switches {
         self.wait_ns = sum(self.wait_ns, other.wait_ns);
     }
 
-    /// Adds the known values of a thread or process that has ended.
+    /// Adds the values of a thread or process that has ended. Its unknown values are ignored.
     pub fn carry(&mut self, ended: &Self) {
         let sum =
             |left: Option<u64>, right: Option<u64>| left.map(|left| left + right.unwrap_or(0));
@@ -65,10 +65,10 @@ struct Thread {
     number: u32,
     schedstat: ProcFile,
     status: ProcFile,
-    /// CPU time and number of time slices from `schedstat`. They change only if the thread runs.
+    /// CPU time and number of time slices from `schedstat`. They are unchanged if the thread did not run.
     ran: Option<(u64, u64)>,
     sum: Switches,
-    /// CPU time, wait for a CPU, and time of the last reading. [ns]
+    /// Values of the last reading of the thread: CPU time, time waiting for a CPU, and time of the reading. [ns]
     seen: Option<(u64, u64, u64)>,
     growth: Option<Growth>,
 }
@@ -79,15 +79,15 @@ pub struct Threads {
     folder: PathBuf,
     live: Vec<Thread>,
     ended: Switches,
-    /// CPU time and wait of all living threads, and time of the last reading. [ns]
+    /// Values of the last reading: CPU time and waiting time of all living threads, and time of the reading. [ns]
     seen: Option<(u64, u64, u64)>,
-    /// Times of the last two readings. [ns]
+    /// Times of the last reading and the reading before it. [ns]
     read_at_ns: (Option<u64>, Option<u64>),
     growth: Option<Growth>,
 }
 
 impl Threads {
-    /// Creates the sums for the folder `/proc/PID/task`.
+    /// Creates the reader for the threads in the folder `/proc/PID/task`.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Threads {
         }
     }
 
-    /// Time between the last two readings. [ns]
+    /// Returns the time between the last two readings. [ns]
     #[must_use]
     pub fn interval_ns(&self) -> Option<u64> {
         let (before, now) = self.read_at_ns;
@@ -108,15 +108,15 @@ impl Threads {
             .map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// Increase of the CPU time of all threads together between the last two readings. `None` if the kernel does not
-    /// report it, or if a thread ended in between. The last CPU time of such a thread is only in the counters of the
-    /// process.
+    /// Returns the increase of the CPU time of all threads together between the last two readings. Returns `None` if
+    /// the kernel does not report it, or if a thread ended in between. The last CPU time of such a thread is only in
+    /// the counters of the process.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         self.growth
     }
 
-    /// Thread whose CPU time increased most between the last two readings.
+    /// Returns the id of the thread whose CPU time increased most between the last two readings, with the increase.
     #[must_use]
     pub fn busiest(&self) -> Option<(u32, Growth)> {
         self.live
@@ -125,7 +125,8 @@ impl Threads {
             .max_by_key(|(_, growth)| growth.cpu_ns)
     }
 
-    /// Reads all threads, `expected` in number, and returns the sums, including threads that have ended.
+    /// Reads all threads and returns the sums, including threads that have ended. `expected` is the expected number of
+    /// threads.
     pub fn read(&mut self, buffer: &mut Buffer, expected: u64) -> Switches {
         let at_ns = sys::monotonic_ns();
         self.read_at_ns = (self.read_at_ns.1, Some(at_ns));
@@ -234,7 +235,7 @@ impl Thread {
     }
 }
 
-/// CPU time [ns], time waited for a CPU [ns] and time slices of one thread.
+/// Returns CPU time [ns], time waiting for a CPU [ns], and number of time slices of one thread.
 fn parse_schedstat(content: &[u8]) -> Option<(u64, u64, u64)> {
     let mut numbers = text::fields(content).map(text::number);
     let mut next = || numbers.next().flatten();
@@ -283,7 +284,7 @@ mod tests {
         let (release, wait) = mpsc::channel::<()>();
         let worker = std::thread::spawn(move || {
             let folder = fs::read_link("/proc/thread-self").expect("our own thread");
-            // A sleep counts as a voluntary switch only if the thread was not preempted before it.
+            // A sleep only counts as a voluntary switch if the thread was not preempted just before it.
             let voluntary = loop {
                 std::thread::sleep(std::time::Duration::from_micros(100));
                 let status =

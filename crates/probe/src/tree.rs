@@ -14,23 +14,23 @@ use crate::process::{Image, Stat};
 use crate::procfile::{Buffer, ProcFile, Reading};
 use crate::text;
 
-/// Properties of a process when it was first seen.
+/// Properties of a process at the time when it was first seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// Process id of the parent.
+    /// Process id of the parent of the process.
     pub parent: u32,
-    /// Process id of the leader of its session.
+    /// Process id of the leader of the session that contains the process.
     pub session: u32,
     /// Start time of the process. [clock ticks]
     pub start_ticks: u64,
-    /// Memory layout of its program.
+    /// Memory layout of the program that the process runs.
     pub image: Image,
-    /// `true` if the process was found by the last refresh.
+    /// `true` if the last refresh of the table found the process.
     pub new: bool,
 }
 
 impl Entry {
-    /// Returns the traces of the process, which identify its relatives.
+    /// Returns the traces of the process by which its relatives are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -41,10 +41,11 @@ impl Entry {
     }
 }
 
-/// Limit on the length of a chain of parents. A longer chain can only be a loop of reused process ids.
+/// Largest length of a chain of parents that is followed. A longer chain can only be a loop caused by reused process
+/// ids.
 const DEEPEST: usize = 256;
 
-/// All processes of the host.
+/// Table of all processes of the host, with their parents.
 #[derive(Debug)]
 pub struct Table {
     proc: PathBuf,
@@ -68,10 +69,11 @@ impl Table {
         }
     }
 
-    /// Finds new processes. The list of processes is only read if new ones can exist; returns `true` if it was read.
+    /// Finds new processes. The list of processes is only read if there can be new processes. Returns `true` if the
+    /// list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // This file is read before the list. A process that starts in between is in this list, or causes the next one
-        // to be read.
+        // This file is read before the list of processes. A process that starts between the two reads is either in this
+        // list, or causes the list to be read at the next refresh.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };
         let number = text::fields(content).nth(4).and_then(text::number);
@@ -104,7 +106,7 @@ impl Table {
             });
             let found = match known {
                 Some(known) if !anew => Some(known),
-                // The same start time means the same process; it keeps its original parent.
+                // The same start time means the same process, so its entry, with the original parent, is kept.
                 Some(known) => self.look(pid).map(|now| {
                     if now.start_ticks == known.start_ticks {
                         known
@@ -148,20 +150,20 @@ impl Table {
         })
     }
 
-    /// Number of processes and threads of the whole host, including those not visible to this process; `None` if the
-    /// kernel does not report it.
+    /// Returns the number of processes and threads of the whole host, including those not visible to this process.
+    /// Returns `None` if the kernel does not report the number.
     #[must_use]
     pub fn tasks(&self) -> Option<u64> {
         self.tasks
     }
 
-    /// The process with this id.
+    /// Returns the entry of the process with this id.
     #[must_use]
     pub fn get(&self, pid: u32) -> Option<&Entry> {
         self.processes.get(&pid)
     }
 
-    /// All processes, or only those that the last refresh found.
+    /// Returns all processes, or only those that the last refresh found.
     pub fn processes(&self, only_new: bool) -> impl Iterator<Item = (u32, &Entry)> {
         self.processes
             .iter()
@@ -180,8 +182,8 @@ impl Table {
 
     /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, the session
-    /// still identifies its descendants: they inherit it, and other processes cannot join it.
+    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, its
+    /// descendants are also recognized by this session: they inherit it, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {
@@ -197,7 +199,7 @@ impl Table {
     }
 }
 
-/// Returns the second number of a field such as `2/345` (running and all tasks).
+/// Returns the number after the slash in a field such as `2/345` (running tasks and all tasks).
 fn behind_slash(field: &[u8]) -> Option<u64> {
     let slash = field.iter().position(|byte| *byte == b'/')?;
     text::number(&field[slash + 1..])
@@ -257,7 +259,8 @@ mod tests {
         assert!(table.refresh(&mut buffer));
         assert_eq!(table.tasks(), Some(99));
         assert!(!table.refresh(&mut buffer), "nothing was started");
-        // Process ids started again from the lowest: id 300 is now a child of process 7.
+        // Process ids were assigned again from the lowest, so id 300 now belongs to another process, a child of process
+        // 7.
         folder.process(7, 1, 7, 90);
         folder.process(300, 7, 7, 95);
         folder.last_number(299);

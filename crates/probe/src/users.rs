@@ -6,17 +6,18 @@ use std::path::Path;
 
 use crate::text;
 
-/// `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`: a process with one of them is exempt from the limit.
+/// Bits of `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`. The limit on processes of a user does not apply to a process with
+/// one of these capabilities.
 const EXEMPTING: u64 = 1 << 21 | 1 << 24;
 
 /// Fields of `/proc/PID/status` about the user of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// Real user id; the kernel counts the process for this user.
+    /// Real user id of the process. The kernel counts the process for this user.
     pub user: u64,
-    /// Number of living threads.
+    /// Number of living threads of the process.
     pub threads: u64,
-    /// `true` if the process is exempt from the limit.
+    /// `true` if the limit on processes of a user does not apply to the process.
     pub exempt: bool,
 }
 
@@ -37,7 +38,7 @@ impl Owner {
     }
 }
 
-/// Processes and threads of each user.
+/// Number of processes and threads of each user.
 #[derive(Debug, Default)]
 pub struct Users {
     owners: BTreeMap<u32, Owner>,
@@ -59,7 +60,8 @@ impl Users {
         found
     }
 
-    /// Processes and threads of the user of a process, and `true` if the process is exempt from the limit.
+    /// Returns the number of processes and threads of the user of a process, and `true` if the process is exempt from
+    /// the limit.
     #[must_use]
     pub fn of(&self, pid: u32) -> Option<(u64, bool)> {
         let owner = self.owners.get(&pid)?;

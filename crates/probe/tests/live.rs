@@ -1,4 +1,5 @@
-//! Tests the sampler with the running kernel, for example its CPU time of a process tree against the result of `wait4`.
+//! Tests the sampler with the running kernel. For example, the CPU time of a process tree is compared with the result
+//! of `wait4`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -7,7 +8,8 @@ use serde_json::Value;
 use towtank_probe::control::Command as Order;
 use towtank_probe::{GroupRoot, Options, Sampler};
 
-/// Tolerance for the truncation of each process's user and system time to ticks, and for usage after the last sample.
+/// Tolerance of CPU times: the user and system time of each process is truncated to ticks, and the last sample misses
+/// later usage. [s]
 const FEW_TICKS_S: f64 = 0.06;
 
 /// A shell that executes commands line by line and responds to each command.
@@ -45,7 +47,7 @@ impl Shell {
         assert_eq!(answer, "done\n");
     }
 
-    /// Ends the shell; returns its CPU time and that of all processes that it waited for. [s]
+    /// Ends the shell. Returns the CPU time of the shell and of all processes for which it waited. [s]
     fn end(self) -> f64 {
         let Self {
             child,
@@ -54,7 +56,7 @@ impl Shell {
         } = self;
         drop((input, output));
         let mut status = 0;
-        // Safety: zeroes are a valid `rusage`; both pointers are valid for writing; the child belongs to this process
+        // Safety: a `rusage` of zeros is valid; both pointers are valid for writing; the child belongs to this process
         // and was not reaped.
         let usage = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
@@ -95,11 +97,11 @@ fn children_seen_and_unseen_are_counted_once() {
     let mut shell = Shell::new();
     let mut sampler = watch(shell.child.id());
     assert_eq!(group(&mut sampler)["processes"], 1);
-    // The tree itself works, and so does a child that starts and ends between two samples.
+    // Two processes use CPU time: the shell itself, and a child that starts and ends between two samples.
     shell.execute("burn 100000; (burn 200000)");
     let first = group(&mut sampler);
     assert_eq!(first["processes"], 1);
-    // This child is sampled while it runs, and reaped later.
+    // This child is sampled while it runs, and reaped after the sample.
     shell.execute("(burn 200000; exec sleep 1000) & child=$!");
     let mut living = group(&mut sampler);
     assert_eq!(living["alive"], true);
@@ -200,7 +202,7 @@ fn orphans_stay_with_the_session_they_were_born_in() {
 fn a_worker_that_was_orphaned_before_the_first_sample_counts() {
     let mut shell = Shell::new();
     // The intermediate shell ends immediately. The worker then has another parent and is in the session of this test,
-    // so that only its memory layout shows its origin.
+    // so only its memory layout shows that it belongs to the group.
     shell.execute("worker=$( ( (while :; do :; done) >/dev/null & echo $! ) )");
     let mut sampler = watch(shell.child.id());
     let first = group(&mut sampler);
@@ -237,7 +239,7 @@ fn a_group_whose_root_launched_and_left_goes_on() {
 
 #[test]
 fn shared_pages_count_once() {
-    // The shell itself has no memory to share, so the script maps memory that several processes share.
+    // The shell has no memory that it shares with others, so the script maps memory that several processes share.
     let script = "import mmap, os, sys\n\
                   shared = mmap.mmap(-1, 64 << 20)\n\
                   shared.write(b'x' * (64 << 20))\n\

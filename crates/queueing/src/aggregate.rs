@@ -13,22 +13,22 @@ use crate::marie;
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network, Speed};
 
-/// Smallest number of servers of a first-come-first-served station for which the method is used.
+/// The method is used only if a first-come-first-served station has at least this number of servers.
 const SERVERS_AT_LEAST: u32 = 3;
 const ROUNDS_AT_MOST: usize = 500;
 /// Relative change of the throughputs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-9;
 
-/// Throughput by class, and residence time by class and station.
+/// Mean values of a network: throughput by class, and residence time by class and station.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// Throughput. [1/s]
+    /// Throughput of each class. [1/s]
     pub throughput: Vec<f64>,
-    /// Residence time. [s]
+    /// Residence time of each class at each station. [s]
     pub residence: Vec<Vec<f64>>,
 }
 
-/// Solves a network of closed classes; `None` if the method does not apply.
+/// Solves a network of closed classes by a single class that represents them; `None` if the method does not apply.
 #[must_use]
 pub fn solve(network: &Network) -> Option<Means> {
     let classes = network.loads.len();
@@ -56,8 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last step only moves halfway to the new throughputs, so they are computed once more from the times.
-            // Otherwise the numbers of users would only be met within the tolerance.
+            // The last step only moves halfway to the new throughputs. They are computed once more from the times,
+            // since otherwise Little's law would give the number of users of each class only within the tolerance.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -90,7 +90,7 @@ fn applies(network: &Network) -> bool {
     network.centers.iter().all(known) && network.centers.iter().any(several)
 }
 
-/// Creates the network with the single class that represents all classes at the given throughputs.
+/// Creates a network with the single class that represents all classes, if these have the given throughputs.
 fn mixed(network: &Network, throughput: &[f64]) -> Network {
     let total: f64 = throughput.iter().sum();
     let mean = |value: &dyn Fn(usize) -> f64| -> f64 {
@@ -143,12 +143,12 @@ fn visits(center: &Center, class: usize) -> f64 {
     }
 }
 
-/// Number of visits times the second moment of the service time. [s²]
+/// Visits of a class to a station times the second moment of the service time of a visit. [s²]
 fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class, computed from those of the single class.
+/// Residence times of each class, computed from those of the single class that represents all classes.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())
@@ -198,7 +198,8 @@ mod tests {
         solve(&model, Method::Auto).unwrap()
     }
 
-    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, error 0.5 %).
+    /// Expected response times come from simulation (`towtank-engine simulate`, 2 million events, relative error 0.5
+    /// %).
     #[test]
     fn short_and_long_jobs_at_four_servers_are_near_those_simulated() {
         let found = answer(&[(20, 10.0, 0.5), (5, 10.0, 5.0)], 4);

@@ -13,18 +13,18 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. Many are needed near saturation of an open class, where each iteration only multiplies the
-/// error by the load of that class.
+/// Limit on the iterations. If the load of an open class is near 1, many are needed, since each iteration only
+/// multiplies the error by that load.
 const ROUNDS_AT_MOST: usize = 50_000;
-/// Number of times that the Linearizer corrects its estimates.
+/// Number of times that the Linearizer corrects its estimates of the queue lengths with one job less.
 const CORRECTIONS: usize = 12;
 
-/// Estimate of the state that an arriving job finds.
+/// Method that estimates the numbers of jobs that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// Queue lengths with one job less are taken in proportion to those of the full population.
+    /// The queue lengths with one job less are estimated as proportional to those of the full population.
     BardSchweitzer,
-    /// Queue lengths with one job less are corrected by solving the network for these smaller populations.
+    /// The queue lengths with one job less are estimated by solving the network for that smaller population.
     Linearizer,
 }
 
@@ -35,37 +35,37 @@ pub struct Means {
     pub throughput: Vec<f64>,
     /// Residence time by class and station. [s]
     pub residence: Vec<Vec<f64>>,
-    /// Wait for a unit, by class and pool. [s]
+    /// Wait of a class for a unit of a pool, by class and pool. [s]
     pub pool_wait: Vec<Vec<f64>>,
-    /// Time that a unit is held, by class and pool. [s]
+    /// Time that a class holds a unit of a pool, by class and pool. [s]
     pub pool_hold: Vec<Vec<f64>>,
     /// Response time by class. [s]
     pub response: Vec<f64>,
-    /// `true` if the fixed point was reached.
+    /// `true` if the iteration converged within the allowed number of steps.
     pub converged: bool,
 }
 
-/// Numbers of jobs by class and place. The places are all stations, then the held units of each pool, then the queue of
-/// each pool.
+/// Numbers of jobs by class and place. The list of places contains all stations, then the held units of each pool, then
+/// the queue of each pool.
 type Numbers = Vec<Vec<f64>>;
 
 struct Problem<'a> {
     network: &'a Network,
-    /// Pools that are in no other pool, by class.
+    /// For each class, the pools that are not inside another pool.
     outermost_pools: Vec<Vec<usize>>,
 }
 
-/// State of one iteration.
+/// State of the fixed-point iteration.
 struct Round {
     users: Vec<f64>,
     numbers: Numbers,
     throughput: Vec<f64>,
-    /// Additional wait at each station, which keeps its throughput within its capacity (see [`limit`]).
+    /// Additional wait at each station, which keeps the throughput of the station within its capacity (see [`limit`]).
     excess: Vec<f64>,
     means: Means,
 }
 
-/// Solves a network of any kind.
+/// Solves a network of any kind by approximate mean value analysis.
 #[must_use]
 pub fn solve(network: &Network, estimate: Estimate) -> Means {
     let problem = Problem::new(network);
@@ -134,7 +134,7 @@ impl<'a> Problem<'a> {
         self.stations() + 2 * self.network.holds.len()
     }
 
-    /// Total demand of a class over all stations. [s]
+    /// Total service demand of a class over all stations. [s]
     fn demand(&self, class: usize) -> f64 {
         let centers = self.network.centers.iter();
         centers.map(|center| center.demand[class]).sum()
@@ -160,8 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Change of the share of a class's users that is at each place when one user of another class is removed:
-    /// `changes[absent][class][place]`.
+    /// Change of the share of a class's users that is at each place (station, units of a pool or queue for a pool) when
+    /// one user of another class is removed: `changes[absent][class][place]`.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -222,7 +222,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Runs one iteration; returns the largest relative change of a number of jobs.
+    /// Runs one iteration; returns the largest relative change of any number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
         // After the first iterations, only half of each change is applied, since the numbers oscillate otherwise if
         // many servers are near saturation.
@@ -261,7 +261,7 @@ impl<'a> Problem<'a> {
         moved.max(closed.hold_within(&round.means.residence, &mut round.excess))
     }
 
-    /// Residence times of a class at all stations.
+    /// Residence times of a class at all stations, from the numbers of jobs that it finds. [s]
     fn stays(&self, round: &mut Round, class: usize, found: &Numbers) {
         let others: Vec<f64> = (round.users.iter().zip(&self.network.loads))
             .map(|(&users, load)| match load {
@@ -290,7 +290,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Time of a class at a place: a station, a held unit, or a queue for a unit.
+    /// Time that a class spends at a place, which is a station, the units of a pool, or the queue for units of a pool.
     fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
         let (stations, pools) = (self.stations(), self.network.holds.len());
         if place < stations {
@@ -302,7 +302,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the number of jobs that an arriving job of a class finds at each place.
+    /// Returns the number of jobs that an arriving job of a class finds at each place (station, units of a pool or
+    /// queue for a pool).
     fn found(&self, round: &Round, class: usize, changes: &Numbers) -> Numbers {
         (0..round.users.len())
             .map(|other| {
@@ -355,7 +356,8 @@ impl<'a> Problem<'a> {
         (among - 1.0).max(0.0) / among
     }
 
-    /// Returns `true` if a place is directly in a pool: a station, or the units or the queue of an inner pool.
+    /// Returns `true` if a place is directly inside a pool. The place is a station, or the units or the queue of an
+    /// inner pool.
     fn holds(&self, hold: &crate::network::Hold, place: usize) -> bool {
         match place.checked_sub(self.stations()) {
             None => hold.stations.contains(&place),
@@ -363,7 +365,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns `true` if a station is in a pool, directly or through inner pools.
+    /// Returns `true` if a station is inside a pool, directly or through inner pools.
     fn reaches(&self, hold: &crate::network::Hold, class: usize, station: usize) -> bool {
         hold.stations.contains(&station)
             || hold.pools.iter().any(|&pool| {
@@ -372,7 +374,7 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// Response time of a class: its stations, forks and pools.
+    /// Response time of a class, summed over its stations, forks and pools. [s]
     fn response(&self, round: &mut Round, class: usize, found: &Numbers) -> f64 {
         let mut direct: Vec<usize> = (0..self.stations()).collect();
         let mut time = 0.0;
@@ -384,8 +386,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at several stations. The branches of a fork run in parallel, so only the longest one
-    /// counts.
+    /// Time that a class spends at the given stations. The branches of a fork run in parallel, so only the time of the
+    /// longest branch counts.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -407,8 +409,8 @@ impl<'a> Problem<'a> {
         )
     }
 
-    /// Wait for a unit of a pool, and the time that the unit is held. A pool is treated as a station whose service is
-    /// the work inside the pool.
+    /// Computes the wait of a class for a unit of a pool and the time for which the class holds the unit. The pool is
+    /// treated as a station whose service is the work inside the pool.
     fn pool(&self, round: &mut Round, class: usize, pool: usize, found: &Numbers) -> f64 {
         let hold = &self.network.holds[pool];
         let mut time = self.through(round, class, &hold.stations);
@@ -449,8 +451,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: all jobs that can be served before it belong to closed classes,
-/// and these have no more users than the station has servers.
+/// Returns `true` if a class never waits at a station. This holds if all jobs that can be served before a job of the
+/// class belong to closed classes with no more users in total than the station has servers.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

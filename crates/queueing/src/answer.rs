@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::bounds::Range;
 
-/// Values by name, in the order of the model.
+/// A list of pairs of name and value, in the order of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Named<T>(pub Vec<(String, T)>);
 
@@ -22,7 +22,7 @@ impl<T: Serialize> Serialize for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The value of a name, if it exists.
+    /// The value with the given name, if it exists.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0
@@ -43,7 +43,7 @@ impl<T> Index<&str> for Named<T> {
 /// Mean values of a model in steady state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Kind and version of the format.
+    /// Kind and version of the data format of the answer.
     pub schema: &'static str,
     /// Results by class.
     pub classes: Named<ClassAnswer>,
@@ -51,77 +51,78 @@ pub struct Answer {
     pub stations: Named<StationAnswer>,
     /// Results by pool.
     pub pools: Named<PoolAnswer>,
-    /// Name of the method.
+    /// Name of the solution method.
     pub method: String,
-    /// `true` if the method is exact for this model.
+    /// `true` if the solution method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of a mean response time that this method showed in simulated networks of this kind;
-    /// `None` for exact answers. [ratio]
+    /// Largest relative error of a mean response time that this method showed in simulations of networks of the same
+    /// kind; `None` for exact answers. [ratio]
     pub approximate_within: Option<f64>,
-    /// Bounds that hold for every method, by class.
+    /// Bounds of throughput and response time, by class. They do not depend on the solution method.
     pub bounds: Named<ClassBounds>,
-    /// Checks of laws that every answer must satisfy.
+    /// Residuals of the operational laws, which every answer must satisfy.
     pub checks: Checks,
-    /// Warnings about the answer.
+    /// Warnings for the reader of the answer, such as a violated law.
     pub warnings: Vec<String>,
 }
 
 /// Results of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
-    /// Transactions completed. [1/s]
+    /// Rate of completed transactions of the class. [1/s]
     pub throughput_per_s: f64,
     /// Mean time from the arrival to the end of a transaction, including waits for pools. [s]
     pub response_time_s: f64,
-    /// Mean number of its jobs in the system, without thinking users. [1]
+    /// Mean number of transactions of the class in the system; thinking users are not counted. [1]
     pub users_in_system: f64,
-    /// Transactions dropped at full stations. [1/s]
+    /// Rate of transactions that are dropped because a station is full. [1/s]
     pub dropped_per_s: f64,
 }
 
-/// Results of a station.
+/// Results of a station, over all classes unless stated otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
-    /// Share of busy servers, or share of the highest speed in use; 0 for a delay, which has any number of servers. In
-    /// [0, 1].
+    /// Share of busy servers or, for a table of speeds, share of the highest speed in use; 0 for a delay, which has any
+    /// number of servers. In [0, 1].
     pub utilization: f64,
-    /// Mean number of jobs present, including those in service. [1]
+    /// Mean number of jobs at the station, including those in service. [1]
     pub queue_length: f64,
-    /// Visits served, including cache hits. [1/s]
+    /// Rate of visits that the station serves, including cache hits. [1/s]
     pub throughput_per_s: f64,
-    /// Share of visits that find the station full; 0 without a capacity.
+    /// Share of visits that are dropped because the station is full; 0 if the station has no limit on its jobs.
     pub loss_probability: f64,
-    /// Share of visits that are served from the cache; 0 without a cache.
+    /// Share of visits that are served from the cache of the station; 0 without a cache.
     pub hit_ratio: f64,
-    /// Time that a transaction spends here over all of its visits, by class. [s]
+    /// Time that a transaction spends at the station over all of its visits, by class. [s]
     pub residence_time_s: Named<f64>,
-    /// Share of the servers that each class keeps busy.
+    /// Share of the servers of the station that each class keeps busy, by class.
     pub utilization_by_class: Named<f64>,
 }
 
 /// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
-    /// Share of the units that are held.
+    /// Share of the units of the pool that are held, in [0, 1].
     pub utilization: f64,
-    /// Mean number of units held. [1]
+    /// Mean number of units of the pool that are held. [1]
     pub held: f64,
-    /// Mean number of jobs that wait for a unit. [1]
+    /// Mean number of jobs that wait for a unit of the pool. [1]
     pub waiting: f64,
-    /// Time that a transaction waits for a unit, by class. [s]
+    /// Time that a transaction waits for a unit of the pool, by class. [s]
     pub waiting_time_s: Named<f64>,
 }
 
-/// Bounds of a class.
+/// Bounds of the throughput and response time of a class.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassBounds {
     /// Tightest bounds on the throughput over all methods. [1/s]
     pub throughput_per_s: Range,
     /// Tightest bounds on the response time over all methods. [s]
     pub response_time_s: Range,
-    /// Number of users at which the asymptotes intersect, N* = (D + Z) / D_max; closed classes only. [1]
+    /// Number of users at which the asymptotes of the throughput intersect, N* = (D + Z) / D_max, with total demand D,
+    /// think time Z and largest demand D_max. Closed classes only. [1]
     pub knee_users: Option<f64>,
-    /// Station with the highest demand per server.
+    /// Name of the station with the highest demand per server.
     pub bottleneck: String,
     /// Lower and upper bound of the throughput, by method. [1/s]
     pub by_method: Named<[f64; 2]>,
@@ -130,15 +131,15 @@ pub struct ClassBounds {
 /// Largest relative residual of each operational law over all classes and stations of the answer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
-    /// Queue length = throughput x residence time, at every station.
+    /// Residual of Little's law, queue length = throughput x residence time, over all stations.
     pub little: f64,
-    /// Utilization = throughput x demand / servers, at every station.
+    /// Residual of utilization = throughput x demand / servers, over all stations.
     pub utilization_law: f64,
-    /// Users = throughput x (response time + think time), for every closed class.
+    /// Residual of users = throughput x (response time + think time), over all closed classes.
     pub population: f64,
-    /// Visits served = visits of a transaction x throughput, at every station.
+    /// Residual of visits served = visits of a transaction x throughput, over all stations.
     pub forced_flow: f64,
-    /// `true` if the answer lies within its bounds.
+    /// `true` if the throughputs and response times lie within their bounds.
     pub within_bounds: bool,
 }
 
@@ -147,7 +148,8 @@ impl Checks {
     /// 20,000 terms.
     const ROUNDING: f64 = 1e-9;
 
-    /// Returns a warning for each law that the answer violates, and one if the answer lies outside of its bounds.
+    /// Returns a warning for each operational law that the answer violates, and a warning if the answer lies outside of
+    /// its bounds.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let laws = [

@@ -1,4 +1,4 @@
-//! Assembles the answer from a solution: values by name, bounds, and checks of laws on the reported values.
+//! Creates the answer from a solution: named values, bounds, and checks of the operational laws on the reported values.
 
 use crate::answer::{Answer, Checks, ClassAnswer, ClassBounds, Named, PoolAnswer, StationAnswer};
 use crate::bounds::{Range, Single};
@@ -11,7 +11,7 @@ use crate::stated;
 /// Tolerance for rounding errors in the comparison of an answer with its bounds.
 const ROUNDING: f64 = 1e-9;
 
-/// Creates the answer of a solution.
+/// Creates the answer from the solution of a network.
 #[must_use]
 pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let names = &network.names;
@@ -59,8 +59,8 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Describes the error of an approximation. An error of 100 % or more gives no lower bound of the response time, and
-/// gets a different sentence.
+/// Describes the error of an approximation in a sentence. An error of 100 % or more gives no lower bound of the
+/// response time, so it gets a different sentence.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {
@@ -140,12 +140,12 @@ fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswe
     }
 }
 
-/// Number of servers that open classes leave free for closed ones.
+/// Number of servers of a station that open classes leave free for closed classes.
 fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
 
-/// Total demand of a class at its stations and forks, without any wait. [s]
+/// Total time that a transaction of a class spends at its stations and forks if it never waits. [s]
 fn without_waiting(network: &Network, class: usize) -> f64 {
     let least: Vec<f64> = (network.centers.iter())
         .map(|center| match &center.speed {
@@ -164,7 +164,8 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
     time
 }
 
-/// Longest mean time of a closed class at a station, whatever the other classes do; `None` if there is no limit.
+/// Upper bound of the mean time of a closed class at a station, for any behaviour of the other classes; `None` if there
+/// is no bound.
 fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
     let demand = center.demand[class];
     let open = network.open_load(center);
@@ -246,7 +247,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         .iter()
         .map(|center| with_all_ahead(network, class, center, jobs))
         .sum();
-    // A pool adds a wait during which all other jobs may be served first.
+    // A pool adds a wait for a unit. During this wait, all other jobs may be served first.
     let longest = longest.filter(|_| network.holds.iter().all(|hold| !hold.concerns[class]));
     let asymptotic = [
         longest.map_or(0.0, |time| users / (think_time + time)),
@@ -317,7 +318,8 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
     plain + longest + inner
 }
 
-/// Tighter bounds for a network of one closed class, if it has product form and only single servers.
+/// Bounds that are tighter than the asymptotic ones, for a network of one closed class with product form and only
+/// single servers.
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1
         && network.is_product_form()

@@ -1,7 +1,7 @@
 //! The Markov chain of a station with a limited capacity.
 //!
-//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival, by
-//! rank, or by shared servers.
+//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival or
+//! by rank, or they share the servers.
 
 mod figures;
 
@@ -12,29 +12,29 @@ use crate::model::Discipline;
 use crate::network::{Center, Speed};
 use crate::shape::{Phases, Shape};
 
-/// Limit on the operations for one station. [1]
+/// Limit on the operations to solve one station. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Limit on the states of a level, which has all states with the same number of jobs. Its matrices have as many rows
-/// and columns. [1]
+/// Limit on the states of a level, that is, all states with the same number of jobs. The matrices of a level have one
+/// row and one column per state. [1]
 const STATES_AT_MOST: usize = 400;
 
 /// A stream of jobs of one class to the station.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// Index of the class.
+    /// Index of the class in the network.
     pub class: usize,
-    /// Rate of visits. [1/s]
+    /// Rate at which the stream visits the station. [1/s]
     pub rate: f64,
-    /// Distribution of the times between arrivals.
+    /// Distribution of the times between arrivals of the stream.
     pub gaps: Shape,
 }
 
-/// Results by stream.
+/// Mean number of jobs and loss of each stream.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Mean number of jobs present.
+    /// Mean number of jobs at the station, by stream.
     pub jobs: Vec<f64>,
-    /// Share of arrivals that find the station full.
+    /// Share of arrivals that are dropped because the station is full, by stream.
     pub loss: Vec<f64>,
 }
 
@@ -43,13 +43,13 @@ pub struct Found {
 enum Order {
     /// Waiting jobs begin service by rank, and within a rank in the order of arrival.
     Turn,
-    /// All jobs share the servers.
+    /// All jobs are in service at once and share the servers equally.
     Shared,
-    /// The jobs with the best ranks are served; they interrupt jobs with worse ranks.
+    /// The jobs with the best ranks are in service; they interrupt jobs with worse ranks.
     Interrupted,
 }
 
-/// The station as a Markov chain.
+/// A station with a limited capacity, as a Markov chain.
 struct Bounded<'a> {
     speed: &'a Speed,
     servers: u64,
@@ -58,20 +58,20 @@ struct Bounded<'a> {
     streams: Vec<Incoming>,
     kinds: Vec<Kind>,
     queues: usize,
-    /// Share of the arrivals at a queue that belongs to each stream.
+    /// For each stream, its share of the arrivals at the queue that it joins.
     shares: Vec<f64>,
 }
 
 struct Incoming {
     rate: f64,
-    /// `None` for a Poisson process, which needs no phase.
+    /// Phases of the times between arrivals; `None` for a Poisson process, which needs no phases.
     gaps: Option<Phases>,
     queue: usize,
     kind: usize,
 }
 
-/// Jobs with the same service times. A state counts the jobs in each phase of their service, in entries that begin at
-/// index `first`.
+/// Jobs that have the same service times. A state of the chain contains the number of these jobs in each phase of
+/// service, in entries that begin at index `first`.
 struct Kind {
     mean: f64,
     phases: Phases,
@@ -80,7 +80,8 @@ struct Kind {
 
 type State = Vec<u16>;
 
-/// Solves the chain; `None` if it is too large. Squared coefficients of variation below `floor` are raised to `floor`.
+/// Solves the Markov chain of a station; `None` if the chain is too large. Squared coefficients of variation below
+/// `floor` are raised to `floor`.
 #[must_use]
 pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> Option<Found> {
     let bounded = Bounded::of(center, streams, capacity, floor);
@@ -111,8 +112,8 @@ impl<'a> Bounded<'a> {
             _ => Order::Turn,
         };
         let shape = |class: usize| match order {
-            // The state does not contain the phase at which a job was interrupted, so service times are treated as
-            // exponential.
+            // The state does not record the phase in which a job was interrupted. Exponential service times need no
+            // such record, so they replace the actual ones.
             Order::Interrupted => 1.0,
             _ => center.scv[class].max(floor),
         };
@@ -212,7 +213,8 @@ impl<'a> Bounded<'a> {
             .sum()
     }
 
-    /// Speed at which each job in service is served: 1, or an equal share of the speed of the station.
+    /// Speed at which each job in service is served: 1, or an equal share of the total speed of the station if jobs
+    /// share the servers.
     fn pace(&self, present: u64) -> f64 {
         let served = match self.order {
             Order::Shared => present,
@@ -233,8 +235,8 @@ impl<'a> Bounded<'a> {
         self.started(state, incoming.kind)
     }
 
-    /// Begins the service of a job of a kind. Returns one next state for each phase in which the service can begin,
-    /// with its probability.
+    /// Begins the service of a job of the group `kind`. Returns one next state for each phase in which the service can
+    /// begin, with its probability.
     fn started(&self, state: &State, kind: usize) -> Vec<(f64, State)> {
         let Kind { phases, first, .. } = &self.kinds[kind];
         (phases.begin.iter().enumerate())
@@ -267,7 +269,7 @@ impl<'a> Bounded<'a> {
             .collect()
     }
 
-    /// All transitions out of a state: rate and next state.
+    /// All transitions out of a state, as pairs of rate and next state.
     fn moves(&self, state: &State) -> Vec<(f64, State)> {
         let mut found = self.arrivals(state);
         found.extend(self.services(state));
@@ -347,7 +349,8 @@ impl<'a> Bounded<'a> {
         found
     }
 
-    /// All reachable states, grouped by the number of jobs; `None` if a group has too many states.
+    /// All reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number of
+    /// states.
     fn states(&self) -> Option<Vec<Vec<State>>> {
         let size = self
             .kinds

@@ -6,23 +6,23 @@
 
 use serde::Serialize;
 
-/// A range between two bounds.
+/// Range between a lower and an upper bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// Lower end.
+    /// Lower bound.
     pub lower: f64,
-    /// Upper end; `None` if no upper bound is known.
+    /// Upper bound; `None` if no upper bound is known.
     pub upper: Option<f64>,
 }
 
-/// A single class at single servers; all delays are part of the think time Z.
+/// A single closed class at single servers; all delays are part of the think time Z.
 #[derive(Clone, Debug)]
 pub struct Single {
-    /// Users N, at least 1. [1]
+    /// Number of users N, at least 1. [1]
     pub users: f64,
-    /// Think time, including all delays. [s]
+    /// Think time plus the times of all visits to delays. [s]
     pub think_time: f64,
-    /// Demand at each server, > 0. [s]
+    /// Service demand of a transaction at each server, > 0. [s]
     pub demand: Vec<f64>,
 }
 
@@ -35,8 +35,8 @@ impl Single {
         self.demand.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)), if a job can find at
-    /// most N − 1 others.
+    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)). The lower bound
+    /// assumes that an arriving job finds at most N − 1 other jobs.
     ///
     /// N is the number of users, Z the think time, D the sum of the demands and D_max the largest demand.
     #[must_use]
@@ -116,7 +116,7 @@ impl Single {
         ]
     }
 
-    /// Simple lower and upper bound of the throughput with a number of users.
+    /// Simple lower and upper bound of the throughput with `users` users.
     fn coarse(&self, users: f64) -> (f64, f64) {
         let alone = self.total() + self.think_time;
         let largest = self.largest();

@@ -11,20 +11,20 @@ use crate::answer::{Answer, StationAnswer};
 use crate::model::behaviour::Cache;
 use crate::model::{Branching, Discipline, Fault, Model, Service, Station, Variation};
 
-/// A model whose caches are replaced by delays.
+/// A model in which each cache is replaced by a delay that serves the hits.
 pub(crate) struct Parted {
-    /// The model without caches.
+    /// The resulting model, which has no caches.
     pub model: Model,
     parts: Vec<Part>,
 }
 
-/// A cache that was replaced.
+/// A cache that was replaced by a delay.
 struct Part {
     station: String,
-    /// Name of the delay, which cannot occur in a model file.
+    /// Name of the delay. No station in a model file can have this name.
     delay: String,
     hit_ratio: f64,
-    /// Numbers of entries and keys, if the hit ratio was estimated.
+    /// Numbers of cache entries and of keys if the hit ratio was estimated from them.
     estimated: Option<(u64, u64)>,
 }
 
@@ -56,8 +56,8 @@ impl Parted {
             parts: model.behaviour.caches.iter().map(Part::of).collect(),
         };
         parted.model.behaviour.caches.clear();
-        // The numbers of visits already include the choices of random balancers. Balancers are removed because they do
-        // not list the new delays.
+        // Balancers are removed because they do not list the new delays. The numbers of visits already include the
+        // choices of random balancers.
         parted.model.behaviour.balancers.clear();
         for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
             part.apply(&mut parted.model, cache.hit_time_s);
@@ -65,7 +65,7 @@ impl Parted {
         Ok(parted)
     }
 
-    /// Adds the results of the delays in an answer to those of their stations.
+    /// Adds the results of each delay (cache hits) in an answer to those of the station behind the cache.
     pub fn join(&self, mut answer: Answer) -> Answer {
         for part in &self.parts {
             let stations = &mut answer.stations.0;
@@ -88,7 +88,7 @@ impl Parted {
         answer
     }
 
-    /// Reason why an answer cannot be exact: a hit ratio that is estimated. `None` if all hit ratios are given.
+    /// Reason that an answer is not exact: the hit ratio of a cache is estimated. `None` if all hit ratios are given.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -96,7 +96,7 @@ impl Parted {
     }
 }
 
-/// Adds the results of a delay to those of its station.
+/// Adds the results of a delay (cache hits) to those of the station behind the cache.
 fn add(station: &mut StationAnswer, hits: &StationAnswer) {
     station.queue_length += hits.queue_length;
     station.throughput_per_s += hits.throughput_per_s;
@@ -136,7 +136,7 @@ impl Part {
         ))
     }
 
-    /// Adds the delay after the station in all pools, forks and routes that contain the station.
+    /// Adds the delay that serves the hits to all pools, forks and routes that contain the station behind the cache.
     fn apply(&self, model: &mut Model, hit_time_s: f64) {
         self.add_station(model, hit_time_s);
         let behind = |names: &mut Vec<String>| {
@@ -175,7 +175,8 @@ impl Part {
         let station = &mut model.stations[place];
         let mut services = Vec::new();
         for service in &mut station.services {
-            // For a class with a route, the visits follow from the route.
+            // If a class has a route, its visits follow from the route, so only classes without a route are changed
+            // here.
             let visits = (!routed.contains(&service.class)).then(|| service.visits.unwrap_or(1.0));
             service.visits = visits.map(|count| count * (1.0 - self.hit_ratio));
             services.push(Service {
@@ -196,7 +197,7 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Splits the probability of a transition to the station between the station and the delay.
+    /// Divides the probability of a transition to the station: hits lead to the delay instead.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

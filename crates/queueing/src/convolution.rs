@@ -11,31 +11,32 @@ use crate::grid::{Grid, Scaled};
 use crate::network::Speed;
 use crate::series::Series;
 
-/// A station of a closed network, with the load of open classes.
+/// A station of a closed network, whose open classes are represented by their load.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Speed; the station must not be a delay.
+    /// Speed of the station, which must not be a delay.
     pub speed: Speed,
-    /// Load of open classes, in servers. [1]
+    /// Load of open classes at the station, as a number of busy servers. [1]
     pub open_load: f64,
-    /// Demand of each closed class. [s]
+    /// Demand of each closed class at the station. [s]
     pub demand: Vec<f64>,
 }
 
 /// A closed network of product form.
 #[derive(Clone, Debug)]
 pub struct Closed {
-    /// Users of each class. [1]
+    /// Number of users of each class. [1]
     pub users: Vec<u64>,
-    /// Think time of each class, including all its delays. [s]
+    /// Think time of each class, including the times of its visits to delays. [s]
     pub think_time: Vec<f64>,
-    /// Stations with queues.
+    /// Stations that have a queue, that is, all except delays.
     pub queues: Vec<Queue>,
-    /// Estimates of the throughputs. Too high an estimate is better than too low an estimate. [1/s]
+    /// Estimate of the throughput of each class, for scaling. Too high an estimate is better than too low an estimate.
+    /// [1/s]
     pub estimate: Vec<f64>,
 }
 
-/// Mean values; for a single class, also those at every smaller population.
+/// Mean values of a closed network at its full population; for a single class, also those at every smaller population.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput of each class. [1/s]
@@ -44,24 +45,25 @@ pub struct Means {
     pub jobs: Vec<Vec<f64>>,
     /// Mean number of jobs of open classes at each station.
     pub open_jobs: Vec<f64>,
-    /// For a single class: probabilities of 0, 1, ... N jobs at each station.
+    /// For a single class: probabilities of 0, 1, ... N jobs at each station, with N users.
     pub marginals: Vec<Vec<f64>>,
-    /// For a single class: throughput with 0, 1, ... N users; NaN where it was out of range. [1/s]
+    /// For a single class: throughput with 0, 1, ... N users; NaN where the normalization constant was out of range.
+    /// [1/s]
     pub throughput_at: Vec<f64>,
     /// For a single class: mean number of jobs at each station with 0, 1, ... N users.
     pub jobs_at: Vec<Vec<f64>>,
 }
 
-/// Optional results besides the means.
+/// Selects the optional results, besides the mean values at the full population.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Extras {
-    /// Marginal distributions.
+    /// `true` if the distribution of the number of jobs at each station is requested.
     pub marginals: bool,
-    /// Values at every smaller population.
+    /// `true` if the mean values at every smaller population are requested.
     pub populations: bool,
 }
 
-/// Approximate number of operations of [`solve`].
+/// Approximate number of operations that [`solve`] needs for a network.
 #[must_use]
 pub fn cost(closed: &Closed) -> f64 {
     let users: f64 = closed.users.iter().map(|&count| count as f64).sum();
@@ -77,7 +79,8 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
-    // Binomial sums account for open classes; the factor 20 is the cost of the exponential that each term needs.
+    // Stations with open classes need a binomial sum for each coefficient; the factor 20 is the cost of the exponential
+    // that each term of the sum needs.
     let shifts = closed
         .queues
         .iter()
@@ -91,7 +94,7 @@ pub fn cost(closed: &Closed) -> f64 {
         + shifts
 }
 
-/// Solves the network exactly; `None` if numbers overflow.
+/// Solves the network exactly; `None` if numbers exceed the range of floating-point numbers.
 #[must_use]
 pub fn solve(closed: &Closed, extras: Extras) -> Option<Means> {
     let users: usize = closed.users.iter().map(|&count| count as usize).sum();
@@ -221,7 +224,7 @@ impl<'a> Run<'a> {
     fn geometric_marginal(&mut self, index: usize, whole: &Grid) {
         let ratio = self.stations[index].ratio();
         let last = whole.values.len() - 1;
-        // P(at least n) = ratio^n G(N − n) / G(N).
+        // P(at least n jobs at the station) = ratio^n G(N − n) / G(N).
         let at_least =
             |jobs: usize| ratio.powi(jobs as i32) * whole.values[last - jobs] / whole.last();
         let mut marginal: Vec<f64> = (0..last)
@@ -231,8 +234,8 @@ impl<'a> Run<'a> {
         self.means.marginals[index] = marginal;
     }
 
-    /// Computes the network without each single station, by recursively halving the list of stations. With K stations,
-    /// this needs log2 K convolutions per station and no division.
+    /// For each station, computes the network without that station, by recursively halving the list of stations. With K
+    /// stations, this needs log2 K convolutions per station and no division.
     fn leave_one_out(&mut self, indices: &[usize], rest: &Grid) {
         match indices {
             [] => {}
@@ -256,7 +259,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Distribution of the number of jobs at a station, for a single class.
+/// Distribution of the number of jobs at a station, for a single class. `rest` is the series of the network without the
+/// station.
 fn marginal(rest: &Grid, station: &Scaled) -> Vec<f64> {
     let own = rest.one().times(station);
     let weights: Vec<f64> = own
@@ -287,8 +291,8 @@ mod tests {
         }
     }
 
-    /// 300 servers with a service time of S = 0.444 s: X(250) = 250/S and X(500) = 300/S. The textbook recursion
-    /// through p(0) gives -71 here.
+    /// The network has 300 servers with a service time of S = 0.444 s, so X(250) = 250/S and X(500) = 300/S. The
+    /// textbook recursion through p(0) gives a throughput of -71/s here.
     #[test]
     fn three_hundred_servers_stay_exact() {
         for (users, exact) in [

@@ -1,4 +1,4 @@
-//! Exact solution of product-form networks with closed classes, if it is affordable.
+//! Solves product-form networks with closed classes exactly, if the computation is short enough.
 
 use crate::amva::{self, Estimate};
 use crate::convolution;
@@ -6,14 +6,15 @@ use crate::mva;
 use crate::network::Network;
 use crate::solve::Solution;
 
-/// Limit on the operations of an exact solution, about a second. [1]
+/// Limit on the operations of an exact solution, which take about a second. [1]
 const OPERATIONS_AT_MOST: f64 = 1.5e9;
-/// Limit on the values that an exact solution keeps in memory, about a gigabyte with copies. [1]
+/// Limit on the values that an exact solution keeps in memory, which take about a gigabyte with all copies. [1]
 const VALUES_AT_MOST: f64 = 1.2e7;
-/// Limit on the relative error of the populations in an exact solution.
+/// Limit on the relative error of the number of users that follows from an exact solution by Little's law.
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
-/// Solves a product-form network exactly; `None` if the cost is too high or numbers overflow.
+/// Solves a product-form network exactly. Returns `None` if the cost is too high or numbers exceed the range of
+/// floating-point numbers.
 pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
     let users: Vec<u64> = closed.iter().map(|&class| network.users(class)).collect();
     let single = network
@@ -44,7 +45,8 @@ pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
         .then_some(solution)
 }
 
-/// Largest relative error of the populations; `None` if numbers are not finite.
+/// Largest relative error, over all classes, of the number of users that follows from the solution by Little's law;
+/// `None` if a value is not finite.
 fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     let mut largest = 0.0_f64;
     for class in network.closed() {
@@ -61,7 +63,7 @@ fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     Some(largest)
 }
 
-/// Think time, including all delays.
+/// Think time of a class plus the times of its visits to delays. [s]
 fn delays(network: &Network, class: usize) -> f64 {
     let waits = network
         .centers
@@ -169,7 +171,7 @@ fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec
     }
 }
 
-/// Estimates of the throughputs for scaling, best first.
+/// Estimates of the throughputs, from the best to the worst. They are only used for scaling.
 fn estimates(network: &Network, closed: &[usize], problem: &convolution::Closed) -> Vec<Vec<f64>> {
     let approximate = || {
         let means = amva::solve(network, Estimate::BardSchweitzer);

@@ -1,4 +1,4 @@
-//! Solves stations with a limited capacity, which drop arrivals while they are full.
+//! Solves stations with a limited capacity, which drop the jobs that arrive while the station is full.
 //!
 //! Small stations are solved exactly by a birth-death process, an embedded Markov chain or a Markov chain with phases.
 
@@ -8,18 +8,20 @@ use crate::network::{Center, Speed};
 use crate::open::{Visit, birth_death, load, mixture, shares, with_waits};
 use crate::shape::Shape;
 
-/// Name of the approximation that treats all classes as one.
+/// Name of the approximation that merges all classes into one.
 pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
-/// Least squared coefficients of variation of times in the chain with phases. A smaller value needs more phases, so the
-/// values are tried in this order until the chain is small enough. [1]
+/// Least squared coefficients of variation of times in the Markov chain with phases. A smaller value needs more phases,
+/// so the values are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
-/// Largest capacity for the embedded chain at arrivals; other chains allow ten times as many jobs. [1]
+/// Largest capacity for which the embedded chain at arrivals is used; the other chains allow ten times as many jobs.
+/// [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// Total probability of the largest numbers of events, which the embedded chains ignore. [1]
+/// The embedded chains ignore the largest numbers of events, whose total probability is at most this. [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, with the times between
-/// arrivals in `gaps`. The squared coefficient of variation of all arrivals together is `together`.
+/// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, and `gaps` are the
+/// distributions of the times between their arrivals. `together` is the squared coefficient of variation of the times
+/// between any two successive arrivals.
 #[must_use]
 pub fn solve(
     center: &Center,
@@ -67,8 +69,8 @@ pub fn solve(
         && center.scv[only.class] == 0.0
         && matches!(center.speed, Speed::Servers(servers) if load(center, rates) <= f64::from(servers))
     {
-        // Equal jobs that arrive at equal intervals always find a free server, since the load does not exceed the
-        // servers.
+        // Equal jobs that arrive at equal intervals always find a free server here, since the offered load does not
+        // exceed the number of servers.
         return alone(only, load(center, rates), 0.0, rates.len(), "D/D/m/K", true);
     }
     by_phases(center, rates, &streams, capacity)
@@ -103,7 +105,7 @@ fn alone(
 /// Solves M/G/1/K by the embedded Markov chain at departures (Gross, Shortle, Thompson and Harris, *Fundamentals of
 /// Queueing Theory*, 2008, section 5.1.7).
 ///
-/// Between any two neighboring numbers of jobs, the rates up and down are equal. This gives a recursion of positive
+/// The rate of transitions from n to n + 1 jobs equals the rate from n + 1 to n. This gives a recursion of positive
 /// terms.
 fn one_server(
     center: &Center,
@@ -161,12 +163,12 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full: the arrivals beyond the capacity during a service, divided by all
-/// arrivals between two departures.
+/// Share of arrivals that find the station full. It is the mean number of arrivals during a service that exceed the
+/// capacity, divided by the mean number of all arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
-    // Mean number of arrivals during a service beyond the first `from`. It is the sum of the probabilities of more than
-    // `from`, more than `from` + 1, ... arrivals.
+    // Mean number of arrivals during a service in excess of the first `from` arrivals. It is the sum of the
+    // probabilities of more than `from`, more than `from` + 1, ... arrivals.
     let beyond = |from: usize| more.iter().skip(from).sum::<f64>();
     let lost = left[0] * beyond(room - 1)
         + (1..room)
@@ -186,9 +188,9 @@ fn tails(counts: &[f64]) -> Vec<f64> {
 
 /// Solves GI/M/m/K by the embedded Markov chain at arrivals (Gross et al., section 5.3).
 ///
-/// Completions between two arrivals are events of a Poisson process at the highest speed; at a lower speed, some of
-/// these events are ignored. Returns the mean number of jobs, the loss, and whether the distribution of the times
-/// between arrivals is exact.
+/// The completions between two arrivals are taken from a Poisson process at the highest speed of the station. While the
+/// speed is lower, some of its events are ignored. Returns the mean number of jobs, the loss, and whether the
+/// distribution of the times between arrivals is exact.
 fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, bool)> {
     if capacity > ROOM_AT_MOST {
         return None;
@@ -269,8 +271,8 @@ fn sums(chances: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Solves the Markov chain with phases. If times vary less than the phases allow, the result is extrapolated from two
-/// such chains.
+/// Solves the Markov chain with phases. If the variation of a time is lower than the phases can represent, the result
+/// is extrapolated from two chains with higher variations.
 fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if capacity > 10 * ROOM_AT_MOST {
         return None;
@@ -300,8 +302,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// Solves the Markov chain with phases for exponential service times instead of the actual ones. Only for shared
-/// servers, where the distribution of service times has little effect.
+/// Solves the Markov chain with phases for exponential service times instead of the actual ones. This is only done for
+/// shared servers, where the distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;
@@ -314,8 +316,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extrapolates figures from the squared coefficients of variation 2 `floor` and `floor` to `least`; `logs` selects
-/// extrapolation of the logarithms.
+/// Extrapolates results for the squared coefficients of variation 2 `floor` and `floor` to the value `least`. `logs`
+/// selects extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {
@@ -328,8 +330,8 @@ fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> 
     fine.iter().zip(coarse).map(extended).collect()
 }
 
-/// Returns `true` if the chain is exact. This requires that the classes of the jobs in one queue are independent of
-/// everything else, and that interrupted jobs of one rank have the same service times.
+/// Returns `true` if the chain is exact. This requires that each job in a queue belongs to a random class,
+/// independently of all other jobs, and that interrupted jobs of the same rank have the same service times.
 fn is_markov(center: &Center, streams: &[Stream]) -> bool {
     let ranked = center.discipline == Discipline::Priority;
     let alike = |one: &Stream, other: &Stream| {

@@ -1,19 +1,20 @@
-//! Power series with one variable per closed class, truncated at the populations. The convolution multiplies such
-//! series.
+//! Power series with one variable per closed class, truncated at the number of users of each class. The convolution
+//! algorithm multiplies such series.
 
 use crate::series::Series;
 
-/// Share of the largest value below which values are set to zero, since they do not change a sum in double precision.
+/// Values below this share of the largest value are set to zero, since they do not change a sum in double precision.
 const NEGLIGIBLE: f64 = 1e-280;
 
-/// One value per population from zero to all users, with the last class varying fastest, times exp(`log`).
+/// A series as one value per population from zero to all users, with the number of users of the last class varying
+/// fastest. Each value is to be multiplied by exp(`log`).
 #[derive(Clone, Debug)]
 pub struct Grid {
     sides: Vec<usize>,
     strides: Vec<usize>,
-    /// Values in lexicographic order.
+    /// Coefficients in lexicographic order of the populations, divided by the common factor.
     pub values: Vec<f64>,
-    /// Logarithm of the common factor.
+    /// Logarithm of the common factor of all values.
     pub log: f64,
 }
 
@@ -26,7 +27,7 @@ pub struct Scaled {
     finite_slope: Vec<f64>,
     tail_slope: Vec<f64>,
     pole: f64,
-    /// Logarithm of the factor taken out of `finite` and `tail`.
+    /// Logarithm of the factor by which `finite` and `tail` were divided.
     log: f64,
 }
 
@@ -61,7 +62,7 @@ impl Scaled {
         }
     }
 
-    /// Limit of the ratio of successive terms: the constant a of the series, times `unit`.
+    /// Limit of the ratio of successive terms of the series: its constant a, times `unit`.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.pole
@@ -121,7 +122,7 @@ impl Grid {
         grid
     }
 
-    /// The constant series 1, truncated at the same populations.
+    /// The constant series 1, truncated at the same populations as this series.
     #[must_use]
     pub fn one(&self) -> Self {
         let mut series = Self {
@@ -133,13 +134,13 @@ impl Grid {
         series
     }
 
-    /// Value at the full population.
+    /// Value of the series at the full population.
     #[must_use]
     pub fn last(&self) -> f64 {
         self.values[self.values.len() - 1]
     }
 
-    /// Value at the full population minus one job of a class.
+    /// Value of the series at the full population minus one job of a class.
     #[must_use]
     pub fn last_but(&self, class: usize) -> f64 {
         self.values[self.values.len() - 1 - self.strides[class]]
@@ -159,7 +160,7 @@ impl Grid {
         self.log += largest.ln();
     }
 
-    /// The product with a station's series.
+    /// The product of this series and a station's series.
     #[must_use]
     pub fn times(&self, station: &Scaled) -> Self {
         let mut product = self.polynomial(&station.tail, station);
@@ -172,7 +173,7 @@ impl Grid {
         product
     }
 
-    /// The products with a station's series F and with unit · F'(y), scaled by the same factor.
+    /// The products of this series with a station's series F and with unit · F'(y), both scaled by the same factor.
     #[must_use]
     pub fn times_with_slope(&self, station: &Scaled) -> (Self, Self) {
         let mut value = self.polynomial(&station.tail, station);
@@ -187,7 +188,8 @@ impl Grid {
         (value, slope)
     }
 
-    /// For a single server, whose series this grid already contains: unit · F'(y) times the remaining network.
+    /// The product of unit · F'(y) and the rest of the network, for a single server whose series F this grid already
+    /// contains.
     #[must_use]
     pub fn slope_of_geometric(&self, station: &Scaled) -> Self {
         let mut slope = self.clone();
@@ -204,7 +206,7 @@ impl Grid {
         }
     }
 
-    /// The product with a polynomial in y / unit, by Horner's rule.
+    /// The product of this series and a polynomial in y / unit, by Horner's rule.
     fn polynomial(&self, coefficients: &[f64], station: &Scaled) -> Self {
         let users: usize = self.sides.iter().map(|side| side - 1).sum();
         let used = &coefficients[..coefficients.len().min(users + 1)];
@@ -222,7 +224,7 @@ impl Grid {
         product
     }
 
-    /// For a single class the product with a polynomial is a plain convolution, computed four terms at a time.
+    /// For a single class, the product with a polynomial is an ordinary convolution, computed four terms at a time.
     fn direct(&self, coefficients: &[f64]) -> Self {
         let length = self.values.len();
         let mut padded = vec![0.0; length + coefficients.len() + 4];
@@ -253,7 +255,8 @@ impl Grid {
         }
     }
 
-    /// Multiplies by y / unit in place. Runs backwards, since each value depends on the original values before it.
+    /// Multiplies the series by y / unit in place. The loop runs backwards, since each new value depends on old values
+    /// before it.
     fn shift(&mut self, station: &Scaled) {
         self.walk(
             |values, index, sources| {
@@ -268,7 +271,8 @@ impl Grid {
         );
     }
 
-    /// Divides by 1 − a y in place. Runs forwards, since each value depends on the new values before it.
+    /// Divides the series by 1 − a y in place. The loop runs forwards, since each new value depends on new values
+    /// before it.
     fn divide(&mut self, station: &Scaled) {
         if station.pole == 0.0 {
             return;
@@ -294,8 +298,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. It passes the distance in the list to the population with one job less of
-    /// each class, and a weight for each.
+    /// Calls `visit` for every population. For each class, it passes the weight of the class and the offset in the list
+    /// of values to the population with one job less of that class.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

@@ -1,11 +1,11 @@
-//! Fork and join: the mean of the longest of several times.
+//! Fork and join: computes the mean of the longest of several random times.
 
 use crate::network::Network;
 
 /// Mean of the longest of independent exponential times with the means T, by inclusion and exclusion: the sum of ± 1 /
-/// Σ 1/T over all subsets.
+/// Σ 1/T over all subsets of the times.
 ///
-/// Times of 0 are left out. At most 16 branches: the sum has 2^branches terms.
+/// Times of 0 are left out. There can be at most 16 branches, since the sum has 2^branches terms.
 #[must_use]
 pub fn longest_of_independent(means: &[f64]) -> f64 {
     let rates: Vec<f64> = means
@@ -25,7 +25,7 @@ pub fn longest_of_independent(means: &[f64]) -> f64 {
     longest
 }
 
-/// Mean of the longest of the response times of branches that are single queues fed by the same forks.
+/// Mean of the longest of the response times of branches, where each branch is a single queue fed by the same forks.
 ///
 /// Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: for K equal M/M/1 with utilization ρ and response time `R_1`,
 /// the mean is `R_K` = [H_K/H_2 + (4/11) (1 − H_K/H_2) ρ] (12 − ρ)/8 `R_1`, exact for K = 2. H_K is the K-th harmonic
@@ -46,8 +46,8 @@ pub fn longest_of_queues(means: &[f64], utilization: f64) -> f64 {
     slowest + (independent - slowest) * (factor - 1.0) / (harmonic - 1.0)
 }
 
-/// Time that a class spends at several stations. The branches of a fork run in parallel, so only the longest one
-/// counts.
+/// Time that a class spends at the given stations. The branches of a fork run in parallel, so only the time of the
+/// longest branch counts.
 ///
 /// `residence` and `utilization` have an entry for each station of the network.
 #[must_use]
@@ -92,7 +92,7 @@ mod tests {
         assert!((longest_of_independent(&[2.0, 2.0]) - 3.0).abs() < 1e-14);
         let harmonic: f64 = (1..=16).map(|branch| 1.0 / f64::from(branch)).sum();
         assert!((longest_of_independent(&[1.0; 16]) - harmonic).abs() < 1e-10);
-        // The mean of the longer of two exponential times of 1 and 2 is 1 + 2 − 1/(1 + 1/2).
+        // The mean of the longer of two exponential times with the means 1 and 2 is 1 + 2 − 1/(1 + 1/2).
         assert!((longest_of_independent(&[1.0, 2.0]) - (3.0 - 2.0 / 3.0)).abs() < 1e-14);
     }
 

@@ -1,19 +1,20 @@
-//! Stationary probabilities of a Markov chain whose states form levels, between which each step goes up or down by one.
+//! Stationary probabilities of a Markov chain whose states form levels. A transition stays in its level or leads to the
+//! next level up or down.
 
 use crate::phases::{Matrix, divided, product, row_product};
 
 /// Transition rates from the states of one level.
 #[derive(Clone, Debug, Default)]
 pub struct Level {
-    /// Rates within the level; the diagonal is ignored.
+    /// Rates between the states of the level; the diagonal is ignored.
     pub local: Matrix,
-    /// Rates to the level above; empty rows at the highest level.
+    /// Rates to the states of the level above; all rows are empty at the highest level.
     pub up: Matrix,
-    /// Rates to the level below; empty at the lowest level.
+    /// Rates to the states of the level below; empty at the lowest level.
     pub down: Matrix,
 }
 
-/// Operations that [`stationary`] needs for levels of these sizes, roughly. [1]
+/// Approximate number of operations that [`stationary`] needs for levels with these numbers of states. [1]
 #[must_use]
 pub fn operations(sizes: impl Iterator<Item = usize>) -> f64 {
     sizes.map(|size| 3.0 * (size as f64).powi(3)).sum()
@@ -21,8 +22,8 @@ pub fn operations(sizes: impl Iterator<Item = usize>) -> f64 {
 
 /// Returns the stationary probability of each state, by level.
 ///
-/// Levels are eliminated from the highest to the lowest, and the states of a level as in [`divided`]. There is no
-/// cancellation, so small probabilities have as many correct digits as large ones.
+/// Levels are eliminated from the highest to the lowest, and the states of a level as in [`divided`]. No numbers are
+/// subtracted, so small probabilities have as many correct digits as large ones.
 #[must_use]
 pub fn stationary(levels: &[Level]) -> Vec<Vec<f64>> {
     let highest = levels.len() - 1;
@@ -82,7 +83,8 @@ fn add(to: &mut Matrix, more: Matrix) {
     }
 }
 
-/// Stationary probabilities of a chain without levels (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).
+/// Stationary probabilities of the states of a single level (Grassmann, Taksar and Heyman, Operations Research 33(5),
+/// 1985).
 fn alone(mut rates: Matrix) -> Vec<f64> {
     let size = rates.len();
     for last in (1..size).rev() {
@@ -113,8 +115,8 @@ fn alone(mut rates: Matrix) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Three states in a ring, which are left at the rates 1, 2 and 3: their probabilities are proportional to the mean
-    /// stays of 1, 1/2 and 1/3.
+    /// Three states form a ring and are left at the rates 1, 2 and 3. Their probabilities are proportional to the mean
+    /// times in the states, 1, 1/2 and 1/3.
     #[test]
     fn a_ring_stays_in_each_state_as_long_as_its_mean() {
         let found = alone(vec![
@@ -127,8 +129,8 @@ mod tests {
         }
     }
 
-    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)), where ρ is the
-    /// ratio of the rates and K the highest level.
+    /// Levels with one state each form a birth-death process with p(n) = ρ^n (1 − ρ) / (1 − ρ^(K + 1)). Here ρ is the
+    /// ratio of the rates up and down, and K the highest level.
     #[test]
     fn single_states_are_births_and_deaths() {
         let one = |rate: f64| vec![vec![rate]];

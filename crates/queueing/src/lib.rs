@@ -21,7 +21,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Formulas with subscripts look like code without backticks, but are not code.
+// The lint demands backticks around formulas with subscripts, which are not code.
 #![allow(clippy::doc_markdown)]
 
 mod aggregate;

@@ -1,27 +1,28 @@
-//! Keeps the load of every station within its capacity, by an additional wait of closed classes.
+//! Keeps the load of every station within its capacity by an additional wait of the closed classes.
 //!
 //! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
 //! times demand can therefore exceed the number of servers. In that case, the wait of all arriving jobs is increased
-//! until it no longer does: no shorter wait is possible at the saturated station with these users.
+//! until the load equals the number of servers. With a shorter wait, these users would need more than the capacity.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
 
-/// Number of bisections of a wait, more than the binary digits of a floating-point number.
+/// Number of bisections that determine the additional wait. It exceeds the number of binary digits of a floating-point
+/// number.
 const HALVINGS: usize = 60;
 
-/// Closed classes with their response times in the current iteration.
+/// Closed classes and their response times in the current iteration of the solver.
 pub struct Closed<'a> {
-    /// The network.
+    /// Network that is being solved.
     pub network: &'a Network,
-    /// Users by class. [1]
+    /// Number of users of each class. [1]
     pub users: &'a [f64],
     /// Response time by class. [s]
     pub response: &'a [f64],
 }
 
-/// One class at a station: users, demand, cycle time without the additional wait, and its increase per unit of the
-/// additional wait.
+/// One class at a station: number of users, demand, cycle time without the additional wait, and increase of the cycle
+/// time per unit of the additional wait.
 struct Term {
     users: f64,
     demand: f64,
@@ -29,8 +30,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time including the additional wait of its station. With ranks, the additional wait is proportional to the
-/// wait of the class; otherwise it is the same for every visit.
+/// Residence time of a class including the additional wait of the station. With ranks, the additional wait is
+/// proportional to the wait of the class; otherwise it is the same for every visit.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -47,8 +48,8 @@ fn weight(center: &Center, class: usize, stay: f64) -> f64 {
 }
 
 impl Closed<'_> {
-    /// Computes the additional wait of each station that keeps it within its capacity; returns the largest relative
-    /// change of a cycle time.
+    /// Computes for each station the additional wait that keeps the load within the capacity. Returns the largest
+    /// relative change of a cycle time.
     pub fn hold_within(&self, residence: &[Vec<f64>], excess: &mut [f64]) -> f64 {
         let mut cycles: Vec<f64> = (0..self.users.len())
             .map(|class| self.response[class] + self.network.think_time(class))
@@ -85,8 +86,8 @@ impl Closed<'_> {
     }
 }
 
-/// Additional time of a class per unit of the additional wait, from a residence time that already includes the
-/// additional wait.
+/// Increase of the residence time of a class per unit of the additional wait. It is computed from a residence time that
+/// already includes the additional wait.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {
@@ -96,7 +97,8 @@ fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> 
     }
 }
 
-/// The smallest additional wait at which the load of the classes does not exceed `room`.
+/// The smallest additional wait at which the load of the closed classes does not exceed `room`, the number of servers
+/// that they can use.
 fn least_excess(terms: &[Term], room: f64) -> f64 {
     let load = |excess: f64| -> f64 {
         terms

@@ -15,17 +15,17 @@ use crate::model::Discipline;
 use crate::network::{Center, Network, Speed};
 use crate::phases::{self, Conditional, LEAST_SCV, Phases};
 
-/// Limit on the operations of a solution, some tenths of a second. [1]
+/// Limit on the operations of a solution, which take some tenths of a second. [1]
 const OPERATIONS_AT_MOST: f64 = 3e8;
-/// Limit on the iterations; a few are usual.
+/// Limit on the iterations over the stations solved by phases; most networks need only a few.
 const ROUNDS_AT_MOST: usize = 100;
-/// Limit on the iterations; most networks need only a few.
+/// Relative change of the speeds of a station at which the iteration has converged.
 const TOLERANCE: f64 = 1e-10;
 
-/// Throughput and mean numbers of jobs by station.
+/// Mean values of a network with one class: throughput, and number of jobs at each station.
 #[derive(Clone, Debug)]
 pub struct Means {
-    /// Throughput. [1/s]
+    /// Throughput of the class. [1/s]
     pub throughput: f64,
     /// Mean number of jobs at each station.
     pub jobs: Vec<f64>,
@@ -39,7 +39,8 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Share of the way from exponential times to the requested variation that two phases can represent.
+    // Squared coefficients of variation below 1/2 need extrapolation. This is the share of the way from 1 to the
+    // requested value that two phases can represent.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -48,11 +49,11 @@ pub fn solve(network: &Network) -> Option<Means> {
 struct Problem<'a> {
     network: &'a Network,
     users: usize,
-    /// Think time and time at stations without queues. [s]
+    /// Think time plus the time at stations without queues. [s]
     away: f64,
-    /// Product-form stations with a queue.
+    /// Indices of the product-form stations that have a queue.
     plain: Vec<usize>,
-    /// Stations that are solved by phases.
+    /// Indices of the stations that are solved by phases.
     special: Vec<usize>,
 }
 
@@ -123,7 +124,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Creates the network with the given speeds of the special stations. The special station `without` is left out.
+    /// Creates the product-form network with the given speeds of the stations that are solved by phases. Of these
+    /// stations, `without` is left out.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -152,7 +154,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and jobs of the network without one special station, with 0, 1, ... N users.
+    /// Throughput and mean numbers of jobs of the network without the special station `without`, for 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -184,11 +186,12 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, service
-    /// times have their own variation; if it is 0, they are exponential.
+    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, the
+    /// variation of service times is that of the station; if it is 0, service times are exponential.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // When all users are at the station, nothing arrives, so the first entry (no users in the rest) is left out.
+        // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
+        // no job can arrive.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();
@@ -224,7 +227,7 @@ impl<'a> Problem<'a> {
         None
     }
 
-    /// Means if all users always stay at one station, whose servers are always busy.
+    /// Mean values if all users always stay at one station, whose servers are always busy.
     fn never_left(&self) -> Means {
         let station = self.special[0];
         let mut jobs = vec![0.0; self.network.centers.len()];
@@ -236,7 +239,7 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Means from the distribution of the number of jobs at the only special station.
+    /// Mean values from the distribution of the number of jobs at the only station that is solved by phases.
     fn one_special(&self, found: &Conditional, rest: &[Vec<f64>]) -> Option<Means> {
         let station = self.special[0];
         let chances = found.distribution();
@@ -280,8 +283,8 @@ impl<'a> Problem<'a> {
         sound.then_some(Means { throughput, jobs })
     }
 
-    /// Extrapolates residence times below the least variation of two phases, from those at that variation and those for
-    /// exponential times.
+    /// Extrapolates residence times to a variation below the least that two phases can have. Uses the times at that
+    /// least variation (`near`) and those for exponential times (`plain`).
     fn beyond(&self, plain: &Means, near: &Means, step: f64) -> Means {
         let users = self.users as f64;
         let mut times: Vec<f64> = (self.network.centers.iter().enumerate())
@@ -296,8 +299,8 @@ impl<'a> Problem<'a> {
             .map(|&index| self.center(index).speed.highest() / self.center(index).demand[0])
             .fold(f64::INFINITY, f64::min);
         let throughput = (users / total).min(limit);
-        // If the extrapolated throughput exceeds the capacity, users wait at the slowest station for this additional
-        // time.
+        // The throughput is limited to the capacity of the slowest station. Users then wait at that station for the
+        // rest of their cycle time.
         let more = users / throughput - total;
         let slowest = (self.special.iter().chain(&self.plain)).max_by(|&&one, &&other| {
             let slow =
@@ -332,7 +335,8 @@ mod tests {
     }
 
     /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
-    /// 0.5 %). An earlier version gave up to 609/s where the bound was 56.3/s, or a response time 34 % too long.
+    /// 0.5 %). An earlier version gave a throughput of up to 609/s where the upper bound was 56.3/s, or a response time
+    /// that was 34 % too long.
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [
@@ -359,8 +363,8 @@ mod tests {
         }
     }
 
-    /// At scv 1, the method agrees with the exact answer of the product form, with one station that is solved by phases
-    /// and with two.
+    /// For exponential times (squared coefficient of variation 1), the method agrees with the exact product-form
+    /// solution, both with one station and with two stations that are solved by phases.
     #[test]
     fn exponential_times_join_the_exact_answer() {
         for scvs in [[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0 - 1e-9, 1.0 + 1e-9]] {

@@ -1,7 +1,8 @@
 //! A queueing network as data, the input of `solve` and `simulate`.
 //!
-//! All times are in seconds, all rates per second. Parts refer to each other by name: a service to its class, a pool to
-//! its stations. [`Model::check`] reports every fault at once; a model without faults can be solved or simulated.
+//! All times are in seconds, all rates per second. Elements of a model refer to each other by name: a service to its
+//! class, a pool to its stations. [`Model::check`] reports every fault at once; a model without faults can be solved or
+//! simulated.
 
 pub mod behaviour;
 mod check;
@@ -23,17 +24,17 @@ pub struct Model {
     pub classes: Vec<Class>,
     /// Stations that serve jobs; at least one.
     pub stations: Vec<Station>,
-    /// Threads, connections or locks that a job holds while it is served at stations.
+    /// Pools of threads, connections or locks, whose units a job holds while it is served at stations.
     #[serde(default)]
     pub pools: Vec<Pool>,
-    /// Parts of a transaction that run at the same time.
+    /// Forks, where parts of a transaction run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Routes of classes through the stations. A class without a route visits each station as stated in its services,
-    /// in the order of the stations.
+    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model,
+    /// each as often as its services state.
     #[serde(default)]
     pub routing: Vec<Route>,
-    /// Further behaviour, most of it for simulation only.
+    /// Further behaviour such as time-outs and failures, most of which only the simulator supports.
     #[serde(default)]
     pub behaviour: behaviour::Behaviour,
 }
@@ -42,7 +43,7 @@ pub struct Model {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Unique among classes.
+    /// Name of the class, unique among classes.
     pub name: String,
     /// Number of users of a closed class.
     #[serde(default)]
@@ -50,17 +51,18 @@ pub struct Class {
     /// Mean pause of a user between the end of a job and the next job; closed classes only. [s]
     #[serde(default)]
     pub think_time_s: f64,
-    /// Variation of the think time, which does not change means in steady state; the simulator draws from this
-    /// distribution.
+    /// Variation of the think time. It does not change mean values in steady state; the simulator generates think times
+    /// from this distribution.
     #[serde(default)]
     pub think: Variation,
     /// Rate of arrivals of an open class, > 0. [1/s]
     #[serde(default)]
     pub arrival_rate_per_s: Option<f64>,
-    /// Variation of the times between arrivals; `exponential` makes Poisson arrivals.
+    /// Variation of the times between arrivals of an open class; `exponential` makes Poisson arrivals.
     #[serde(default)]
     pub arrivals: Variation,
-    /// Rank at stations of discipline `priority`: 1 is served before 2. The default is the lowest rank of all.
+    /// Rank of the class at stations of discipline `priority`: 1 is served before 2. The default is the lowest rank of
+    /// all.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -72,50 +74,50 @@ impl Class {
         self.users.is_some()
     }
 
-    /// Rank, or its default.
+    /// Rank of the class, or the default rank.
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.priority.unwrap_or(u32::MAX)
     }
 }
 
-/// Form of the distribution of a time.
+/// Type of the distribution of a time.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// Squared coefficient of variation 1.
+    /// Exponential distribution, whose squared coefficient of variation (`scv`) is 1.
     #[default]
     Exponential,
-    /// Always the mean.
+    /// Constant: the time always equals the mean.
     Deterministic,
-    /// A sum of equal exponential phases, `scv` 1/k.
+    /// Sum of k equal exponential phases; `scv` is 1/k.
     Erlang,
-    /// One of two exponentials with balanced means, `scv` above 1.
+    /// Hyperexponential: one of two exponential times that contribute equally to the mean; `scv` is above 1.
     Hyperexponential,
-    /// Gamma, any `scv` above 0.
+    /// Gamma distribution, with any `scv` above 0.
     Gamma,
-    /// Lognormal, any `scv` above 0.
+    /// Lognormal distribution, with any `scv` above 0.
     Lognormal,
-    /// Uniform between 0 and twice the mean, `scv` 1/3.
+    /// Uniform distribution between 0 and twice the mean; `scv` is 1/3.
     Uniform,
-    /// Pareto (Lomax) with a heavy tail, `scv` above 1.
+    /// Pareto (Lomax) distribution, which has a heavy tail; `scv` is above 1.
     Pareto,
 }
 
-/// Variation of a time about its mean.
+/// Random variation of a time about its mean.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variation {
-    /// Form; derived from `scv` if it is not given.
+    /// Type of the distribution; derived from `scv` if it is not given.
     #[serde(default)]
     pub distribution: Option<Distribution>,
-    /// Squared coefficient of variation, variance over squared mean, >= 0. [1]
+    /// Squared coefficient of variation (variance divided by the squared mean), >= 0. [1]
     #[serde(default)]
     pub scv: Option<f64>,
 }
 
 impl Variation {
-    /// Squared coefficient of variation, with the default of the distribution; 1 if neither is given.
+    /// Squared coefficient of variation as given, or that of the distribution; 1 if neither is given.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {
@@ -149,16 +151,16 @@ impl Variation {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discipline {
-    /// First come, first served.
+    /// First come, first served: jobs are served in the order of arrival.
     #[default]
     Fcfs,
     /// Processor sharing: all jobs are served at once and share the servers evenly.
     Ps,
-    /// Last come, first served; an interrupted job continues where it stopped.
+    /// Last come, first served: an arriving job interrupts the job in service, which later continues where it stopped.
     LcfsPr,
-    /// As many servers as jobs, so that no job waits.
+    /// A delay, which has as many servers as jobs, so that no job waits.
     Delay,
-    /// By the rank of classes; first come, first served within a rank.
+    /// In the order of the ranks of classes; first come, first served within a rank.
     Priority,
 }
 
@@ -166,26 +168,26 @@ pub enum Discipline {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
-    /// Unique among stations and pools.
+    /// Name of the station, unique among stations and pools.
     pub name: String,
-    /// Order of service.
+    /// Order in which jobs are served.
     #[serde(default)]
     pub discipline: Discipline,
     /// Number of equal servers, at least 1; ignored for `delay`.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer; the last entry
+    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer. The last entry
     /// applies to more jobs. Replaces `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
-    /// Limit on the jobs present, including those in service; arrivals at a full station are dropped. Only for stations
-    /// that no closed class visits.
+    /// Limit on the jobs at the station, including those in service. Arrivals at a full station are dropped. Only for
+    /// stations that no closed class visits.
     #[serde(default)]
     pub capacity: Option<u64>,
-    /// With discipline `priority`: `true` if a job of a better rank interrupts one in service.
+    /// With discipline `priority`: `true` if a job of a better rank interrupts a job in service.
     #[serde(default)]
     pub preemptive: bool,
-    /// Services of classes; a class that is not listed does not visit the station.
+    /// Services of classes at the station; a class that is not listed does not visit the station.
     #[serde(default)]
     pub services: Vec<Service>,
 }
@@ -198,17 +200,17 @@ fn one() -> u32 {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// Name of the class.
+    /// Name of the class that is served.
     pub class: String,
-    /// Visits per transaction, >= 0; default 1. Not allowed if the class has a route. [1]
+    /// Mean number of visits to the station per transaction, >= 0; default 1. Not allowed if the class has a route. [1]
     #[serde(default)]
     pub visits: Option<f64>,
     /// Mean service time of one visit, >= 0. [s]
     pub service_time_s: f64,
-    /// Variation of the service time.
+    /// Variation of the service time of one visit.
     #[serde(default)]
     pub variation: Variation,
-    /// Rank of the class at this station, if it differs from the general rank of the class.
+    /// Rank of the class at this station, if it differs from the rank that the class has elsewhere.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -218,26 +220,27 @@ pub struct Service {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// Unique among stations and pools.
+    /// Name of the pool, unique among stations and pools.
     pub name: String,
-    /// Number of units, at least 1.
+    /// Number of units in the pool, at least 1.
     pub size: u64,
-    /// Stations and inner pools that a job uses while it holds a unit.
+    /// Names of the stations and inner pools that a job uses while it holds a unit.
     pub holds: Vec<String>,
-    /// Classes that need a unit; default all.
+    /// Names of the classes that need a unit; default all.
     #[serde(default)]
     pub classes: Vec<String>,
 }
 
-/// A fork: parts of a transaction that run at the same time. The transaction continues when all are done.
+/// A fork: branches of a transaction that run at the same time. The transaction continues when all branches have ended.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
-    /// Unique among forks.
+    /// Name of the fork, unique among forks.
     pub name: String,
-    /// Stations of each branch; at least two branches, and no station in more than one.
+    /// Names of the stations of each branch. A fork has at least two branches, and no station is in more than one
+    /// branch.
     pub branches: Vec<Vec<String>>,
-    /// Classes that fork; default all.
+    /// Names of the classes that fork; default all.
     #[serde(default)]
     pub classes: Vec<String>,
 }
@@ -245,32 +248,34 @@ pub struct Fork {
 /// Probabilities of the next destination of a job, by name of the station or [`END`].
 pub type Branching = BTreeMap<String, f64>;
 
-/// Destination for leaving the network: an open job leaves, a user of a closed class begins to think.
+/// Name of the destination outside the network: a job of an open class leaves, and a user of a closed class begins to
+/// think.
 pub const END: &str = "end";
 
-/// Route of a class through the stations.
+/// Route of a class through the stations, as transition probabilities.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Name of the class.
+    /// Name of the class that takes the route.
     pub class: String,
-    /// Destinations from the start; the probabilities add up to 1.
+    /// Probabilities of the first station; they add up to 1.
     pub start: Branching,
-    /// Destinations from each station; the remaining probability up to 1 leads to [`END`].
+    /// Probabilities of the next destination, by name of the station that the job leaves. If they add up to less than
+    /// 1, the rest leads to [`END`].
     pub next: BTreeMap<String, Branching>,
 }
 
-/// A fault of a model, with its path of keys in the model file.
+/// A fault of a model, with its location as a path of keys in the model file.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Fault {
-    /// Keys, outermost first, such as `["stations", "cpu", "servers"]`.
+    /// Keys that lead to the faulty value, outermost first, such as `["stations", "cpu", "servers"]`.
     pub path: Vec<String>,
-    /// The requirement, and the value found.
+    /// The requirement that is violated, and the value that was found.
     pub message: String,
 }
 
 impl Fault {
-    /// Makes a fault.
+    /// Creates a fault at a path of keys.
     #[must_use]
     pub fn new(path: &[&str], message: impl Into<String>) -> Self {
         Self {
@@ -287,13 +292,13 @@ impl fmt::Display for Fault {
 }
 
 impl Model {
-    /// All faults, sorted by location; a model without faults can be solved or simulated.
+    /// Returns all faults of the model, sorted by location. A model without faults can be solved or simulated.
     #[must_use]
     pub fn check(&self) -> Vec<Fault> {
         check::check(self)
     }
 
-    /// Visits of one transaction of a class at each station, from its route or its services. [1]
+    /// Mean number of visits of one transaction of a class to each station, from its route or its services. [1]
     ///
     /// # Errors
     ///
@@ -302,7 +307,7 @@ impl Model {
         routing::visits(self, class)
     }
 
-    /// Rank of a class at a station: 1 is served before 2.
+    /// Rank of a class at a station. Jobs of rank 1 are served before jobs of rank 2.
     #[must_use]
     pub fn rank(&self, class: &Class, station: &Station) -> u32 {
         station
@@ -313,7 +318,7 @@ impl Model {
 }
 
 impl Station {
-    /// Service of a class at this station, if any.
+    /// Service of the given class at this station, if the class visits the station.
     #[must_use]
     pub fn service(&self, class: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.class == class)

@@ -13,9 +13,9 @@
 /// Closed classes at single servers. Delays are part of the think time.
 #[derive(Clone, Debug)]
 pub struct Closed {
-    /// Users of each class, at least 1. [1]
+    /// Number of users of each class, at least 1. [1]
     pub users: Vec<u64>,
-    /// Think time of each class with all its delays. [s]
+    /// Think time of each class plus the times of its visits to delays. [s]
     pub think_time: Vec<f64>,
     /// Demand of each class at each station. [s]
     pub demand: Vec<Vec<f64>>,
@@ -32,10 +32,10 @@ pub struct Means {
 
 /// Number of stations that are computed together in one vector.
 const LANES: usize = 4;
-/// Values of `G` groups of stations; the size is known at compile time, so that they stay in registers.
+/// Values of `G` groups of [`LANES`] stations. The size is known at compile time, so that the values stay in registers.
 type Row<const G: usize> = [[f64; LANES]; G];
 
-/// Number of populations in the lattice.
+/// Number of populations in the lattice, from no users to all users of each class.
 #[must_use]
 pub fn lattice_points(users: &[u64]) -> f64 {
     users.iter().map(|&count| count as f64 + 1.0).product()
@@ -81,7 +81,7 @@ fn walk<const G: usize>(closed: &Closed) -> Means {
         users: order.iter().map(|&class| closed.users[class]).collect(),
         strides,
         rows,
-        // 1 + Q, the number of jobs plus 1, for every population of a slab; an empty system has Q = 0.
+        // 1 + Q for every population of a slab, where Q is the number of jobs at a station; an empty system has Q = 0.
         previous: vec![[[1.0; LANES]; G]; slab * rows],
         current: vec![[[1.0; LANES]; G]; slab * rows],
         throughput: vec![0.0; classes],
@@ -103,7 +103,7 @@ fn in_rows<const G: usize>(values: &[f64], rows: usize) -> Vec<Row<G>> {
     lanes
 }
 
-/// State of the walk over the lattice. Lists by class begin with the outermost class.
+/// State of the iteration over all populations. Lists by class begin with the class of the outermost loop.
 struct Walk<const G: usize> {
     demand: Vec<Vec<Row<G>>>,
     think_time: Vec<f64>,
@@ -116,7 +116,7 @@ struct Walk<const G: usize> {
 }
 
 impl<const G: usize> Walk<G> {
-    /// Processes all populations with the current number of the outermost class, in lexicographic order.
+    /// Processes all populations with the current number of users of the outermost class, in lexicographic order.
     fn slab(&mut self, population: &mut [u64]) {
         population[1..].fill(0);
         for start in (0..self.current.len()).step_by(self.rows) {
@@ -131,7 +131,7 @@ impl<const G: usize> Walk<G> {
         }
     }
 
-    /// Processes one population, whose rows begin at `start`.
+    /// Applies the recursion to one population, whose rows begin at `start`.
     fn point(&mut self, start: usize, population: &[u64]) {
         let (done, rest) = self.current.split_at_mut(start);
         let sums = &mut rest[..self.rows];
@@ -147,7 +147,7 @@ impl<const G: usize> Walk<G> {
                 _ => &done[start - self.strides[side]..][..self.rows],
             };
             let think_time = self.think_time[side];
-            // Shortcut for few stations, whose residence times stay in registers.
+            // Shortcut for few stations, so that their residence times stay in registers.
             if let ([sum], [need], [queue]) = (&mut *sums, &demand[..], less) {
                 let stay = residence(need, queue);
                 let throughput = jobs as f64 / (think_time + total(&stay));
@@ -167,7 +167,7 @@ impl<const G: usize> Walk<G> {
         }
     }
 
-    /// Means at the last population.
+    /// Mean values at the last population, that is, with all users.
     fn means(&self, closed: &Closed, order: &[usize]) -> Means {
         let start = self.current.len() - self.rows;
         let classes = order.len();
@@ -198,7 +198,7 @@ fn residence<const G: usize>(need: &Row<G>, queue: &Row<G>) -> Row<G> {
     std::array::from_fn(|group| std::array::from_fn(|lane| need[group][lane] * queue[group][lane]))
 }
 
-/// Σ over all lanes.
+/// Sum of the values of all stations in a row.
 fn total<const G: usize>(row: &Row<G>) -> f64 {
     let mut lanes = [0.0; LANES];
     for group in row {

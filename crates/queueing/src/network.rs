@@ -1,31 +1,31 @@
-//! A model converted to numbers: demands by station and class, speeds, ranks. All solvers use this form.
+//! A model converted to numbers: demands by station and class, speeds and ranks. All solvers use this representation.
 
 use crate::model::{Discipline, Distribution, Fault, Model, Station};
 use crate::shape::Shape;
 pub use crate::speed::Speed;
 
-/// A station; lists have one entry per class.
+/// A station. Lists have one entry per class.
 #[derive(Clone, Debug)]
 pub struct Center {
-    /// Name in the model.
+    /// Name of the station in the model.
     pub name: String,
-    /// Order of service; `Priority` only if ranks differ.
+    /// Order in which jobs are served; `Priority` only if the ranks of the classes differ.
     pub discipline: Discipline,
-    /// Speed of the station.
+    /// Speed of the station for each number of jobs.
     pub speed: Speed,
-    /// Limit on the jobs present.
+    /// Limit on the jobs at the station; `None` if there is no limit.
     pub capacity: Option<u64>,
-    /// `true` if jobs of better ranks interrupt others.
+    /// `true` if jobs of better ranks interrupt jobs of worse ranks that are in service.
     pub preemptive: bool,
-    /// Visits of a transaction. [1]
+    /// Mean number of visits of a transaction to the station, by class. [1]
     pub visits: Vec<f64>,
-    /// Service time of a visit. [s]
+    /// Mean service time of one visit, by class. [s]
     pub service_time: Vec<f64>,
-    /// Service demand, visits times service time. [s]
+    /// Service demand of a transaction, that is, visits times service time, by class. [s]
     pub demand: Vec<f64>,
-    /// Squared coefficient of variation of the service time. [1]
+    /// Squared coefficient of variation of the service time, by class. [1]
     pub scv: Vec<f64>,
-    /// Form of the distribution of the service time; empty if only the variation is known.
+    /// Type of the distribution of the service time, by class; empty if only the variation is known.
     pub form: Vec<Distribution>,
     /// Rank of each class: lower ranks are served first.
     pub rank: Vec<u32>,
@@ -38,7 +38,7 @@ impl Center {
         self.speed != Speed::Delay
     }
 
-    /// Shape of the service time of a class.
+    /// Shape of the distribution of the service time of a class.
     #[must_use]
     pub fn shape(&self, class: usize) -> Shape {
         Shape {
@@ -47,7 +47,7 @@ impl Center {
         }
     }
 
-    /// The station with a single class that visits it once, instead of all classes.
+    /// A copy of the station with a single class that visits it once, instead of all classes.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {
         Self {
@@ -94,40 +94,40 @@ impl Center {
 /// A pool of units, which jobs hold while they are at its stations.
 #[derive(Clone, Debug)]
 pub struct Hold {
-    /// Name in the model.
+    /// Name of the pool in the model.
     pub name: String,
-    /// Number of units.
+    /// Number of units in the pool.
     pub size: u64,
-    /// Indices of the stations that are directly in the pool.
+    /// Indices of the stations that are directly inside the pool, not in an inner pool.
     pub stations: Vec<usize>,
-    /// Indices of the pools that are directly in the pool.
+    /// Indices of the pools that are directly inside this pool.
     pub pools: Vec<usize>,
-    /// `true` for each class that needs a unit.
+    /// For each class, `true` if its jobs need a unit of the pool.
     pub concerns: Vec<bool>,
 }
 
 /// A fork, whose branches run at the same time.
 #[derive(Clone, Debug)]
 pub struct Split {
-    /// Name in the model.
+    /// Name of the fork in the model.
     pub name: String,
-    /// Indices of the stations of each branch.
+    /// For each branch, the indices of its stations.
     pub branches: Vec<Vec<usize>>,
-    /// `true` for each class that forks.
+    /// For each class, `true` if its jobs fork.
     pub concerns: Vec<bool>,
 }
 
-/// Load of a class.
+/// Load of a class: users who think between jobs, or arrivals at a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Users with a mean think time. [1], [s]
+    /// A fixed number of users with a mean think time.
     Closed {
-        /// Number of users.
+        /// Number of users of the class.
         users: u64,
-        /// Mean think time. [s]
+        /// Mean think time of a user. [s]
         think_time: f64,
     },
-    /// Arrivals at a rate. [1/s]
+    /// Jobs that arrive at a rate.
     Open {
         /// Rate of arrivals. [1/s]
         rate: f64,
@@ -135,7 +135,7 @@ pub enum Load {
         poisson: bool,
         /// Squared coefficient of variation of the times between arrivals. [1]
         scv: f64,
-        /// Form of the distribution of the times between arrivals.
+        /// Type of the distribution of the times between arrivals.
         form: Distribution,
     },
 }
@@ -143,20 +143,20 @@ pub enum Load {
 /// A model converted to numbers.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Names of classes.
+    /// Name of each class.
     pub names: Vec<String>,
-    /// Loads of classes.
+    /// Load of each class.
     pub loads: Vec<Load>,
-    /// Stations.
+    /// Stations, in the order of the model.
     pub centers: Vec<Center>,
-    /// Pools.
+    /// Pools, in the order of the model.
     pub holds: Vec<Hold>,
-    /// Forks.
+    /// Forks, in the order of the model.
     pub splits: Vec<Split>,
 }
 
 impl Network {
-    /// Converts a model.
+    /// Converts a model to numbers.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Network {
             .collect()
     }
 
-    /// Users of a class; 0 for an open class.
+    /// Number of users of a class; 0 for an open class.
     #[must_use]
     pub fn users(&self, class: usize) -> u64 {
         match self.loads[class] {
@@ -236,7 +236,7 @@ impl Network {
         }
     }
 
-    /// Load of open classes at a station, in servers. [1]
+    /// Load of open classes at a station, as a number of busy servers. [1]
     #[must_use]
     pub fn open_load(&self, center: &Center) -> f64 {
         self.open()
@@ -245,7 +245,7 @@ impl Network {
             .sum()
     }
 
-    /// The network without pools that have a unit for every user, since no job waits for these.
+    /// A copy of the network without the pools that have a unit for every user. No job waits for a unit of such a pool.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {
@@ -337,7 +337,7 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         .filter(|&class| demand[class] > 0.0)
         .map(|class| rank[class]);
     let first = ranks.next();
-    // If all ranks are equal, jobs are served in order of arrival.
+    // If all classes have the same rank, jobs are served in the order of arrival.
     let one_rank = ranks.all(|other| Some(other) == first);
     Center {
         name: station.name.clone(),

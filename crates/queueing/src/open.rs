@@ -5,18 +5,18 @@ use crate::network::{Center, Speed};
 use crate::series::Series;
 use crate::special::erlang_c;
 
-/// Results of open arrivals at a station.
+/// Results of a station that only open classes visit.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
-    /// Mean number of jobs of each class.
+    /// Mean number of jobs at the station, by class.
     pub jobs: Vec<f64>,
-    /// Largest share of the arrivals of a class that find the station full.
+    /// Largest loss over all classes: the share of the arrivals of a class that find the station full.
     pub loss: f64,
-    /// Share of the arrivals of each class that find the station full; empty if none does.
+    /// Share of the arrivals of each class that find the station full; empty if no arrival does.
     pub losses: Vec<f64>,
     /// `true` if the formula is exact for Poisson arrivals.
     pub exact: bool,
-    /// Name of the formula.
+    /// Name of the formula that was used.
     pub formula: &'static str,
 }
 
@@ -69,7 +69,7 @@ fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
 
-/// Offered load: service time that arrives per second, as a number of busy servers. [1]
+/// Offered load: service time of the jobs that arrive per second, as a number of busy servers. [1]
 pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
@@ -78,7 +78,8 @@ pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
         .sum()
 }
 
-/// Jobs by class, if each waiting job belongs to a class with a probability proportional to its load.
+/// Mean number of jobs of each class, from the total. Each waiting job is assumed to belong to a class with a
+/// probability proportional to the load of the class.
 pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
     rates
         .iter()
@@ -152,8 +153,8 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let single = center.speed.is_single();
     let mut jobs = with_waits(center, rates, second, |_| wait);
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
-        // Shared servers slow all classes by the same factor, for any arrivals. So does a server that the last arrival
-        // takes.
+        // Shared servers slow all classes by the same factor, for any arrivals. The same holds for a server that serves
+        // the last arrival first, with interruption.
         jobs = shares(center, rates, jobs.iter().sum(), load);
     }
     Visit {
@@ -223,8 +224,8 @@ fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     (1.0 - high) / high * (1.0 - utilization) / utilization
 }
 
-/// Mean number of jobs of each class, in service and waiting, from the mean wait of a visit; `second` is the time that
-/// a second of service takes.
+/// Mean number of jobs of each class, in service and waiting, from the mean wait of a visit. `second` is the elapsed
+/// time for one second of service.
 pub(crate) fn with_waits(
     center: &Center,
     rates: &[f64],
@@ -245,7 +246,8 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes with better ranks than a class, and the same including the classes of its own rank.
+/// Utilization by the classes with better ranks than the given class, and the same including the classes of its own
+/// rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
         (0..rates.len())
@@ -328,7 +330,8 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes with better ranks than a class, and the same including the classes of its own rank. [erlang]
+/// Load of the classes with better ranks than the given class, and the same including the classes of its own rank.
+/// [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
@@ -362,14 +365,14 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Increase of a function of the load, from the load of better ranks to the load that includes the own rank. The
-/// function is 0 without load.
+/// Increase of a function of the load from `better` (load of the better ranks) to `all` (load that includes the own
+/// rank). The function is 0 without load.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Ratio of the time besides service with the given service times to that with exponential service times, on one server
-/// as fast as all servers together.
+/// Ratio of two times that a job spends besides service: with the given service times and with exponential ones. Both
+/// are computed for one server as fast as all servers together.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
@@ -387,7 +390,7 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Mean number of jobs and loss of M/M/m/K, also with speeds that depend on the number of jobs.
+/// Mean number of jobs and loss of M/M/m/K, also if the speed depends on the number of jobs.
 pub(crate) fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {
@@ -495,8 +498,8 @@ mod tests {
         }
     }
 
-    /// Sixteen servers at a utilization of 0.9 with scv 2, by Allen and Cunneen: R = S + C S / (m (1 − ρ)) (1 + 2) / 2
-    /// = 1.554 s. An earlier version gave a wait 16 times as long.
+    /// Sixteen servers at a utilization of 0.9, service times with scv 2, by Allen and Cunneen: R = S + C S / (m (1 −
+    /// ρ)) (1 + 2) / 2 = 1.554 s. An earlier version gave a wait 16 times as long.
     #[test]
     fn sixteen_servers_wait_a_sixteenth() {
         let mut center = center(Speed::Servers(16), &[1.0], Discipline::Fcfs);

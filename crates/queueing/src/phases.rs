@@ -6,15 +6,15 @@
 //! exponential time that is followed by a second one with a certain probability (Marie, IEEE Trans. Software Eng. 5(5),
 //! 1979).
 
-/// Least squared coefficient of variation that two phases can have.
+/// Least squared coefficient of variation of a time with two phases.
 pub const LEAST_SCV: f64 = 0.5;
 
-/// Service times in two phases with a mean of 1.
+/// A service time of mean 1 that consists of two exponential phases.
 #[derive(Clone, Copy, Debug)]
 pub struct Phases {
     /// Probability that service begins in the first phase.
     begin: f64,
-    /// Rates of both phases.
+    /// Rates at which the first and the second phase end.
     rates: [f64; 2],
     /// Probability that the second phase follows the first.
     goes_on: f64,
@@ -44,14 +44,14 @@ impl Phases {
 /// probabilities.
 #[derive(Clone, Debug)]
 pub struct Conditional {
-    /// Completion rate with 1, 2, ... jobs.
+    /// Completion rate with 1, 2, ... jobs at the station.
     pub speeds: Vec<f64>,
     /// p(n) / p(n − 1) for n = 1, 2, ..., where p(n) is the probability of n jobs.
     pub ratios: Vec<f64>,
 }
 
 impl Conditional {
-    /// Probabilities of 0, 1, ... jobs.
+    /// Probabilities of 0, 1, ... jobs at the station.
     #[must_use]
     pub fn distribution(&self) -> Vec<f64> {
         let mut logs = vec![0.0_f64];
@@ -65,7 +65,7 @@ impl Conditional {
     }
 }
 
-/// Rows of a matrix.
+/// A matrix as a list of its rows.
 pub type Matrix = Vec<Vec<f64>>;
 
 /// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when more jobs are
@@ -74,13 +74,13 @@ pub type Matrix = Vec<Vec<f64>>;
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };
     let most = arrivals.len();
-    // Matrices R(n) with π(n) = π(n − 1) R(n), where π(n) are the probabilities of the states with n jobs. They are
-    // computed from the last level down.
+    // Matrices R(n) with π(n) = π(n − 1) R(n), where π(n) are the probabilities of the states with n jobs. The matrices
+    // are computed from the largest number of jobs down.
     let mut steps: Vec<Matrix> = Vec::with_capacity(most);
     let mut above: Option<Matrix> = None;
     for jobs in (1..=most).rev() {
-        // After an arrival, the station sooner or later returns to this level. Only the state in which it returns
-        // matters.
+        // After an arrival, the number of jobs sooner or later returns to its present value. The only information that
+        // matters is the state in which it returns.
         let mut local = levels.local(jobs);
         if let Some(step) = &above {
             let back = product(step, &levels.down(jobs + 1));
@@ -116,13 +116,13 @@ struct Levels {
     servers: usize,
 }
 
-/// The states of a level are the numbers of jobs in the second phase.
+/// The states of a level, which has a fixed number of jobs, are the numbers of jobs in the second phase.
 impl Levels {
     fn served(&self, jobs: usize) -> usize {
         jobs.min(self.servers)
     }
 
-    /// Transition rates within a level; the diagonal is zero.
+    /// Transition rates between the states of a level; the diagonal is zero.
     fn local(&self, jobs: usize) -> Matrix {
         let served = self.served(jobs);
         let mut rates = vec![vec![0.0; served + 1]; served + 1];
@@ -133,7 +133,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of completions, to the level below.
+    /// Transition rates of completions, which lead to the level with one job less.
     fn down(&self, jobs: usize) -> Matrix {
         let (served, left) = (self.served(jobs), self.served(jobs - 1));
         let begin = self.phases.begin;
@@ -143,7 +143,7 @@ impl Levels {
                 (served - second) as f64 * self.phases.rates[0] * (1.0 - self.phases.goes_on);
             let last = second as f64 * self.phases.rates[1];
             if left == served {
-                // The next waiting job begins service.
+                // After the completion, the next waiting job begins service.
                 rates[second][second] += first * begin + last * (1.0 - begin);
                 if second < left {
                     rates[second][second + 1] += first * (1.0 - begin);
@@ -163,7 +163,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of arrivals, to the level above.
+    /// Transition rates of arrivals, which lead to the level with one job more.
     fn up(&self, jobs: usize, arrivals: f64) -> Matrix {
         let (served, then) = (self.served(jobs), self.served(jobs + 1));
         let begin = self.phases.begin;

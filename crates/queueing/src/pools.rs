@@ -1,23 +1,23 @@
-//! Solves pools around product-form stations for one class, by decomposition with flow-equivalent servers.
+//! Solves networks of one class with pools around product-form stations, by decomposition with flow-equivalent servers.
 //!
-//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the inside of a pool is solved alone for 1, 2, ... jobs, up to
-//! its number of units. In the surrounding network the pool is represented by one station, whose speed with n jobs is
-//! the throughput of the inside with n jobs. If no job ever waits for a unit, this is exact (Norton's theorem).
-//! Otherwise it is an approximation, accurate if the inside settles faster than its number of jobs changes (Courtois
-//! 1977).
+//! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the stations inside a pool are solved alone for 1, 2, ...
+//! jobs, up to the number of units. In the surrounding network the pool is represented by one station. Its speed with n
+//! jobs is the throughput of the stations inside the pool with n jobs. If no job ever waits for a unit, this is exact
+//! (Norton's theorem). Otherwise it is an approximation, accurate if the queues inside the pool settle faster than the
+//! number of jobs inside changes (Courtois 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};
 use crate::series::Series;
 
-/// Throughput and mean queues inside a pool, or of the whole network, at one number of jobs.
+/// Throughput and mean numbers of jobs inside a pool, or of the whole network, for a given number of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Throughput. [1/s]
+    /// Throughput of the pool or network. [1/s]
     pub throughput: f64,
     /// Mean number of jobs at each station of the network.
     pub jobs: Vec<f64>,
-    /// Mean number of units held, by pool.
+    /// Mean number of units that are held, by pool.
     pub held: Vec<f64>,
     /// Mean number of jobs that wait for a unit, by pool.
     pub waiting: Vec<f64>,
@@ -56,7 +56,7 @@ struct Layer<'a> {
 }
 
 impl<'a> Layer<'a> {
-    /// Builds the layer with the results of its pools for each number of jobs, for at most `users` jobs.
+    /// Creates the layer for at most `users` jobs. The results of its pools are computed for each number of jobs.
     fn new(
         network: &'a Network,
         stations: Vec<usize>,
@@ -137,7 +137,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Solves the layer for a number of jobs.
+    /// Solves the layer for a given number of jobs.
     fn state(&self, users: u64) -> Option<State> {
         let mut state = State::empty(self.network);
         if users == 0 {
@@ -174,7 +174,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Results with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of them.
+    /// Results of the layer with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of them.
     fn table(&self, most: u64) -> Option<Vec<State>> {
         if !self.pools.is_empty() {
             return (0..=most).map(|jobs| self.state(jobs)).collect();
@@ -235,7 +235,7 @@ fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     }
 }
 
-/// Stations and pools that are in no pool.
+/// Indices of the stations and of the pools that are not inside a pool.
 fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     let stations = (0..network.centers.len()).filter(|station| {
         !network
@@ -248,7 +248,7 @@ fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     (stations.collect(), pools.collect())
 }
 
-/// Solves a network of one closed class; `None` if numbers overflow.
+/// Solves a network of one closed class with pools; `None` if numbers exceed the range of floating-point numbers.
 #[must_use]
 pub fn solve_closed(network: &Network) -> Option<State> {
     let (stations, pools) = outermost(network);
@@ -284,7 +284,7 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
         }
         let (marginal, beyond) = birth_death(rate, &rates);
         inside(&mut state, *pool, table, &marginal);
-        // With more jobs than units, the inside no longer changes, since all units are held.
+        // With more jobs than units, the state inside the pool no longer changes, since all units are held.
         let weight: f64 = beyond.0;
         state.add(&table[table.len() - 1], weight);
         state.held[*pool] += weight * rates.len() as f64;

@@ -1,4 +1,4 @@
-//! Networks of open classes only, solved station by station in the order of the file.
+//! Solves networks that have only open classes, station by station in the order of the model file.
 
 use crate::finite;
 use crate::join;
@@ -7,12 +7,12 @@ use crate::open::{self, Visit};
 use crate::shape::Shape;
 use crate::solve::{Solution, TABLE_AT_MOST, why_not_exact};
 
-/// Arrivals of the open classes at a station, and their results there.
+/// Arrivals of the open classes at a station, and the results of the station.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop {
     /// Rate of transactions of each class that reach the station. [1/s]
     pub rates: Vec<f64>,
-    /// Results; `None` if the station has no steady state, or a capacity that is too large for a table.
+    /// Results of the station; `None` if it has no steady state, or a capacity that is too large for a table.
     pub visit: Option<Visit>,
 }
 
@@ -31,7 +31,7 @@ impl Stop {
         (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
     }
 
-    /// Share of all visits that find the station full.
+    /// Share of the visits of all classes together that find the station full.
     fn mean_loss(&self, center: &Center) -> f64 {
         let sum = |each: &dyn Fn(usize) -> f64| -> f64 {
             center
@@ -48,8 +48,8 @@ impl Stop {
     }
 }
 
-/// Computes arrivals and results of the open classes at each station, in the order of the file. Losses reduce the rates
-/// at later stations, and each station changes the variation of the times between arrivals.
+/// Computes arrivals and results of the open classes at each station, in the order of the model file. Losses reduce the
+/// rates at later stations, and each station changes the variation of the times between arrivals.
 ///
 /// The merging of classes, the departures from a station and the splitting by visits follow Whitt, *The queueing
 /// network analyzer*, Bell System Technical Journal 62(9), 1983. With product form all squared coefficients of
@@ -66,8 +66,8 @@ pub(crate) fn stops(network: &Network) -> Vec<Stop> {
             leave(center, &stop, &mut gaps);
         } else {
             for (class, gaps) in gaps.iter_mut().enumerate() {
-                // A delay changes the distribution of the times between arrivals, unless they are Poisson. Only their
-                // variation remains known.
+                // A delay changes the distribution of the times between arrivals, unless arrivals are Poisson. After
+                // it, only the squared coefficient of variation of these times is known.
                 if center.demand[class] > 0.0 && *gaps != Shape::EXPONENTIAL {
                     gaps.form = None;
                 }
@@ -106,7 +106,7 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     Stop { rates, visit }
 }
 
-/// Times between the visits of each class.
+/// Distribution of the times between visits to a station, by class.
 fn at_visits(center: &Center, gaps: &[Shape]) -> Vec<Shape> {
     let visit = |class: usize| {
         let visits = center.visits[class];
@@ -182,8 +182,8 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
     1.0 + weight * mixed
 }
 
-/// Squared coefficient of variation of the stream that leaves a station. That of the service times is taken as at least
-/// 0.2, as Whitt does.
+/// Squared coefficient of variation of the times between departures from a station. As in Whitt's method, the squared
+/// coefficient of variation of the service times is taken as at least 0.2.
 fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
     let service = if center.is_product_form() {
         1.0
@@ -194,7 +194,7 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
     1.0 + (1.0 - busy) * (come - 1.0) + busy * (service - 1.0) / center.speed.limit().sqrt()
 }
 
-/// Returns `true` if a job visits a single queue, and at most once.
+/// Returns `true` if a job visits only a single station with a queue, and visits it at most once.
 fn is_one_queue_once(network: &Network) -> bool {
     let centers = network.centers.iter();
     centers.clone().filter(|center| center.is_queue()).count() == 1
@@ -225,7 +225,8 @@ pub(crate) fn all_open(network: &Network) -> Solution {
             .zip(visit.jobs)
             .for_each(|(row, jobs)| row.push(jobs));
     }
-    // Without product form the departures of a station are not a Poisson process, and only the first station is exact.
+    // Without product form the departures from a station are not a Poisson process. Only the results of the first
+    // station are therefore exact.
     let alone = is_one_queue_once(network);
     let forks = !network.splits.is_empty();
     let poisson =

@@ -1,13 +1,4 @@
-//! The generating function of a station, in a form without negative terms.
-//!
-//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)), where y is the sum over all
-//! classes of demand times the variable of the class. For m servers, F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] / (1 − y/m)
-//! with f_j = 1/j!. Every coefficient is positive, so that convolution with F never cancels. The textbook recursion
-//! through p(0) = 1 − Σ p(j) loses all digits near saturation.
-//!
-//! If the speed is constant from some number of jobs on, F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. With open
-//! classes of load ρ, the series of the closed classes is F(ρ + y) (Lavenberg and Reiser, *Stationary state
-//! probabilities at arrival instants*, 1980), which again has this form.
+//! The generating function of a station's number of jobs, in a form without negative terms.
 
 use crate::network::Speed;
 use crate::special::log_factorials;
@@ -15,11 +6,11 @@ use crate::special::log_factorials;
 /// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! of many servers underflows.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Logarithms of the coefficients of A.
+    /// Natural logarithms of the coefficients of the polynomial A.
     pub finite: Vec<f64>,
-    /// Logarithms of the coefficients of C.
+    /// Natural logarithms of the coefficients of the polynomial C.
     pub tail: Vec<f64>,
-    /// The constant a, the inverse of the pole.
+    /// The constant a of the series, which is the inverse of its pole.
     pub pole: f64,
 }
 
@@ -43,8 +34,8 @@ impl Series {
         }
     }
 
-    /// Creates the series of a station with servers. If there are at most as many jobs as servers, no job waits, and
-    /// the terms for more jobs are left out.
+    /// Creates the series of a station with `servers` servers. If there are at most as many jobs as servers, no job
+    /// waits, and the terms for more jobs are left out.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {
@@ -134,7 +125,7 @@ impl Series {
         (-scale).exp() / value
     }
 
-    /// F(ρ), F'(ρ) and a scale; the first two are divided by the exponential of the scale.
+    /// F(ρ), F'(ρ) and a logarithmic scale. To avoid overflow, F(ρ) and F'(ρ) are divided by exp(scale).
     fn at_load(speed: &Speed, open_load: f64) -> (f64, f64, f64) {
         let here = Self::of(speed, open_load, 0);
         let term = |logs: &[f64], j: usize| logs.get(j).map_or(0.0, |log| log.exp());
@@ -173,7 +164,7 @@ fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Logarithm of a sum of exponentials.
+/// Logarithm of the sum of exp(x) over all terms x.
 fn log_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
@@ -200,8 +191,8 @@ mod tests {
         }
     }
 
-    /// The same station written as a table of speeds, and a station whose speed falls again. Expected values are sums
-    /// over the birth-death process.
+    /// Tests the same station written as a table of speeds, and a station whose speed falls with many jobs. Expected
+    /// values are computed as sums over the states of a birth-death process.
     #[test]
     fn open_jobs_of_rates_are_those_of_the_birth_and_death_process() {
         for rates in [

@@ -2,12 +2,12 @@
 
 use crate::model::Distribution;
 
-/// Form and variation of the distribution of a time; the mean is stored elsewhere.
+/// Type and squared coefficient of variation of the distribution of a time; the mean is stored elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
-    /// Form of the distribution; `None` if only the variation is known.
+    /// Type of the distribution; `None` if only the variation is known.
     pub form: Option<Distribution>,
-    /// Squared coefficient of variation. [1]
+    /// Squared coefficient of variation of the time. [1]
     pub scv: f64,
 }
 
@@ -18,13 +18,13 @@ impl Shape {
         scv: 1.0,
     };
 
-    /// Creates a shape of which only the variation is known.
+    /// Creates a shape for a time of which only the squared coefficient of variation is known.
     #[must_use]
     pub fn unknown(scv: f64) -> Self {
         Self { form: None, scv }
     }
 
-    /// Returns `true` if the variation is that of exponential times.
+    /// Returns `true` if the squared coefficient of variation is 1, as for exponential times.
     #[must_use]
     pub fn is_like_exponential(&self) -> bool {
         (self.scv - 1.0).abs() < 1e-12
@@ -43,7 +43,8 @@ impl Shape {
         }
     }
 
-    /// Probabilities of 0, 1, ... events of a Poisson process during such a time, with `mean` events on average.
+    /// Probabilities of 0, 1, ... events of a Poisson process during a time of this shape, with `mean` events on
+    /// average.
     ///
     /// The probabilities that are left out add up to at most `negligible`. A time whose form has no known transform is
     /// taken as gamma-distributed if its squared coefficient of variation is at most 1, and as hyperexponential
@@ -52,8 +53,8 @@ impl Shape {
     pub fn events(&self, mean: f64, negligible: f64) -> Option<Events> {
         let mut probabilities = Vec::new();
         let (mut total, mut parts) = (0.0, self.parts(mean)?);
-        // Rounding may keep the total below 1. Therefore the list also ends if probabilities beyond the mean become
-        // small.
+        // Because of rounding, the total may never reach 1. Therefore the list also ends when probabilities beyond the
+        // mean become small.
         let mut last = 1.0;
         while 1.0 - total > negligible
             && probabilities.len() < EVENTS_AT_MOST
@@ -90,25 +91,25 @@ impl Shape {
     }
 }
 
-/// Probability of the shorter of two exponential times that each contribute half of the mean.
+/// For one of two exponential times that each contribute half of the mean: probability of the shorter time.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }
 
 /// Largest number of events whose probability is computed. [1]
 const EVENTS_AT_MOST: usize = 20_000;
-/// Mean number of events above which none at all is too improbable for a double. [1]
+/// Mean number of events above which the probability of no event is too small for a double. [1]
 const EVENTS_FROM_ZERO: f64 = 300.0;
 
-/// Number of events during a time.
+/// Distribution of the number of events of a Poisson process during a time.
 pub struct Events {
-    /// Probabilities of 0, 1, ... events.
+    /// Probabilities of 0, 1, ... events during the time.
     pub probabilities: Vec<f64>,
-    /// `true` if the probabilities belong to the actual distribution of the time, not to a substitute.
+    /// `true` if the probabilities belong to the actual distribution of the time, not to an approximation of it.
     pub exact: bool,
 }
 
-/// Successive probabilities of one part of a mixture.
+/// Generates the successive probabilities of one component of a mixture of distributions.
 #[derive(Clone)]
 struct Part {
     now: f64,
@@ -189,11 +190,11 @@ impl Part {
 /// follows with a certain probability, or the time ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phases {
-    /// Probability that the time begins with each phase.
+    /// For each phase, the probability that the time begins with it.
     pub begin: Vec<f64>,
-    /// Rate of each phase.
+    /// Rate at which each phase ends.
     pub rates: Vec<f64>,
-    /// Probability that the next phase follows, for each phase.
+    /// For each phase, the probability that the next phase follows it.
     pub goes_on: Vec<f64>,
 }
 
@@ -244,8 +245,8 @@ impl Phases {
 mod tests {
     use super::*;
 
-    /// Mean and variance are computed from the first and second moments of the remaining time, from the last phase
-    /// backwards.
+    /// Mean and variance of the time are computed from the moments of the time that remains after each phase, from the
+    /// last phase backwards.
     #[test]
     fn phases_have_the_mean_and_the_variation() {
         for scv in [0.05, 0.125, 0.3, 0.5, 0.7, 0.99, 1.0, 1.5, 4.0, 30.0] {

@@ -58,10 +58,10 @@ use machine::Machine;
 use plan::Plan;
 use sample::Sample;
 
-/// Limit on the users of a model, and on additional jobs in the system at any time. Ten replications with a million
-/// jobs take more than a gigabyte.
+/// Limit on the users of a model, and on additional jobs in the system at any time. With a million jobs, ten
+/// replications need more than a gigabyte of memory.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
-/// Events of a replication in the first round.
+/// Number of events that each replication processes in the first round.
 const FIRST_ROUND: u64 = 20_000;
 
 /// Settings of a simulation.
@@ -69,18 +69,18 @@ const FIRST_ROUND: u64 = 20_000;
 pub struct Settings {
     /// Relative half-width of the confidence intervals at which the simulation stops, > 0.
     pub precision: f64,
-    /// Confidence level of the intervals, in (0, 1).
+    /// Confidence level of the confidence intervals, in (0, 1).
     pub confidence: f64,
-    /// Independent replications, at least 2.
+    /// Number of independent replications, at least 2.
     pub replications: usize,
     /// Limit on the total number of events of all replications.
     pub events_at_most: u64,
     /// Limit on the duration of the simulation, checked between rounds. None by default, since a result that depends on
-    /// it is not reproducible.
+    /// the duration is not reproducible.
     pub time_at_most: Option<Duration>,
     /// Seed of the random numbers.
     pub seed: u64,
-    /// Number of threads; default all processors.
+    /// Number of threads; by default the number of processors.
     pub threads: Option<usize>,
 }
 
@@ -100,18 +100,18 @@ impl Default for Settings {
 
 /// Results of simulating one or more models.
 pub struct Outcome {
-    /// An answer for each model.
+    /// The answer for each model, in the order of the models.
     pub answers: Vec<Answer>,
-    /// Comparison of each further model with the first.
+    /// Comparison of each model after the first with the first model.
     pub comparisons: Vec<Comparison>,
 }
 
-/// A fault of one of the models.
+/// A fault of one of the models, because of which the simulation does not start.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Refused {
-    /// Index of the model, from 0.
+    /// Index of the model in the list of models, from 0.
     pub model: usize,
-    /// Fault of the model.
+    /// The fault of this model.
     #[serde(flatten)]
     pub fault: Fault,
 }
@@ -165,7 +165,7 @@ pub fn simulate(models: &[Model], settings: &Settings) -> Result<Outcome, Vec<Re
     }
 }
 
-/// Prepares all models, or returns all of their faults.
+/// Prepares all models for simulation, or returns all of their faults.
 fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
     let (mut plans, mut refused) = (Vec::new(), Vec::new());
     for (model, plan) in models.iter().map(Plan::new).enumerate() {
@@ -183,7 +183,7 @@ fn plans(models: &[Model]) -> Result<Vec<Plan>, Vec<Refused>> {
     }
 }
 
-/// Returns the reason to stop, if any.
+/// Returns the reason to stop the simulation, if there is one.
 fn why_stop(
     machines: &[Vec<Machine>],
     over: &[Over],
@@ -209,7 +209,7 @@ fn why_stop(
     }
 }
 
-/// Runs all replications on all threads, until each has processed this number of events.
+/// Runs all replications, distributed over the threads, until each of them has processed `events` events.
 fn run_all(machines: &mut [Vec<Machine>], events: u64, threads: Option<usize>) {
     let available = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut all: Vec<&mut Machine> = machines.iter_mut().flatten().collect();

@@ -16,24 +16,24 @@ use crate::network::{Load, Network};
 use crate::pools;
 use crate::row;
 
-/// Limit on servers or jobs in the tables of finite stations and pools. [1]
+/// Limit on the number of servers or jobs for which tables of finite stations and pools are computed. [1]
 pub(crate) const TABLE_AT_MOST: u64 = 10_000_000;
 /// Methods of solution.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Method {
-    /// Exact if possible, otherwise the best approximation.
+    /// Exact solution if possible, otherwise the best approximation.
     #[default]
     Auto,
-    /// Exact, or a fault that explains why there is no exact solution.
+    /// Exact solution. If there is none, the result is a fault that explains the reason.
     Exact,
-    /// Approximate mean value analysis after Bard and Schweitzer.
+    /// Approximate mean value analysis with the estimate of Bard and Schweitzer.
     BardSchweitzer,
     /// Approximate mean value analysis by the Linearizer.
     Linearizer,
 }
 
 impl Method {
-    /// Returns the method with a name: `auto`, `exact`, `bard-schweitzer` or `linearizer`.
+    /// Returns the method with the given name: `auto`, `exact`, `bard-schweitzer` or `linearizer`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -46,28 +46,28 @@ impl Method {
     }
 }
 
-/// Mean values from a solver; lists are by class, then by station or pool.
+/// Mean values from a solver. Lists are by class, then by station or pool, unless stated otherwise.
 #[derive(Clone, Debug, Default)]
 pub struct Solution {
-    /// Completed transactions. [1/s]
+    /// Rate of completed transactions, by class. [1/s]
     pub throughput: Vec<f64>,
-    /// Rate of transactions that reach and enter each station. [1/s]
+    /// Rate of transactions that reach each station and are not dropped there, by class and station. [1/s]
     pub flow: Vec<Vec<f64>>,
-    /// Mean numbers of jobs.
+    /// Mean number of jobs, by class and station.
     pub jobs: Vec<Vec<f64>>,
-    /// Response times. [s]
+    /// Mean response time, by class. [s]
     pub response: Vec<f64>,
-    /// Share of arrivals lost at each station.
+    /// Share of arrivals that are dropped, by station.
     pub loss: Vec<f64>,
-    /// Mean number of units held, by pool.
+    /// Mean number of units that are held, by pool.
     pub held: Vec<f64>,
     /// Mean number of jobs that wait for a unit, by class and pool.
     pub waiting: Vec<Vec<f64>>,
-    /// Name of the method.
+    /// Name of the solution method that was used.
     pub method: String,
     /// `true` if the method is exact for this model.
     pub exact: bool,
-    /// Warnings about the answer.
+    /// Warnings about the solution, for the reader of the answer.
     pub warnings: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     Ok(assemble::answer(whole, &solution))
 }
 
-/// Faults of stations that no method supports.
+/// Faults for stations that no method of solution supports.
 fn beyond_methods(network: &Network) -> Vec<Fault> {
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
@@ -129,7 +129,7 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
         .collect()
 }
 
-/// Faults of stations whose open classes exceed their capacity, and of tables that are too long.
+/// Faults for stations whose open classes exceed the capacity, and for tables that would be too long.
 fn unsteady(network: &Network) -> Vec<Fault> {
     let stops = row::stops(network);
     let mut faults = Vec::new();
@@ -348,7 +348,7 @@ fn approximate(network: &Network, estimate: Estimate) -> Result<Solution, Vec<Fa
         warnings.push(why_not_exact(network));
     }
     let endless = means.response.iter().position(|time| !time.is_finite());
-    // If there are pools, the caller names the overloaded pool.
+    // If there are pools, the calling function reports the overloaded pool instead.
     if let Some(class) = endless.filter(|_| network.holds.is_empty()) {
         let message = "must have a steady state, got none in this approximation, in which other classes use all servers: simulate";
         return Err(vec![Fault::new(
@@ -412,7 +412,8 @@ impl Solution {
         self.waiting = waiting;
     }
 
-    /// Number of units held of a pool for which no job ever waits: the mean number of jobs inside.
+    /// Mean number of held units of a pool for which no job ever waits. It equals the mean number of jobs inside the
+    /// pool.
     fn inside(&self, network: &Network, pool: usize) -> f64 {
         let hold = &network.holds[pool];
         let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);

@@ -4,7 +4,7 @@
 #[must_use]
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
-    // Kahan summation, since a plain sum of 20,000 logarithms has an error of about 1e-12, and the result is
+    // Kahan summation is used, since a plain sum of 20,000 logarithms has an error of about 1e-12, and the result is
     // exponentiated later.
     let (mut sum, mut compensation) = (0.0_f64, 0.0_f64);
     logs.push(0.0);
@@ -38,10 +38,8 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     1.0 / sum
 }
 
-/// Probability that all m servers of an M/M/m/m are busy at the load a, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
-///
-/// After a multiple of √m terms the remaining ones are negligible, so that a million servers cost little. If the terms
-/// overflow, B is 0.
+/// Probability that an arriving job waits in an M/M/m with load a, Erlang's C, computed from Erlang's B: C = B / (1 −
+/// (a/m) (1 − B)).
 #[must_use]
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let loss = erlang_b(servers, load);
@@ -54,14 +52,14 @@ mod tests {
 
     #[test]
     fn erlang_c_of_two_servers_is_rational() {
-        // C(2, a) = a² / (2 + a) for the load a: at a utilization of 1/2, a = 1 and C = 1/3.
+        // For two servers and the load a, C(2, a) = a² / (2 + a). At a utilization of 1/2, a = 1 and C = 1/3.
         assert!((erlang_c(2, 1.0) - 1.0 / 3.0).abs() < 1e-15);
         assert!((erlang_c(2, 1.8) - 3.24 / 3.8).abs() < 1e-15);
     }
 
     #[test]
     fn erlang_b_of_many_servers_does_not_overflow() {
-        // The square-root rule: with m = 10,000 servers and a load of 10,000, B is about 1 / (1 + sqrt(pi m / 2)).
+        // By the square-root rule, B is about 1 / (1 + sqrt(pi m / 2)) for m = 10,000 servers and a load of 10,000.
         let loss = erlang_b(10_000, 10_000.0);
         assert!((loss * (std::f64::consts::PI * 5_000.0).sqrt() - 1.0).abs() < 0.02);
     }

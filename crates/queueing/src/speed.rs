@@ -1,18 +1,18 @@
 //! Speed of a station, which may depend on the number of jobs present.
 
-/// Speed of a station with `n` jobs present.
+/// Speed of a station as a function of the number n of jobs present.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Speed {
-    /// Every job has its own server.
+    /// A delay: every job has its own server, so the speed is n.
     Delay,
-    /// The speed is the number of busy servers, `min(n, servers)`.
+    /// This number of equal servers: with n jobs, the speed is the number of busy servers, `min(n, servers)`.
     Servers(u32),
-    /// The n-th entry is the speed with n jobs; the last entry applies to more jobs.
+    /// A table: the n-th entry is the speed with n jobs; the last entry applies to more jobs.
     Rates(Vec<f64>),
 }
 
 impl Speed {
-    /// Speed with `jobs` present, as a multiple of one server. [1]
+    /// Speed with `jobs` jobs present, as a multiple of the speed of one server. [1]
     #[must_use]
     pub fn at(&self, jobs: u64) -> f64 {
         match self {
@@ -23,7 +23,7 @@ impl Speed {
         }
     }
 
-    /// Speed with more jobs than the table has entries; infinite for a delay. [1]
+    /// Speed with a very large number of jobs, that is, the last entry of a table; infinite for a delay. [1]
     #[must_use]
     pub fn limit(&self) -> f64 {
         match self {
@@ -33,7 +33,7 @@ impl Speed {
         }
     }
 
-    /// Highest speed; infinite for a delay. [1]
+    /// Highest speed for any number of jobs; infinite for a delay. [1]
     #[must_use]
     pub fn highest(&self) -> f64 {
         match self {

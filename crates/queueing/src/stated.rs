@@ -8,7 +8,7 @@ use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest observed error of the mean response time of a class, for networks of this kind; `None` for exact answers.
+/// Largest observed error of the mean response time of a class in networks of the same kind; `None` for exact answers.
 /// [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
@@ -23,7 +23,7 @@ pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     })
 }
 
-/// Error for pools and forks.
+/// Largest observed error for networks with pools and forks.
 fn around(network: &Network, method: &str) -> f64 {
     let (closed, open) = (!network.closed().is_empty(), !network.open().is_empty());
     let pool: f64 = match (network.holds.is_empty(), network.loads.len()) {
@@ -42,7 +42,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Error for ranks: with or without interruption, and with or without closed classes.
+/// Largest observed error for networks with ranks. It depends on interruption and on closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())
@@ -55,7 +55,7 @@ fn order(network: &Network) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Error for arrivals that are not Poisson, which is larger if servers are shared.
+/// Largest observed error for arrivals that are not Poisson, which is larger if servers are shared.
 fn arrivals(network: &Network) -> f64 {
     let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
     let shared = |center: &crate::network::Center| {
@@ -71,7 +71,7 @@ fn arrivals(network: &Network) -> f64 {
     }
 }
 
-/// Error for first-come-first-served queues.
+/// Largest observed error for networks with first-come-first-served queues.
 fn queues(network: &Network, method: &str) -> f64 {
     let queues = network.centers.iter().filter(|center| center.is_queue());
     let several = queues.count() > 1;

@@ -15,18 +15,18 @@ pub fn all_busy(servers: u32, load: f64) -> f64 {
     }
 }
 
-/// State that an arriving job finds at a station, by class.
+/// Numbers of jobs that an arriving job finds at a station, by class.
 pub struct Found<'a> {
-    /// Jobs present.
+    /// Mean number of jobs present, including those in service, by class.
     pub queue: &'a [f64],
-    /// Jobs in service.
+    /// Mean number of jobs in service, by class.
     pub busy: &'a [f64],
-    /// Share of a class that can still arrive while one of its jobs is at the station: (N − 1) / N for N users, 1 for
-    /// an open class.
+    /// Share of the users of a class that can still arrive while one of its jobs is at the station: (N − 1) / N for N
+    /// users, 1 for an open class.
     pub others: &'a [f64],
 }
 
-/// Residence time of a class at a station.
+/// Residence time of a class at a station: its time over all visits. [s]
 #[must_use]
 pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
@@ -47,7 +47,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     if center.is_product_form() {
         return demand * (1.0 + ((jobs - load).max(0.0) + all) / servers);
     }
-    // In the first iterations, and with reduced populations, throughputs may exceed the capacity of the servers.
+    // The load is limited, since throughputs may exceed the capacity of the servers in the first iterations and with
+    // reduced populations.
     let most = (servers / load).min(1.0);
     let busy: Vec<f64> = busy.iter().map(|jobs| jobs * most).collect();
     let within = Found {
@@ -57,8 +58,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// Residence time at a first-come-first-served station with different service times, or with ranks, from the work that
-/// is served before a job.
+/// Residence time at a first-come-first-served station with different service times, or with ranks. It is computed from
+/// the work that is served before an arriving job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -95,8 +96,8 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
         0.0
     };
     let ahead = (waiting + residual) / servers;
-    // A closed class of a better rank cannot block another class forever. The limit is only needed in the first
-    // iterations.
+    // A closed class of a better rank cannot block another class forever, so its utilization is limited. The limit only
+    // takes effect in the first iterations.
     let left = (1.0 - better / servers).max(1e-3);
     // While a job waits for another user's job, that user cannot send another one. With a single user of a better rank,
     // no such job arrives during the wait.
@@ -113,7 +114,7 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     center.visits[class] * stay
 }
 
-/// Speed at a mean number of jobs, interpolated between the entries of the table.
+/// Speed of a station for a mean number of jobs, interpolated between the entries of the table of speeds.
 fn speed_between(speed: &Speed, jobs: f64) -> f64 {
     let (below, share) = (jobs.floor(), jobs.fract());
     speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share

@@ -1,5 +1,5 @@
-//! Compares solved networks with caches with closed formulas, with the same network written without a cache, and with
-//! the simulator.
+//! Compares the solutions of networks with caches with closed formulas, with equivalent networks without caches, and
+//! with the simulator.
 
 mod support;
 
@@ -60,8 +60,8 @@ fn a_station_that_always_hits_is_a_delay() {
 
 #[test]
 fn a_route_parts_before_the_station() {
-    // A job goes from the CPU to the disk with probability 0.5 and then back. It makes one disk visit on average, which
-    // is a hit with probability 0.6.
+    // A job goes from the CPU to the disk with probability 0.5, and then back to the CPU. On average it makes one visit
+    // to the disk, which is a hit with probability 0.6.
     let mut value = json!({
         "classes": [{"name": "jobs", "users": 8, "think_time_s": 1.0}],
         "stations": [
@@ -128,8 +128,8 @@ fn closed_classes_with_a_pool_agree_with_the_simulator() {
         ),
     ];
     for (number, (solved, simulated)) in pairs.into_iter().enumerate() {
-        // The pool is solved by decomposition, with an error of a few per cent for the units held and less for other
-        // figures (background/queueing.md).
+        // Pools are solved by decomposition. Its error is a few per cent for the number of units held, and less for
+        // other results (background/queueing.md).
         let within = if number == 4 { 0.03 } else { 0.01 };
         assert!(
             (solved / simulated - 1.0).abs() < within,
@@ -198,7 +198,7 @@ fn what_a_cache_cannot_be_solved_with_is_refused() {
     let value = single(0.8, json!({"services": service(2.0)}));
     let faults = refused(cached(value, json!({"hit_ratio": 1.0})), Method::Auto);
     assert_eq!(faults[0].path, ["classes", "jobs"]);
-    // The misses alone exceed the capacity.
+    // The misses alone exceed the capacity of the station, so there is no steady state.
     let value = single(3.0, json!({"services": service(2.0)}));
     let faults = refused(cached(value, json!({"hit_ratio": 0.5})), Method::Auto);
     assert!(

@@ -1,4 +1,5 @@
-//! Damaged models are solved, refused with their faults, or rejected as input; none crashes the program.
+//! Solves randomly damaged models. Each is solved, refused with its faults, or rejected as input; none crashes the
+//! program.
 
 use towtank_damaging::{Damaging, rounds};
 use towtank_queueing::model::Model;
@@ -20,8 +21,8 @@ const MODELS: [&str; 4] = [
         "stations": [{"name": "s", "discipline": "ps", "services": [{"class": "u", "service_time_s": 1e-3}]}]}"#,
 ];
 
-/// Returns `true` if the model is small enough to be solved here. A damaged model may contain numbers that would take
-/// an hour.
+/// Returns `true` if the model is small enough to be solved in this test. A damaged model may contain numbers with
+/// which a solution takes an hour.
 fn is_small(model: &Model) -> bool {
     let text = format!("{model:?}");
     let digits = |most: usize| {

@@ -24,8 +24,8 @@ fn solved(value: Value, method: Method) -> Answer {
     solve(&model(value), method).expect("the model is right")
 }
 
-/// N = 2 users, think time Z = 1, two demands of 1. The formulas give 2 / (2 + 1 + 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 /
-/// (1 + 1/2)).
+/// Bounds on the throughput for N = 2 users, a think time of Z = 1 and two demands of 1. The formulas give 2 / (2 + 1 +
+/// 1 / (1 + 1/4)) and 2 / (2 + 1 + 1 / (1 + 1/2)).
 #[test]
 fn balanced_job_bounds_of_two_users() {
     let found = Single {
@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// With K equal demands, D in total, and no think time, both bounds equal N / (D (N + K - 1) / K), the exact throughput
-/// for N users.
+/// With no think time and K equal demands, whose sum is D, both bounds equal N / (D (N + K - 1) / K). This is the exact
+/// throughput for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -52,7 +52,7 @@ fn balanced_job_bounds_of_a_balanced_network_meet() {
     near(found[1], 7.0 / (0.2 * 9.0), 1e-12);
 }
 
-/// Demands of 0.2 and 0.3 s, a think time of 2 s and a largest demand of 0.3 s: the asymptotes meet at N* = 2.5 / 0.3
+/// Demands of 0.2 and 0.3 s and a think time of 2 s: the asymptotes of the throughput meet at N* = (0.5 + 2) / 0.3
 /// users.
 #[test]
 fn the_knee_is_where_the_asymptotes_meet() {
@@ -105,7 +105,7 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
                 1e-12,
             );
         }
-        // Stations with the same demands hold the same numbers of jobs.
+        // Stations with the same demands must hold the same mean numbers of jobs.
         for (first, second) in (7..stations).map(|station| (station - 7, station)) {
             near(means.residence[0][first], means.residence[0][second], 1e-12);
         }
@@ -134,8 +134,8 @@ fn the_linearizer_is_near_the_exact_answer() {
     assert!(fine < 2e-3 && fine < rough / 10.0, "{fine} {rough}");
 }
 
-/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes wait for the sum of
-/// lambda S^2 (1 + scv) / 2, divided by 1 - rho.
+/// M/G/1 with two classes and first come, first served. By Pollaczek and Khinchine, both classes have the same mean
+/// wait: the sum over the classes of lambda S^2 (1 + scv) / 2, divided by 1 - rho.
 #[test]
 fn classes_of_different_services_wait_the_same() {
     let value = json!({"classes": [
@@ -231,7 +231,7 @@ fn jobs_before_a_pool_belong_to_the_response_time() {
     near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
 }
 
-/// Two pools over delays are separate M/M/m queues; jobs hardly wait for the second pool.
+/// Two pools around delays behave as separate M/M/m queues; jobs hardly wait for the second pool.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});
@@ -239,16 +239,17 @@ fn each_pool_has_its_own_wait() {
         "stations": [station("d"), station("e")],
         "pools": [{"name": "tight", "size": 4, "holds": ["d"]}, {"name": "wide", "size": 12, "holds": ["e"]}]});
     let answer = run(value, 4_000_000);
-    // Erlang's C for 3 erlang and 4 servers is 0.5094; on average 3 C / (4 - 3) jobs wait.
+    // Erlang's C for 3 erlang and 4 servers is 0.5094. The mean number of waiting jobs is 3 C / (4 - 3).
     near(answer.pools["tight"].waiting, 3.0 * 0.5094, 0.05);
     assert!(answer.pools["wide"].waiting < 1e-3);
     near(answer.pools["tight"].held, 3.0, 0.01);
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Two classes of 0.5 and 1.5 s, 0.4/s each, share one server, and arrive in bursts (scv 4). An independently written
-/// event simulation gave 4.96 and 15.6 s (three runs of 400,000 jobs). Processor sharing gives each class time in
-/// proportion to its service, and so does last come, first served with interruption.
+/// Two classes with service times of 0.5 and 1.5 s and 0.4 arrivals/s each share one server, and arrive in bursts (scv
+/// 4). An independently written event simulation gave response times of 4.96 and 15.6 s (three runs of 400,000 jobs).
+/// Processor sharing gives each class time in proportion to its service time, and so does last come, first served with
+/// interruption.
 #[test]
 fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     for discipline in ["ps", "lcfs-pr"] {
@@ -263,9 +264,9 @@ fn bursts_slow_the_classes_of_a_shared_server_by_one_factor() {
     }
 }
 
-/// Poisson arrivals go to a disk of 0.8 s, then to one shared CPU of 0.2 and 1.8 s. By an independently written event
-/// simulation, the residence times at the CPU are 1.28 and 11.0 s after a disk with scv 4. After a disk with scv 0 they
-/// are 0.92 and 8.6 s.
+/// Poisson arrivals go to a disk with a service time of 0.8 s, then to a shared CPU with 0.2 s for one class and 1.8 s
+/// for the other. An independently written event simulation gives residence times at the CPU. They are 1.28 and 11.0 s
+/// after a disk with scv 4, and 0.92 and 8.6 s after a disk with scv 0.
 #[test]
 fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {
@@ -282,7 +283,7 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// A station with ranks and a capacity, whose chain is too large, is refused with its location in the model. An
+/// A station with ranks and a capacity, whose Markov chain is too large, is refused with its location in the model. An
 /// approximation without ranks would be wrong by a multiple.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {

@@ -11,7 +11,7 @@ use towtank_queueing::solve::{Method, solve};
 #[test]
 fn single_server_has_its_mean_and_percentiles() {
     let answer = run(single(0.8, json!({"services": service(1.0)})), 20_000_000);
-    // M/M/1: the response time is exponential with mean 1 / (1 - 0.8) = 5.
+    // M/M/1 with service time 1 and utilization 0.8: the response time is exponential with mean 1 / (1 - 0.8) = 5.
     check(&answer, "jobs", "response_time_s", 5.0, 0.02);
     check(&answer, "jobs", "throughput_per_s", 0.8, 0.005);
     for (name, share) in [("p50", 0.5_f64), ("p95", 0.95), ("p99", 0.99)] {
@@ -109,7 +109,8 @@ fn full_stations_lose_what_erlang_says() {
 
 #[test]
 fn priorities_follow_cobham() {
-    // Two classes of rate 0.4 and mean service 1: W0 = 0.8, W1 = W0 / (1 - 0.4), W2 = W0 / ((1 - 0.4) (1 - 0.8)).
+    // Two classes have a rate of 0.4 and a mean service time of 1. Their waits are W1 = W0 / (1 - 0.4) and W2 = W0 /
+    // ((1 - 0.4) (1 - 0.8)) with W0 = 0.8.
     let stations = |preemptive: bool| {
         json!({"classes": [{"name": "first", "arrival_rate_per_s": 0.4, "priority": 1},
                            {"name": "last", "arrival_rate_per_s": 0.4, "priority": 2}],
@@ -120,7 +121,8 @@ fn priorities_follow_cobham() {
     check(&answer, "first", "response_time_s", 1.0 + 0.8 / 0.6, 0.02);
     check(&answer, "last", "response_time_s", 1.0 + 0.8 / 0.12, 0.04);
     let answer = run(stations(true), 10_000_000);
-    // Preemptive resume: R1 is that of the first class alone; R2 = S / (1 - 0.4) + 0.8 / ((1 - 0.4) (1 - 0.8)).
+    // With preemptive resume, R1 is the response time of the first class alone, and R2 = S / (1 - 0.4) + 0.8 / ((1 -
+    // 0.4) (1 - 0.8)).
     check(&answer, "first", "response_time_s", 1.0 / 0.6, 0.02);
     check(
         &answer,
@@ -253,8 +255,8 @@ fn a_pool_over_a_delay_is_a_station_of_as_many_servers() {
     assert!((answer.pools["threads"].utilization - 0.75).abs() < 0.01);
 }
 
-/// The intervals should contain the mean in 95 % of cases. Of 200 short runs, 180 to 198 must; a coverage of exactly 95
-/// % violates this once in some thousand tests.
+/// The intervals should contain the exact value in 95 % of cases. Of 200 short runs, 180 to 198 must. With a coverage
+/// of exactly 95 %, P(<180) + P(>198) = 0.0016 for each of the four figures (mean, p50, p95 and p99).
 #[test]
 fn intervals_cover_as_often_as_they_promise() {
     let plan = model(single(0.6, json!({"services": service(1.0)})));
@@ -284,8 +286,8 @@ fn intervals_cover_as_often_as_they_promise() {
     );
 }
 
-/// Checks the coverage for runs that stop when they reach a precision of 2 %, which most of them reach after the second
-/// to fourth round.
+/// Checks the coverage of intervals for runs that stop when they reach a precision of 2 %. Most of these runs stop
+/// after the second to fourth round.
 #[test]
 fn intervals_of_runs_that_end_with_their_precision_cover_as_often_as_they_promise() {
     let plan = model(single(0.5, json!({"services": service(1.0)})));
@@ -335,14 +337,15 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
         };
         let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
         let answer = &outcome.answers[0];
-        // The relative error √((9⁴ - 1) / n), times t for 95 % and the waiting share 6.75 / 7.75, is within 20 % from n
-        // = 480,000 drawn times on.
+        // The relative error is √((9⁴ - 1) / n), times t at 95 % confidence and the waiting share 6.75 / 7.75. It is
+        // within 20 % from n = 480,000 service times on.
         let drawn = answer.simulation.simulated_time_s * 0.6;
         assert!(drawn > 400_000.0, "{drawn}");
         let ends = answer.classes["jobs"].confidence_interval["response_time_s"];
         covered += u32::from(ends[0] <= 7.75 && 7.75 <= ends[1]);
     }
-    // At a coverage of 93 %, fewer than 34 of 40 occur once in a hundred tests; at 77 %, they occur in most tests.
+    // With a coverage of 93 %, fewer than 34 of 40 intervals contain R once in a hundred tests. With 77 %, this happens
+    // in most tests.
     assert!(covered >= 34, "{covered}");
     let short = simulate(std::slice::from_ref(&plan), &fixed(400_000)).unwrap();
     let warnings = short.answers[0].warnings.join("; ");
@@ -370,7 +373,7 @@ fn service_times_without_a_fourth_moment_are_told() {
         text.contains("service times at s have no fourth moment"),
         "{text}"
     );
-    // A job that shares the server is not delayed by the variation of other jobs.
+    // With processor sharing, a job is not delayed by the variation of other jobs, so there is no warning.
     let text = warnings_of(json!({"discipline": "ps", "services": services}));
     assert!(!text.contains("fourth moment"), "{text}");
 }
@@ -455,7 +458,7 @@ fn common_random_numbers_make_differences_sharp() {
     let plans = [0.80, 0.76].map(|time| model(single(1.0, json!({"services": service(time)}))));
     let Outcome { comparisons, .. } = simulate(&plans, &fixed(4_000_000)).unwrap();
     let response = &comparisons[0].figures["classes.jobs.response_time_s"];
-    // M/M/1: the exact difference is 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
+    // With rate 1, the exact response times of M/M/1 differ by 0.76 / 0.24 - 0.8 / 0.2 = -0.8333.
     assert!(
         covers(response.confidence_interval, 0.76 / 0.24 - 4.0),
         "{response:?}"
@@ -476,8 +479,8 @@ fn what_has_no_steady_state_is_told() {
     );
 }
 
-/// 1,141 users at one server that is never idle: R = N / X - Z = 1141 * 0.01732 - 7.5 s. An earlier version reached a
-/// precision of 2 % within a few response times of the start, with R too small by 2 % to 20 %.
+/// With 1,141 users at one server that is never idle, R = N / X - Z = 1141 * 0.01732 - 7.5 s. An earlier version
+/// reached a precision of 2 % within a few response times of the start, with R too small by 2 % to 20 %.
 #[test]
 fn a_saturated_closed_network_is_measured_for_many_response_times() {
     let plan = json!({
@@ -510,8 +513,8 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
     assert!(worst < 0.015, "{worst}");
 }
 
-/// A saturated network whose run is stopped early: a warning reports that the means are too small and that Little's law
-/// does not hold.
+/// The run of a saturated network is stopped early. A warning must report that the means are too small and that
+/// Little's law does not hold.
 #[test]
 fn a_run_that_is_too_short_for_its_response_time_says_so() {
     let plan = json!({
@@ -531,7 +534,8 @@ fn a_run_that_is_too_short_for_its_response_time_says_so() {
     );
 }
 
-/// Two replications at a high load: the t-interval of a percentile has 12.7 standard errors on each side.
+/// With two replications at a high load, the t-interval of a percentile reaches 12.7 standard errors to each side. Its
+/// lower end must not be negative.
 #[test]
 fn intervals_of_few_replications_keep_the_bounds_of_nature() {
     let plan = model(single(0.97, json!({"services": service(1.0)})));

@@ -1,4 +1,4 @@
-//! Behaviour that only simulation covers: balancers, failures, time-outs, caches, feedback.
+//! Tests behaviour that only the simulator supports: balancers, failures, time-outs, caches, feedback.
 
 mod support;
 
@@ -31,8 +31,8 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let mean = |answer: &Answer| answer.classes["jobs"].response_time_s;
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
-    // Round robin gives each server Erlang-2 arrivals. With two servers, choosing the shorter of two random queues
-    // equals the shortest queue, except for ties.
+    // With round robin over two servers, the times between arrivals at each server have an Erlang-2 distribution. With
+    // two servers, the shorter of two random queues is the shortest queue, except for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"
@@ -82,7 +82,7 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Mean number in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
+/// Mean number of jobs in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
 /// uniformized chain is stepped until it no longer changes, which is slow but simple.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
@@ -123,7 +123,8 @@ fn failover_takes_who_comes_meanwhile() {
 
 #[test]
 fn impatience_at_a_delay_is_exact() {
-    // At a delay, each stay is a service time only: a share of e^-T of the stays is longer than the time limit T.
+    // A stay at a delay is only a service time, which is exponential with mean 1. A share of e^-T of the stays is
+    // longer than the time limit T.
     let value = json!({"classes": [{"name": "jobs", "arrival_rate_per_s": 2.0}],
         "stations": [{"name": "d", "discipline": "delay", "services": [{"class": "jobs", "service_time_s": 1.0}]}]});
     for on_timeout in ["cancel", "continue"] {
@@ -137,8 +138,8 @@ fn impatience_at_a_delay_is_exact() {
             2.0 * (-1.5_f64).exp(),
             0.02,
         );
-        // Work that continues after the time limit leaves 2 jobs at the delay on average. A cancelled visit lasts the
-        // minimum of service time and time limit.
+        // Work that continues after the time limit does not change the mean number of jobs at the delay, 2. A cancelled
+        // visit lasts the minimum of service time and time limit.
         let jobs = if on_timeout == "continue" {
             2.0
         } else {
@@ -173,7 +174,7 @@ fn timeouts_at_every_kind_of_station_keep_the_books() {
         let behaviour = json!({"patience": [{"class": "jobs", "timeout_s": 4.0, "retries": 1, "on_timeout": "cancel"}]});
         let answer = run(with_behaviour(value, behaviour), 1_000_000);
         let class = &answer.classes["jobs"];
-        // Thinking users and users in the system add up to N = (X + failed) Z + users in system.
+        // The numbers of thinking users and of users in the system add up to N = (X + failed) Z + users in system.
         let users = (class.throughput_per_s + class.failed_per_s) * 10.0 + class.users_in_system;
         assert!((users / 30.0 - 1.0).abs() < 0.01, "{discipline}: {users}");
         assert!(class.timed_out_per_s > 0.0 && answer.pools["p"].held <= 5.0);
@@ -205,7 +206,7 @@ fn retries_of_work_that_goes_on_feed_an_overload() {
         less.utilization,
         more.utilization
     );
-    // The throughput of completed transactions falls although the station works more.
+    // The throughput of completed transactions falls although the station is busier.
     assert!(pushing.classes["jobs"].throughput_per_s < patient.classes["jobs"].throughput_per_s);
 }
 
@@ -289,8 +290,8 @@ fn many_levels_of_a_small_quantum_favour_short_jobs() {
     let turns = json!({"feedback": [{"station": "s", "quantum_s": 0.01, "levels": 1}]});
     let shared = run(with_behaviour(value.clone(), turns), 40_000_000);
     check(&shared, "jobs", "response_time_s", 1.0 / 0.3, 0.06);
-    // The job with the least service so far is served first. This is better than sharing if jobs that have run long
-    // have long remaining times.
+    // With many levels, the job with the least service so far is served first. This is better than sharing if jobs that
+    // have run long have long remaining times.
     let levels = json!({"feedback": [{"station": "s", "quantum_s": 0.5, "levels": 6}]});
     let feedback = run(with_behaviour(value, levels), 6_000_000);
     assert!(
@@ -308,7 +309,8 @@ fn measured_times_have_their_variation() {
         with_behaviour(single(0.6, json!({"services": service(1.0)})), behaviour),
         6_000_000,
     );
-    // The values 1, 1, 4 have a squared coefficient of variation of 0.5, so the mean wait is 0.6 * 1.5 / 0.8.
+    // The values 1, 1, 4 have a squared coefficient of variation of 0.5. By Pollaczek and Khinchine, the mean wait is
+    // 0.6 * 1.5 / 0.8.
     check(
         &answer,
         "jobs",

@@ -1,5 +1,5 @@
-//! Tests results and intervals when the mean is known early but other figures are not: percentiles, balanced stations,
-//! rare failures.
+//! Tests results and intervals of models whose mean response time is known early, but other figures are not. These are
+//! percentiles, balanced stations and rare failures.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
     outcome.answers.into_iter().next().unwrap()
 }
 
-/// Model of `users` users without think time at the stations `app` and `db` of 10 ms.
+/// Model of `users` users without think time at the stations `app` and `db`, each with a service time of 10 ms.
 fn balanced(users: u64) -> Value {
     let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
     json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],
@@ -82,9 +82,9 @@ fn percentiles_lie_within_their_intervals() {
     assert!(known > 400, "{known}");
 }
 
-/// Both stations are equal, so each has half of the users on average, as exact mean value analysis confirms. The queue
-/// is a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to settle. Throughput and response time are
-/// known to 1 % after a hundredth of that time.
+/// Both stations are equal, so the mean number of jobs at each is half of the users, as exact mean value analysis
+/// confirms. The number of jobs at a station is a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to
+/// settle. Throughput and response time are known to 1 % after a hundredth of that time.
 #[test]
 fn balanced_stations_are_measured_until_their_queues_settle() {
     for (users, seeds) in [(100_u32, 8), (400, 2)] {
@@ -119,7 +119,7 @@ fn balanced_stations_that_have_not_settled_give_a_warning() {
     );
 }
 
-/// The station is up for 100 million services on average, so no failure occurs.
+/// The mean time to a failure is as long as 100 million services, so no failure occurs in the run.
 #[test]
 fn a_station_that_never_failed_gives_a_warning() {
     let warnings = run(failing(1e8, 3600.0), 500_000).warnings.join("; ");
@@ -136,8 +136,8 @@ fn a_station_that_never_failed_gives_a_warning() {
 }
 
 /// White and Christie, Operations Research 6(1), 1958: M/M/1 with arrival rate l, service rate m, failures at the rate
-/// f and repairs at r. It has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of some ten
-/// thousand seconds without a failure gave 2 s.
+/// f and repairs at the rate r has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of some ten
+/// thousand seconds without a failure gave R = 2 s.
 #[test]
 fn a_run_meets_failures_before_it_is_precise() {
     let (arrive, serve, fail, repair) = (0.5, 1.0, 5e-6_f64, 1e-3_f64);
@@ -152,7 +152,7 @@ fn a_run_meets_failures_before_it_is_precise() {
     }
 }
 
-/// One failure is reported as "once", two as "2 times".
+/// The warning reports one failure as "once" and two failures as "2 times".
 #[test]
 fn a_warning_counts_failures_in_words() {
     let mut warnings = Vec::new();

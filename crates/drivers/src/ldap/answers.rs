@@ -2,7 +2,7 @@
 
 use super::ber::{self, ENUMERATED, Elements, INTEGER, Malformed, OCTETS, SEQUENCE, SET};
 
-/// Longest accepted message. Entries whose texts are read are shorter. [B]
+/// Longest accepted message from the server. [B]
 const MESSAGE_CEILING: usize = 64 << 20;
 
 const BIND_RESPONSE: u8 = 0x61;
@@ -16,34 +16,35 @@ const SEARCH_REFERENCE: u8 = 0x73;
 const EXTENDED_RESPONSE: u8 = 0x78;
 const INTERMEDIATE: u8 = 0x79;
 
-/// Content of one message.
+/// Content of one message of the directory server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said<'a> {
     /// An entry that the search found.
     Entry(Entry<'a>),
-    /// The operation has ended with this result code.
+    /// The operation has ended. The number is its LDAP result code.
     Done(u32),
     /// A message without effect on this client: a referral to another server, or the progress of an operation.
     Aside,
 }
 
-/// A message of the server.
+/// A message from the directory server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message<'a> {
-    /// Number of the request to which the message responds; 0 if the message was not requested.
+    /// Number of the request to which the message responds; 0 if the server sent the message without a request.
     pub(crate) number: u32,
-    /// Content of the message.
+    /// Content of the message: an entry, the result of the operation, or something that is ignored.
     pub(crate) said: Said<'a>,
 }
 
-/// An entry: its name and its attributes in order.
+/// A directory entry: its name, and its attributes in the order of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
     attributes: &'a [u8],
 }
 
-/// Length of the message at the start of `bytes`; `None` if too few bytes have arrived to determine it.
+/// Returns the length of the message at the start of `bytes`, or `None` if too few bytes have arrived to determine the
+/// length.
 ///
 /// # Errors
 ///
@@ -55,12 +56,12 @@ pub(crate) fn length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 /// Reads one complete message.
 ///
 /// # Errors
-/// If it is not a message of a server.
+/// If the bytes are not a message of a server.
 pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let mut message = Elements(Elements(bytes).of(SEQUENCE)?);
     let number = message.number(INTEGER)?;
     let (tag, inside) = message.any()?;
-    // Controls may follow. They are ignored, since none was requested.
+    // Controls (optional extensions of a message) may follow. They are ignored, since the client requests none.
     let said = match tag {
         SEARCH_ENTRY => {
             let mut entry = Elements(inside);
@@ -147,13 +148,13 @@ mod tests {
                 ber::octets(out, OCTETS, b"dc=org");
                 ber::octets(out, OCTETS, b"");
             });
-            // Optional controls, which are skipped.
+            // Controls (optional extensions of a message) are skipped.
             ber::octets(out, 0xa0, b"");
         });
         out
     }
 
-    /// Reads everything, including all values of entries; returns the number of values.
+    /// Reads a whole message, including all values of an entry, and returns the number of values.
     fn whole(bytes: &[u8]) -> Result<usize, Malformed> {
         let mut count = 0;
         if length(bytes)?.is_some_and(|length| length <= bytes.len())

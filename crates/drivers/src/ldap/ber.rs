@@ -1,4 +1,5 @@
-//! The part of BER (ITU-T X.690) that LDAP uses: tags of one byte, definite lengths (RFC 4511, section 5.1).
+//! Encoding and decoding of the part of BER (ITU-T X.690) that LDAP uses: tags of one byte and definite lengths
+//! (RFC 4511, section 5.1).
 
 use std::fmt;
 
@@ -15,12 +16,12 @@ pub(crate) const SEQUENCE: u8 = 0x30;
 /// Tag of the type `SET`.
 pub(crate) const SET: u8 = 0x31;
 
-/// Flag in the first byte of a length that is encoded in further bytes.
+/// Bit in the first length byte: if set, the length is encoded in the bytes that follow.
 const LONG: u8 = 0x80;
-/// Number of bytes of the longest accepted length field, which allows 4 GiB.
+/// Largest accepted number of bytes in a length field. Four bytes allow lengths up to 4 GiB.
 const LENGTH_BYTES: usize = 4;
 
-/// Error: the bytes are not BER, or not the expected element. The text names what was found.
+/// Error: the bytes are not valid BER, or contain another element than expected. The text describes the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
@@ -30,12 +31,12 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// Writes an element; the function `content` writes its content.
+/// Appends an element to `out`. The function `content` appends the content of the element.
 pub(crate) fn element(out: &mut Vec<u8>, tag: u8, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let start = out.len();
-    // Most contents are shorter than 128 bytes, so one byte is reserved for the length. For a longer content, the
-    // content is moved.
+    // Most contents are shorter than 128 bytes, so one byte is reserved for the length. A longer content is moved to
+    // make space for more length bytes.
     out.push(0);
     content(out);
     let length = out.len() - start - 1;
@@ -50,21 +51,22 @@ pub(crate) fn element(out: &mut Vec<u8>, tag: u8, content: impl FnOnce(&mut Vec<
     out.splice(content..content, bytes[first..].iter().copied());
 }
 
-/// Writes bytes under a tag.
+/// Appends an element with this tag and these bytes as its content.
 pub(crate) fn octets(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     element(out, tag, |out| out.extend_from_slice(bytes));
 }
 
-/// Writes a non-negative number with the tag of an integer or an enumeration.
+/// Appends a non-negative number, with the tag of an integer or of an enumeration.
 pub(crate) fn number(out: &mut Vec<u8>, tag: u8, number: u32) {
-    // If the highest bit of the first byte were set, the number would be negative, so a zero byte is added.
+    // If the highest bit of the first byte were set, the number would be decoded as negative, so a zero byte is put
+    // first.
     let bytes = u64::from(number).to_be_bytes();
     let first = bytes.iter().position(|byte| *byte != 0).unwrap_or(7);
     let first = first - usize::from(bytes[first] >= 0x80);
     octets(out, tag, &bytes[first..]);
 }
 
-/// Writes a Boolean value.
+/// Appends a Boolean value with this tag.
 pub(crate) fn boolean(out: &mut Vec<u8>, tag: u8, is_true: bool) {
     octets(out, tag, &[if is_true { 0xff } else { 0 }]);
 }
@@ -94,7 +96,8 @@ fn head(bytes: &[u8]) -> Result<Option<(u8, usize, usize)>, Malformed> {
     Ok(Some((*tag, 2 + count, length)))
 }
 
-/// Length of the element with this tag at the start of `bytes`; `None` if its head is incomplete.
+/// Returns the length of the element with this tag at the start of `bytes`, or `None` if the head of the element is
+/// incomplete.
 ///
 /// # Errors
 ///
@@ -112,17 +115,17 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
     Ok(Some(head + content))
 }
 
-/// A sequence of elements, read one after the other.
+/// BER elements that are read one after the other from these bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Elements<'a> {
-    /// Returns `true` if no elements are left.
+    /// Returns `true` if no elements are left to read.
     pub(crate) fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tag and content of the next element.
+    /// Returns the tag and the content of the next element.
     ///
     /// # Errors
     /// If no complete element follows.
@@ -193,8 +196,8 @@ mod tests {
 
     #[test]
     fn lengths_are_as_short_as_they_can_be_and_read_back() {
-        // X.690, section 8.1.3: a length up to 127 takes one byte. For a longer content, that byte holds the number of
-        // length bytes that follow.
+        // X.690, section 8.1.3: a length up to 127 takes one byte. For a greater length, the first byte holds the
+        // number of length bytes that follow.
         let cases: [(usize, &[u8]); 5] = [
             (0, &[0]),
             (127, &[127]),

@@ -1,12 +1,12 @@
-//! Names of result codes (RFC 4511, appendix A, and other RFCs whose codes servers use).
+//! Names of LDAP result codes (RFC 4511, appendix A, and other RFCs that define codes).
 
-/// The operation succeeded.
+/// Result code of an operation that succeeded.
 pub(crate) const SUCCESS: u32 = 0;
-/// A search found more entries than its limit.
+/// A search found more entries than the size limit of the search.
 pub(crate) const SIZE_LIMIT_EXCEEDED: u32 = 4;
-/// The compared attribute does not have the value.
+/// Result of a compare request: the attribute does not have the value.
 pub(crate) const COMPARE_FALSE: u32 = 5;
-/// The compared attribute has the value.
+/// Result of a compare request: the attribute has the value.
 pub(crate) const COMPARE_TRUE: u32 = 6;
 
 const NAMES: [(u32, &str); 44] = [
@@ -49,7 +49,7 @@ const NAMES: [(u32, &str); 44] = [
     (69, "objectClassModsProhibited"),
     (71, "affectsMultipleDSAs"),
     (80, "other"),
-    // Codes of RFC 3909, RFC 4528 and RFC 4531.
+    // The result codes that follow are those of RFC 3909, RFC 4528 and RFC 4531.
     (118, "canceled"),
     (119, "noSuchOperation"),
     (120, "tooLate"),
@@ -57,7 +57,7 @@ const NAMES: [(u32, &str); 44] = [
     (122, "assertionFailed"),
 ];
 
-/// Returns the name of a code, or its number if it has no name.
+/// Returns the name of an LDAP result code, or the number as text if the code has no name.
 pub(crate) fn name(code: u32) -> String {
     let found = NAMES.iter().find(|(number, _)| *number == code);
     found.map_or_else(

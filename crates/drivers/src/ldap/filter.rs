@@ -6,29 +6,29 @@ use super::ber::{self, OCTETS, SEQUENCE};
 use super::request::text;
 use crate::session::Value;
 
-/// A filter of a search. Values are given as indices into the values of the call.
+/// A filter of an LDAP search. It refers to the values of the call by index.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Filter {
     /// Entries that match all of these filters.
     And(Vec<Filter>),
-    /// Entries that match any of these filters.
+    /// Entries that match at least one of these filters.
     Or(Vec<Filter>),
     /// Entries that do not match this filter.
     Not(Box<Filter>),
-    /// Entries that have the attribute.
+    /// Entries that have the attribute with this name.
     Present(String),
-    /// Entries with this value.
+    /// Entries whose attribute has the value of the assertion.
     Equal(Assertion),
-    /// Entries with this value or a greater one.
+    /// Entries whose attribute has the value of the assertion or a greater value.
     GreaterOrEqual(Assertion),
-    /// Entries with this value or a smaller one.
+    /// Entries whose attribute has the value of the assertion or a smaller value.
     LessOrEqual(Assertion),
-    /// Entries with a similar value.
+    /// Entries whose attribute has a similar value; the server decides which values are similar.
     Approximate(Assertion),
-    /// Entries with a value that has these parts.
+    /// Entries whose attribute has a value that contains these parts.
     Substrings(Substrings),
-    /// Entries that match by a matching rule of the server.
+    /// Entries that satisfy a matching rule of the server.
     Extensible(Extensible),
 }
 
@@ -36,58 +36,58 @@ pub enum Filter {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assertion {
-    /// The attribute.
+    /// Name of the attribute to compare.
     pub attribute: String,
-    /// Index of the value.
+    /// Index of the value to compare with, among the values of the call.
     pub value: usize,
 }
 
-/// Parts of a value in their order.
+/// Parts that an attribute value must contain, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Substrings {
-    /// The attribute.
+    /// Name of the attribute to search.
     pub attribute: String,
-    /// Start of the value.
+    /// Index of the text with which the attribute value must start, if any.
     #[serde(default)]
     pub initial: Option<usize>,
-    /// Parts of the value in between.
+    /// Indices of the texts that the attribute value must contain between start and end, in this order.
     #[serde(default)]
     pub any: Vec<usize>,
-    /// End of the value.
+    /// Index of the text with which the attribute value must end, if any.
     #[serde(default, rename = "final")]
     pub last: Option<usize>,
 }
 
-/// A matching rule of the server.
+/// A condition that applies a matching rule of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extensible {
-    /// The matching rule; by default the rule of the attribute.
+    /// Name of the matching rule. By default, the rule of the attribute is used.
     #[serde(default)]
     pub rule: Option<String>,
-    /// The attribute; by default all attributes.
+    /// Name of the attribute to compare. By default, all attributes to which the rule applies are compared.
     #[serde(default)]
     pub attribute: Option<String>,
-    /// `true` if attributes in the name of the entry are compared as well.
+    /// `true` if attributes that occur in the name of an entry are compared as well.
     #[serde(default)]
     pub of_name: bool,
-    /// Index of the value.
+    /// Index of the value to compare with, among the values of the call.
     pub value: usize,
 }
 
-/// Context-specific tag `[number]` of a primitive element.
+/// Returns the context-specific tag `[number]` of a primitive element.
 const fn plain(number: u8) -> u8 {
     0x80 | number
 }
 
-/// Context-specific tag `[number]` of a constructed element.
+/// Returns the context-specific tag `[number]` of a constructed element.
 const fn constructed(number: u8) -> u8 {
     0xa0 | number
 }
 
 impl Filter {
-    /// Collects the indices of all values that the filter uses.
+    /// Adds the indices of all values that the filter uses to `found`.
     pub(super) fn places(&self, found: &mut Vec<usize>) {
         match self {
             Self::And(all) | Self::Or(all) => all.iter().for_each(|inner| inner.places(found)),
@@ -106,7 +106,7 @@ impl Filter {
         }
     }
 
-    /// Appends the encoded filter.
+    /// Appends the encoded filter to `out`.
     pub(super) fn write(&self, values: &[Value], out: &mut Vec<u8>) {
         let each = |out: &mut Vec<u8>, tag: u8, all: &[Filter]| {
             ber::element(out, tag, |out| {
@@ -118,7 +118,8 @@ impl Filter {
         match self {
             Self::And(all) => each(out, constructed(0), all),
             Self::Or(all) => each(out, constructed(1), all),
-            // A choice with its own tag also keeps the tag of the chosen alternative.
+            // In BER, an element with its own tag whose type is a choice also contains the tag of the chosen
+            // alternative.
             Self::Not(one) => each(out, constructed(2), std::slice::from_ref(one)),
             Self::Equal(one) => one.write(constructed(3), values, out),
             Self::Substrings(parts) => parts.write(values, out),
@@ -189,7 +190,7 @@ mod tests {
         out
     }
 
-    /// Encodes tag, length and content, for contents below 128 bytes.
+    /// Encodes an element from its tag and its content of less than 128 bytes.
     fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
         [&[tag, content.len() as u8], content].concat()
     }

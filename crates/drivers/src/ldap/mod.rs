@@ -29,20 +29,21 @@ use crate::wire::Wire;
 pub use self::filter::{Assertion, Extensible, Filter, Substrings};
 pub use self::request::{Attribute, Change, DirectoryRequest, Scope, Verb};
 
-/// Highest number of a message, `maxInt` of RFC 4511.
+/// Highest message number, `maxInt` of RFC 4511.
 const NUMBER_CEILING: u32 = i32::MAX as u32;
 
 /// An LDAP session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Number of the last message sent.
+    /// Number of the last message that the client sent.
     number: u32,
-    /// Buffer for one message, since the length at the start of a message is only known when the message is complete.
+    /// Buffer in which a message is built. The length at the start of a message is only known when the message is
+    /// complete.
     scratch: Vec<u8>,
-    /// `true` while the response to the last message is outstanding.
+    /// `true` while the client waits for the response to its last message.
     is_waiting: bool,
-    /// `true` after the unbind request was sent.
+    /// `true` after the client has sent the unbind request, which ends the session.
     is_over: bool,
 }
 
@@ -83,7 +84,7 @@ fn refused(code: u32) -> Failed {
 }
 
 impl Session {
-    /// Returns the number for the next message.
+    /// Returns the message number for the next message of the client.
     fn count(&mut self) -> u32 {
         self.number = if self.number == NUMBER_CEILING {
             1
@@ -93,7 +94,7 @@ impl Session {
         self.number
     }
 
-    /// Writes a request to the output buffer and returns its number.
+    /// Writes a request to the output buffer and returns the message number of the request.
     fn write(&mut self, request: &DirectoryRequest, values: &[Value]) -> u32 {
         let number = self.count();
         self.scratch.clear();
@@ -102,7 +103,7 @@ impl Session {
         number
     }
 
-    /// Returns the next complete message.
+    /// Returns the next complete message of the server.
     async fn next(&mut self, meter: &mut Meter) -> Result<Bytes, Failed> {
         loop {
             self.wire.pace().await;
@@ -117,8 +118,8 @@ impl Session {
         }
     }
 
-    /// Performs one operation. The entries found are added to a table as `task` requires; without a task they are only
-    /// counted.
+    /// Performs one operation. The entries found are added to a table as `task` requires; without a task the entries
+    /// are only counted.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,
@@ -136,7 +137,7 @@ impl Session {
         } else {
             self.read(number, request, task, meter).await
         };
-        // The operation has ended, so there is nothing to abandon when the session is closed.
+        // The operation has ended, so closing the session need not send an abandon request.
         self.is_waiting = false;
         result
     }
@@ -153,7 +154,8 @@ impl Session {
             let bytes = self.next(meter).await?;
             let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
             match said {
-                // A message without a request means that the server is about to close the connection (section 4.4.1).
+                // A message without a request announces that the server is about to close the connection (RFC 4511,
+                // section 4.4.1).
                 Said::Done(code) if of == 0 => {
                     return Err(Failed::new(FailureKind::Closed, codes::name(code)));
                 }
@@ -170,7 +172,7 @@ impl Session {
 }
 
 impl Session {
-    /// Performs one operation.
+    /// Performs one operation on the directory.
     ///
     /// # Errors
     ///
@@ -191,7 +193,7 @@ impl Session {
             .await
     }
 
-    /// Returns `true` if the unbind request was sent.
+    /// Returns `true` if the client has sent the unbind request, which ends the session.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -208,9 +210,9 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Abandons the operation in progress and unbinds.
+    /// Sends an abandon request for an operation in progress, and then an unbind request.
     fn drop(&mut self) {
-        // If the last message was only sent in part, nothing else can be sent.
+        // If only part of the last message was sent, the server would read further bytes as the rest of that message.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());
             self.scratch.clear();

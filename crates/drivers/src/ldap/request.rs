@@ -9,7 +9,7 @@ use super::ber::{self, ENUMERATED, INTEGER, OCTETS, SEQUENCE, SET};
 use super::filter::Filter;
 use crate::session::Value;
 
-/// Version of LDAP.
+/// Version of LDAP that the bind request states.
 const VERSION: u32 = 3;
 /// Tag `[APPLICATION 0]` of a bind request, a constructed element.
 pub(crate) const BIND: u8 = 0x60;
@@ -20,64 +20,65 @@ const ADD: u8 = 0x68;
 const DELETE: u8 = 0x4a;
 const COMPARE: u8 = 0x6e;
 const ABANDON: u8 = 0x50;
-/// Tag `simple [0]` of the password in a bind request.
+/// Tag `simple [0]`, which marks the password in a bind request.
 const SIMPLE: u8 = 0x80;
-/// Option `neverDerefAliases`: aliases are not followed.
+/// Value `neverDerefAliases` in a search request: the server does not follow aliases.
 const NEVER: u32 = 0;
 
-/// One operation on a directory. The first value is the name of an entry, except for `unbind`, which has no values.
+/// An operation on a directory. The first value of the call is the name of an entry, except for `unbind`, which has no
+/// values.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectoryRequest {
-    /// Log in; the second value is the password.
+    /// Log in as the entry that the first value names. The second value is the password.
     Bind {},
-    /// Search for entries, from the entry that the first value names.
+    /// Search for entries, starting at the entry that the first value names.
     Search {
-        /// Depth of the search.
+        /// Depth of the search below its base entry.
         scope: Scope,
-        /// Filter that the entries must match.
+        /// Filter that entries must match to be returned.
         filter: Filter,
-        /// Attributes to return; if empty, all except operational attributes.
+        /// Names of the attributes to return. If empty, all attributes except operational attributes are returned.
         #[serde(default)]
         attributes: Vec<String>,
-        /// Limit on the number of entries; 0 for no limit by the client.
+        /// Largest number of entries that the server shall return; 0 if the client sets no limit.
         #[serde(default)]
         size_limit: u32,
     },
-    /// Check whether an attribute has the second value.
+    /// Check whether the entry has an attribute with the second value of the call.
     Compare {
-        /// Name of the attribute.
+        /// Name of the attribute to compare.
         attribute: String,
     },
-    /// Add an entry.
+    /// Add an entry with the name that the first value gives.
     Add {
-        /// Attributes of the entry.
+        /// Attributes of the new entry.
         attributes: Vec<Attribute>,
     },
-    /// Modify an entry.
+    /// Change attributes of an entry.
     Modify {
-        /// Changes, in their order.
+        /// Changes of the entry, in the order in which the server applies them.
         changes: Vec<Change>,
     },
-    /// Delete an entry.
+    /// Delete the entry that the first value names.
     Delete {},
-    /// Close the session; the next call opens another one.
+    /// Close the session. The next call opens another session.
     Unbind {},
 }
 
-/// Depth of a search below its base.
+/// Depth of a search below the entry at which it starts (the base).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// The base alone.
+    /// Only the base entry of the search.
     Base,
-    /// Entries directly below it.
+    /// The entries directly below the base entry, without the base entry.
     One,
-    /// The base and all entries below it.
+    /// The base entry and all entries below it.
     Subtree,
 }
 
-/// An attribute with its values.
+/// An attribute of a new entry, with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attribute {
@@ -87,14 +88,14 @@ pub struct Attribute {
     pub values: Vec<usize>,
 }
 
-/// One change of an entry.
+/// One change of an attribute of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Effect of the change on the values.
+    /// Kind of the change: add, delete, replace or increment.
     #[serde(rename = "do")]
     pub verb: Verb,
-    /// Name of the attribute.
+    /// Name of the attribute to change.
     pub attribute: String,
     /// Indices of the values among the values of the call. Without values, `delete` and `replace` remove all existing
     /// values.
@@ -102,22 +103,22 @@ pub struct Change {
     pub values: Vec<usize>,
 }
 
-/// Effect of a change on the values.
+/// Kind of change to the values of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// Add the values.
+    /// Add the values to the attribute.
     Add,
-    /// Remove the values.
+    /// Remove the values from the attribute.
     Delete,
-    /// Replace the existing values.
+    /// Replace all existing values of the attribute by the values.
     Replace,
-    /// Add the value, which is a number (RFC 4525).
+    /// Add the given number to the existing number of the attribute (RFC 4525).
     Increment,
 }
 
 impl DirectoryRequest {
-    /// Returns the fault of the request for a call with this number of values, if any.
+    /// Returns a description of the fault if the request is invalid for a call with this number of values.
     pub(crate) fn fault(&self, values: usize) -> Option<String> {
         let own = match self {
             Self::Unbind {} => 0,
@@ -150,7 +151,7 @@ impl DirectoryRequest {
         })
     }
 
-    /// Returns `true` if the request has no response.
+    /// Returns `true` if the request is an unbind request, to which the server does not respond.
     pub(crate) fn is_unbind(&self) -> bool {
         matches!(self, Self::Unbind {})
     }
@@ -207,7 +208,7 @@ impl DirectoryRequest {
     }
 }
 
-/// Returns a value of a call; an empty text if it is missing.
+/// Returns the value of a call with the index `place`, or an empty text if it is missing.
 pub(super) fn text(values: &[Value], place: usize) -> &[u8] {
     values
         .get(place)
@@ -230,12 +231,12 @@ fn write_bind(out: &mut Vec<u8>, name: &[u8], password: &[u8]) {
     });
 }
 
-/// Writes the fields of a search request between its base and its filter.
+/// Writes the fields of a search request that stand between its base entry and its filter.
 fn write_bounds(out: &mut Vec<u8>, scope: Scope, size_limit: u32) {
     ber::number(out, ENUMERATED, scope as u32);
     ber::number(out, ENUMERATED, NEVER);
     ber::number(out, INTEGER, size_limit);
-    // The server gets no time limit, since a call that times out is abandoned by the client.
+    // The request states no time limit, since the client itself abandons a call that times out.
     ber::number(out, INTEGER, 0);
     ber::boolean(out, ber::BOOLEAN, false);
 }
@@ -251,7 +252,7 @@ fn write_attribute(out: &mut Vec<u8>, name: &str, places: &[usize], values: &[Va
     });
 }
 
-/// Appends an abandon request for the message `given_up`.
+/// Appends a request, with the message number `number`, to abandon the request with the message number `given_up`.
 pub(crate) fn abandon(number: u32, given_up: u32, out: &mut Vec<u8>) {
     message(out, number, |out| ber::number(out, ABANDON, given_up));
 }
@@ -278,7 +279,7 @@ mod tests {
         out
     }
 
-    /// Converts bytes in hexadecimal form.
+    /// Converts a text in hexadecimal to bytes.
     fn bytes(hexadecimal: &str) -> Vec<u8> {
         let pairs = hexadecimal.split_whitespace();
         pairs
@@ -288,8 +289,8 @@ mod tests {
 
     #[test]
     fn a_deletion_is_that_of_the_published_example() {
-        // The example of ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without the control at the end
-        // of its message.
+        // Expected bytes: the example of ldap.com, "LDAPv3 Wire Protocol Reference: The LDAP Message", without the
+        // control at the end of the message.
         let published = bytes(
             "30 35 02 01 05 4a 11 64 63 3d 65 78 61 6d 70 6c 65 2c 64 63 3d 63 6f 6d \
              a0 1d 30 1b 04 16 31 2e 32 2e 38 34 30 2e 31 31 33 35 35 36 2e 31 2e 34 2e 38 30 35 01 01 ff",

@@ -1,4 +1,4 @@
-//! Converts entries to a table.
+//! Converts the entries that a search found to the table of a response.
 
 use std::sync::Arc;
 
@@ -9,19 +9,20 @@ use super::{codes, refused};
 use crate::answer::{Answer, Failed, Row};
 use crate::operation::Task;
 
-/// Name of the column with the names of entries.
+/// Name of the column that holds the names of entries.
 const NAME: &str = "dn";
-/// Name of the column with the result of a comparison.
+/// Name of the column that holds the result of a comparison.
 const MATCHES: &str = "matches";
-/// Limit on the columns of a search that does not name its attributes.
+/// Largest number of columns for a search that does not name the attributes to return.
 const COLUMNS_AT_MOST: usize = 1_000;
-/// Longest attribute name that gets a column in such a search. Names in schemas are shorter. [B]
+/// Longest attribute name that gets a column, if the search does not name the attributes to return. Names in schemas
+/// are shorter. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The table of a response that is being received.
+/// The table of entries, which is built while the response to a search is received.
 pub(super) struct Table {
     columns: Vec<String>,
-    /// `true` if attributes that the request does not name get columns as well.
+    /// `true` if attributes that the request does not name also get a column.
     takes_all: bool,
     keeps_rows: bool,
     room_bytes: usize,
@@ -52,8 +53,8 @@ impl Table {
         }
     }
 
-    /// Adds an entry. Its name and the first value of each attribute form a row; further values form additional rows.
-    /// Each cell counts as at least one byte, since empty values also take memory.
+    /// Adds an entry to the table. The name of the entry and the first value of each attribute form a row; further
+    /// values form additional rows. Each cell counts as at least one byte, since empty values also take memory.
     pub(super) fn take(&mut self, entry: &Entry<'_>) -> Result<(), Malformed> {
         self.answer.row_count += 1;
         if !self.keeps_rows || self.answer.is_truncated {
@@ -105,7 +106,7 @@ impl Table {
         Some(self.columns.len() - 1)
     }
 
-    /// Returns the answer if the result code means success, otherwise the failure.
+    /// Returns the response if the result code means success, otherwise the failure.
     pub(super) fn end(mut self, request: &DirectoryRequest, code: u32) -> Result<Answer, Failed> {
         match (request, code) {
             (DirectoryRequest::Compare { .. }, codes::COMPARE_FALSE | codes::COMPARE_TRUE) => {
@@ -114,7 +115,7 @@ impl Table {
                 self.columns = vec![MATCHES.to_owned()];
                 self.answer.rows = vec![vec![Some(matches.into_bytes())]];
             }
-            // The server found as many entries as the request allows, and more. This is not a failure.
+            // The server found more entries than the size limit of the request. This is not a failure of the call.
             (DirectoryRequest::Search { size_limit, .. }, codes::SIZE_LIMIT_EXCEEDED)
                 if *size_limit > 0 && self.answer.row_count == u64::from(*size_limit) => {}
             (_, codes::SUCCESS) => {}
@@ -142,14 +143,14 @@ mod tests {
 
     const ROOM_BYTES: usize = 10_000;
 
-    /// Attributes whose names are numbers, with the given numbers of values.
+    /// Returns attributes whose names are numbers. `values` holds the number of values of each attribute.
     fn numbered(values: &[usize]) -> Vec<(String, usize)> {
         let each = values.iter().enumerate();
         each.map(|(number, values)| (number.to_string(), *values))
             .collect()
     }
 
-    /// The table of an entry with these attributes, each with the given number of empty values.
+    /// Returns the table of one entry with these attributes, each with the given number of empty values.
     fn table(attributes: &[(String, usize)]) -> Table {
         let mut message = Vec::new();
         ber::element(&mut message, SEQUENCE, |out| {
@@ -198,7 +199,8 @@ mod tests {
         let few = table(&numbered(&[1, 3])).answer;
         let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
         assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
-        // Each of the many values makes a row of 100 cells, or the entry has the largest number of columns.
+        // Three entries with many empty values: of one attribute, in rows of 100 cells, and of 20,000 attributes. Each
+        // cell must count against the memory limit.
         let mut wide = vec![1; 100];
         wide[99] = 5_000;
         for attributes in [vec![100_000], wide, vec![1; 20_000]] {

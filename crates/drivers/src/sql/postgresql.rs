@@ -1,6 +1,6 @@
-//! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of its manual).
+//! PostgreSQL, by its extended protocol (version 3.0, chapter 55 of the PostgreSQL manual).
 //!
-//! Values are sent and received as text, which every type of the server supports. A statement is prepared at its first
+//! Values are sent and received as text, which the server supports for every type. A statement is prepared at its first
 //! use in a session, in the same round trip.
 
 #[cfg(test)]
@@ -28,10 +28,10 @@ use crate::sql::reading::Reading;
 use crate::turns::Turn;
 use crate::wire::Wire;
 
-/// Format code for values in text form.
+/// Format code that states that values are in text form.
 const TEXT: i16 = 0;
 
-/// Status in `ReadyForQuery` outside of a transaction.
+/// Status in the message `ReadyForQuery` if no transaction is open.
 const IDLE: u8 = b'I';
 
 /// Longest message that a session accepts. When the library has read the head of a message, it allocates memory for the
@@ -40,10 +40,10 @@ const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
 
-/// Length of the tag and the length field of a message. [B]
+/// Length of the start of a message: one byte for the tag and four for the length field. [B]
 const HEAD_BYTES: usize = 5;
 
-/// A statement that is prepared in a session.
+/// A statement that the server has prepared for a session.
 #[derive(Debug)]
 struct Prepared {
     name: String,
@@ -54,7 +54,7 @@ struct Prepared {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Prepared statements, by the number of their task.
+    /// Prepared statements of the session, by the number of the task that executes them.
     prepared: HashMap<u32, Prepared>,
     /// Transaction status of the session: none, open, or failed.
     status: u8,
@@ -72,7 +72,8 @@ fn internal(error: &io::Error) -> Failed {
     Failed::new(FailureKind::Internal, error.to_string())
 }
 
-/// Tag of the next message, and its total length, including the head; `None` until the head is complete. [B]
+/// Returns the tag of the next message and the total length of the message in bytes. Returns `None` until tag and
+/// length field have arrived.
 fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
     let head = Header::parse(received).map_err(|error| protocol(&error))?;
     let Some(head) = head else { return Ok(None) };
@@ -80,7 +81,7 @@ fn head(received: &[u8]) -> Result<Option<(u8, usize)>, Failed> {
         let reason = "a message of more than 64 MiB";
         return Err(Failed::new(FailureKind::Protocol, reason));
     }
-    // The length field counts itself, but not the tag.
+    // The length field counts its own four bytes, but not the tag, so one byte is added.
     let length = head.len() as usize + 1;
     Ok((length <= received.len()).then_some((head.tag(), length)))
 }
@@ -93,11 +94,11 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of an error code (SQLSTATE, appendix A of the manual). A longer text is not a code, and must not fill the
-/// report.
+/// Length of an error code (SQLSTATE, appendix A of the PostgreSQL manual). A longer text is not a code. It is not
+/// used, since it could fill the report.
 const CODE_CHARACTERS: usize = 5;
 
-/// Converts an error of the server to a failure with its code; a fatal error ends the session.
+/// Converts an error message of the server to a failure with the code of the error. A fatal error ends the session.
 fn refusal(body: &ErrorResponseBody) -> Failed {
     let (mut code, mut is_fatal) = (String::new(), false);
     let mut fields = body.fields();
@@ -105,7 +106,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
         let value = || String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
             b'C' => code = value().chars().take(CODE_CHARACTERS).collect(),
-            // The severity field that is never translated.
+            // This field (`V`) holds the severity in English; the field `S` may be translated.
             b'V' => is_fatal = matches!(&*value(), "FATAL" | "PANIC"),
             _ => {}
         }
@@ -153,7 +154,8 @@ impl Session {
         loop {
             self.wire.pace().await;
             match take(&mut self.wire.received)? {
-                // A server may send these messages at any time.
+                // A server may send these messages (notices, parameters, notifications) at any time, so they are
+                // skipped.
                 Some(
                     Message::NoticeResponse(_)
                     | Message::ParameterStatus(_)
@@ -173,7 +175,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// Logs in: exchanges messages up to the first `ReadyForQuery`.
+    /// Logs in: exchanges messages with the server up to the first message `ReadyForQuery`.
     async fn enter(&mut self, user: &str, password: Option<&str>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         self.send(meter).await?;
@@ -254,8 +256,8 @@ impl Session {
         Err(Failed::new(FailureKind::Internal, reason))
     }
 
-    /// Reads up to `ReadyForQuery`, so that the session remains usable after a failed statement. Rows are decoded in
-    /// the receive buffer.
+    /// Reads messages up to `ReadyForQuery`, so that the session remains usable after a failed statement. Rows are
+    /// decoded in the receive buffer.
     async fn read(&mut self, task: &Task, meter: &mut Meter) -> Result<Answer, Failed> {
         let known = self.prepared.get(&task.number);
         let columns = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
@@ -271,7 +273,7 @@ impl Session {
             let body = &self.wire.received[HEAD_BYTES..length];
             match tag {
                 b'D' => row(&mut reading, body)?,
-                // Message `BindComplete`.
+                // `2` is the tag of the message `BindComplete`.
                 b'2' => {}
                 b'C' => reading.answer.affected = affected(body),
                 b'Z' => {
@@ -335,7 +337,7 @@ pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
     false
 }
 
-/// Name under which a session prepares the statement of a task.
+/// Returns the name under which a session prepares the statement of a task.
 fn name_of(task: &Task) -> String {
     format!("s{}", task.number)
 }
@@ -365,8 +367,8 @@ fn put_value(
     })
 }
 
-/// Number of rows that a command changed, from its zero-terminated tag such as `UPDATE 3` or `INSERT 0 1`. The rows of
-/// a `SELECT` are read, not changed.
+/// Returns the number of rows that a command changed, from its zero-terminated tag such as `UPDATE 3` or `INSERT 0 1`.
+/// The rows of a `SELECT` are read, not changed.
 fn affected(tag: &[u8]) -> u64 {
     let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut words = tag.split(|byte| *byte == b' ');
@@ -379,14 +381,15 @@ fn affected(tag: &[u8]) -> u64 {
     }
 }
 
-/// Names of the columns, if the answer has any.
+/// Returns the names of the columns, from the description of the rows.
 fn described(body: &RowDescriptionBody) -> Result<Columns, Failed> {
     let names = body.fields().map(|field| Ok(field.name().to_owned()));
     let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
     Ok(names.into())
 }
 
-/// Reads a row: the number of values, then the length and bytes of each, with length -1 for null.
+/// Reads a row. Its bytes are the number of values, followed by the length and the bytes of each value. The length -1
+/// means NULL.
 fn row(reading: &mut Reading, body: &[u8]) -> Result<(), Failed> {
     let malformed = || Failed::new(FailureKind::Protocol, "a row that ends too early");
     let (count, mut rest) = body.split_first_chunk::<2>().ok_or_else(malformed)?;

@@ -1,12 +1,12 @@
-//! An answer that is being received. Counts rows, and keeps them if the task inspects them and the memory limit
-//! permits.
+//! A response of an SQL server that is being received. Counts its rows, and keeps them if the task requires this and
+//! the memory limit permits.
 
 use std::sync::Arc;
 
 use crate::answer::{Answer, Row};
 use crate::operation::Task;
 
-/// The part of an answer that has been read so far.
+/// The part of a response that has been read so far.
 pub(super) struct Reading {
     pub(super) answer: Answer,
     keeps_rows: bool,
@@ -25,9 +25,9 @@ impl Reading {
         }
     }
 
-    /// Counts a row whose values have this total size. Returns `true` if the row is to be kept.
+    /// Counts a row whose values have the total size `bytes`. Returns `true` if the row is to be kept.
     pub(super) fn takes(&mut self, bytes: usize) -> bool {
-        // Rows without columns and NULL values also take memory.
+        // A row without columns and a NULL value also take memory, so their sizes are added.
         let bytes =
             bytes + size_of::<Row>() + self.answer.columns.len() * size_of::<Option<Vec<u8>>>();
         self.answer.row_count += 1;
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::operation::Operation;
 
-    /// Memory of a row without columns. [B]
+    /// Memory that a row without columns takes. [B]
     const ROW: usize = size_of::<Row>();
 
     fn reading(keeps_rows: bool) -> Reading {

@@ -1,4 +1,4 @@
-//! SQLite in this process. The database computes in the thread of the call.
+//! Driver for SQLite, which runs in this process. The database computes in the thread that makes the call.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::operation::{Operation, Task};
 use crate::server::Synchronous;
 use crate::session::{Value, Working};
 
-/// Number of statements that a session keeps prepared.
+/// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the time limit of its call. When it expires, the load thread has already
-/// discarded the call and its session.
+/// Time that a session waits for a lock in addition to the time limit of the call. When it has passed, the load thread
+/// has already discarded the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -48,7 +48,7 @@ pub(crate) fn open(
         .pragma_update(None, "synchronous", level)
         .map_err(connect)?;
     if let Some(bytes) = cache_bytes {
-        // A negative size is in KiB.
+        // A negative `cache_size` is a size in KiB, a positive one a number of pages.
         let kibibytes = -i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
         connection
             .pragma_update(None, "cache_size", kibibytes)
@@ -60,7 +60,7 @@ pub(crate) fn open(
     }))
 }
 
-/// Name of SQLite's result code, as in its documentation.
+/// Returns the name of a result code of SQLite, as in the documentation of SQLite.
 fn reason(error: &Error) -> String {
     let Error::SqliteFailure(code, message) = error else {
         return "no result".to_owned();
@@ -83,15 +83,15 @@ fn reason(error: &Error) -> String {
         other => return format!("SQLite code {other}"),
     };
     match (name, message) {
-        // This code is too general to identify the cause.
+        // The code `SQLITE_ERROR` does not identify the cause, so the message of SQLite is used.
         ("SQLITE_ERROR", Some(message)) => format!("{name}: {message}"),
         _ => name.to_owned(),
     }
 }
 
 /// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
-/// numbers by their affinity (section 3 of SQLite's page on types). Expressions do not, so whole numbers are bound as
-/// integers.
+/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>). Expressions do not convert text, so whole
+/// numbers are bound as integers.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {
@@ -129,8 +129,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Sets the wait for locks to more than the time limit of the call, so that a blocked call times out and is not
-    /// refused.
+    /// Sets the time that SQLite waits for locks to more than the time limit of the call. A blocked call therefore
+    /// times out instead of failing with an error of SQLite.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -186,7 +186,8 @@ impl Session {
 /// Binds the values of the parameters `$1`, `$2` and so on.
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
-        // SQLite treats `$1` as a name, and numbers the names in the order in which they occur.
+        // SQLite treats `$1` as the name of a parameter, and numbers parameters in the order in which their names first
+        // occur.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

@@ -27,7 +27,7 @@ impl Drop for Folder {
     }
 }
 
-/// A `Watch` for drivers that use no sockets.
+/// An implementation of `Watch` for drivers that use no sockets.
 pub struct NoSockets;
 
 impl Watch for NoSockets {

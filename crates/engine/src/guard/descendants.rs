@@ -7,16 +7,16 @@ use std::fs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// A process. Its start time distinguishes it from a later process with the same process id. Its name distinguishes the
-/// program from an earlier one in the same process. A shell that got `SIGTERM` just before it executed another program
-/// no longer reacts to the signal.
+/// A process, identified by process id, start time and name. The start time distinguishes it from a later process with
+/// the same process id. The name distinguishes the program from an earlier program in the same process: a shell that
+/// got `SIGTERM` just before it executed another program no longer reacts to the signal.
 ///
 /// Processes are ordered by age, so that a process that started others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Process {
     start_ticks: u64,
     pid: i32,
-    /// Name in parentheses, as the kernel writes it.
+    /// Name of the program, in parentheses as in `/proc/PID/stat`.
     name: Vec<u8>,
 }
 
@@ -27,8 +27,8 @@ pub struct Descendants {
 }
 
 impl Descendants {
-    /// Examines all processes of the machine. Processes that detached from their parents become children of this
-    /// process, which is their reaper, so no descendant is missed.
+    /// Examines all processes of the machine and returns the descendants. Processes that detached from their parents
+    /// become children of this process, which is their reaper, so no descendant is missed.
     pub fn of_this_process() -> Self {
         let own = getpid().as_raw();
         let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
@@ -48,7 +48,8 @@ impl Descendants {
         Self { processes }
     }
 
-    /// Sends `SIGTERM` to the processes that are not in `asked`, and continues them if they are stopped.
+    /// Sends `SIGTERM` to the processes that are not in `asked`. Processes that are stopped are continued, so that they
+    /// can react to the signal.
     pub fn ask_to_end(&self, asked: &Self) {
         for process in self.processes.difference(&asked.processes) {
             send(process, Signal::SIGTERM);
@@ -56,7 +57,7 @@ impl Descendants {
         }
     }
 
-    /// Stops all processes, so that none can start another one, and then kills them.
+    /// Stops all processes, so that none of them can start another process, and then kills them.
     pub fn kill(&self) {
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
             for process in &self.processes {
@@ -76,11 +77,12 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // The process may have ended, as intended. It is unlikely that its process id has been reused in that time.
+    // The process may have ended, as intended, so a failure is ignored. It is unlikely that its process id has been
+    // reused since the search.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 
-/// The fields of `/proc/PID/stat` that are needed.
+/// The fields of `/proc/PID/stat` that the search for descendants needs.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     process: Process,
@@ -92,7 +94,7 @@ fn all_stats() -> impl Iterator<Item = Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // The process may end between the two reads.
+        // The process may end after it was found in `/proc` and before its file is read, so a failure is ignored.
         let stat = fs::read(entry.path().join("stat")).ok()?;
         parse_stat(pid, &stat)
     })
@@ -103,7 +105,8 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Stat> {
     let end_of_name = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(&stat[end_of_name + 1..]).ok()?;
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    // Fields 3, 4 and 22 of proc(5), counted from the end of the name.
+    // Fields 3, 4 and 22 of `/proc/PID/stat` (see proc(5)): state, parent and start time. They are counted from the end
+    // of the name.
     let name = stat[stat.iter().position(|&byte| byte == b'(')?..=end_of_name].to_vec();
     let process = Process {
         pid,

@@ -1,4 +1,4 @@
-//! The command line of the guard.
+//! Options on the command line of the guard.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::cpus;
 
 pub const USAGE: &str = "usage: towtank-engine guard [--grace SECONDS] [--cpus LIST] [--stdin-watch | --no-stdin-watch] -- COMMAND [ARGUMENTS]";
 
-/// Time between `SIGTERM` and `SIGKILL`, which is enough for a database to write its data.
+/// Time between `SIGTERM` and `SIGKILL`, long enough for a database to write its data to disk.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub struct Options {
     pub grace: Duration,
     pub cpus: Option<Vec<usize>>,
     pub watch_stdin: bool,
-    /// The program and its arguments, at least the program.
+    /// The program to run and its arguments. The program is always present.
     pub command: Vec<String>,
 }
 
 impl Options {
-    /// Parses the arguments after `guard`; returns all faults together.
+    /// Parses the arguments after `guard`. Returns all faults of the command line together.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             grace: GRACE,

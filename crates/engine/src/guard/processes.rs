@@ -20,7 +20,8 @@ pub struct CannotStart {
 }
 
 impl CannotStart {
-    /// Exit status as in shells: 127 if the program does not exist, 126 if it cannot be executed.
+    /// Returns the exit status that a shell would report: 127 if the program does not exist, 126 if it cannot be
+    /// executed.
     pub fn exit_status(&self) -> u8 {
         if self.error.kind() == io::ErrorKind::NotFound {
             127
@@ -36,7 +37,8 @@ impl fmt::Display for CannotStart {
     }
 }
 
-/// Starts the command in a separate session without standard input. The kernel kills it when this process dies.
+/// Starts the command in a separate session without standard input. The kernel kills the command when this process
+/// dies.
 pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
     let guard = getpid();
     let mut prepared = Command::new(&command[0]);
@@ -45,7 +47,7 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // If the guard died before `prctl`, the kernel sends no signal, so the parent is checked.
+        // If the guard died before the call of `prctl`, the kernel sends no signal, so the parent is checked here.
         if getppid() == guard {
             Ok(())
         } else {
@@ -55,7 +57,7 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
     // SAFETY: between fork and exec, the closure only makes plain system calls and allocates nothing.
     unsafe { prepared.pre_exec(in_child) };
     match prepared.spawn() {
-        // The handle is not needed, since this child is reaped together with all others.
+        // The handle is dropped, since this child is reaped together with all other children.
         Ok(child) => Ok(Pid::from_raw(child.id().cast_signed())),
         Err(error) => Err(CannotStart {
             program: command[0].clone(),
@@ -68,24 +70,24 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
 pub fn death_of(pid: Pid) -> Option<OwnedFd> {
     // SAFETY: the call takes two numbers, and returns a new descriptor or -1.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
-    // SAFETY: the descriptor is new, and has no other owner.
+    // SAFETY: the descriptor was created by the call above, and has no other owner.
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor as i32) })
 }
 
-/// Reads the available bytes. Returns `true` at the end of the stream. Call it only if input is available, since it
-/// blocks otherwise.
+/// Reads the available bytes. Returns `true` at the end of the stream. Call this function only if input is available,
+/// since it blocks otherwise.
 pub fn drained_to_the_end(stream: BorrowedFd<'_>) -> bool {
     match read(stream, &mut [0; 4096]) {
         Ok(length) => length == 0,
-        // A stream that cannot be read counts as ended.
+        // If the stream cannot be read, it is treated as ended.
         Err(errno) => !matches!(errno, Errno::EAGAIN | Errno::EINTR),
     }
 }
 
-/// A child that has ended.
+/// A child process that has ended and was reaped.
 pub struct Reaped {
     pub pid: Pid,
-    /// Exit status as in shells: 128 + n if signal n ended the process.
+    /// Exit status that a shell would report: 128 + n if signal n ended the process.
     pub exit_status: u8,
 }
 
@@ -112,7 +114,7 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any child remains. Orphaned descendants become children of their reaper, so it has no child only
+/// Returns `true` if any child remains. Orphaned descendants become children of this process, so it has no child only
 /// if no descendant remains. This check is immediate, whereas a search of `/proc` takes time and may miss a process
 /// that was just started.
 pub fn any_left() -> bool {

@@ -1,5 +1,5 @@
-//! The fast path of the null server: each thread has one edge-triggered epoll, and a request costs one wait, one read
-//! and one write.
+//! The threads of the null server that respond to requests. Each thread has one edge-triggered epoll, and a request
+//! costs one wait, one read and one write.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,32 +20,33 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Event data of the first listener, followed by those of the other listeners. Slot numbers are always lower.
+/// Event data of the first listening socket; the further listening sockets have the numbers after it. Connections have
+/// lower numbers.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// Size of one read. A read that does not fill the buffer has emptied the socket. [B]
+/// Size of the read buffer. A read that does not fill the buffer has emptied the socket. [B]
 const BUFFER_BYTES: usize = 64 << 10;
 const EVENTS_AT_ONCE: usize = 512;
-/// Pause if the limit on open files is reached, so that the thread does not retry without a pause.
+/// Pause before the next attempt to accept a connection, if the limit on open files is reached.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 
-/// The bytes of every answer.
+/// The bytes of the response, the same for every request.
 #[derive(Debug)]
 pub struct Answer {
     bytes: Vec<u8>,
     head_bytes: usize,
-    /// Header fields of the answer in HTTP/2.
+    /// Header fields of the response in HTTP/2.
     fields: http2::Fields,
 }
 
 impl Answer {
-    /// Creates an answer with status 200 and a body of this length.
+    /// Creates a response with status 200 and a body of this length.
     pub fn ok(body_bytes: usize) -> Self {
         Self::new("200 OK", "Content-Type: text/plain\r\n", body_bytes)
     }
 
-    /// Creates an answer with status 500 and a body of this length.
+    /// Creates a response with status 500 and a body of this length.
     pub fn internal_error(body_bytes: usize) -> Self {
         Self::new(
             "500 Internal Server Error",
@@ -54,7 +55,7 @@ impl Answer {
         )
     }
 
-    /// Creates a redirect to a URL that responds with the same redirect.
+    /// Creates a redirect to a URL that itself responds with the same redirect.
     pub fn redirect_to_itself() -> Self {
         Self::new("302 Found", "Location: /\r\n", 0)
     }
@@ -76,7 +77,7 @@ impl Answer {
         }
     }
 
-    /// Returns head and body.
+    /// Returns the head and the body of the response.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -90,17 +91,17 @@ impl Answer {
     }
 }
 
-/// A request that waits for its answer.
+/// A request that waits for its response.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     request: Request,
-    /// Number of the request's stream in HTTP/2.
+    /// Number of the HTTP/2 stream of the request.
     stream: u32,
-    /// Arrival of the request; zero if the time is not needed. [ns]
+    /// Time at which the request arrived; zero if the time is not needed. [ns]
     arrival_ns: u64,
 }
 
-/// A request whose answer is delayed.
+/// A request whose response is delayed.
 #[derive(Debug)]
 struct Held {
     until_ns: u64,
@@ -112,40 +113,40 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Number that distinguishes this connection from earlier ones in the same slot.
+    /// Number of the connection. Earlier connections with the same index have other numbers.
     generation: u64,
     reader: RequestReader,
-    /// HTTP/2 state, if the client uses HTTP/2.
+    /// HTTP/2 state of the connection, if the client uses HTTP/2.
     http2: Option<Box<http2::Connection>>,
-    /// Requests whose answers are due, in the order of sending.
+    /// Requests whose responses are due, in the order in which the responses are sent.
     due: VecDeque<Pending>,
-    /// Number of bytes of the first due answer that have been written. [B]
+    /// Number of bytes of the first due response that have been written. [B]
     written: usize,
-    /// `true` if the CPU work of the first due request is done.
+    /// `true` if the CPU work for the first due request has been done.
     worked: bool,
 }
 
-/// One thread of the server.
+/// One thread of the null server with its connections.
 #[derive(Debug)]
 pub struct Worker {
     epoll: Epoll,
     listeners: Vec<TcpListener>,
     timer: TimerFd,
-    /// Time to which the timer is set. [ns]
+    /// Time for which the timer is set; `None` if it is not set. [ns]
     armed_ns: Option<u64>,
     answer: Arc<Answer>,
     schedule: Schedule,
     work: Work,
     log: Option<Log>,
-    /// `true` if clients may use HTTP/2.
+    /// `true` if the server accepts HTTP/2.
     speaks_http2: bool,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     generations: u64,
-    /// Delayed answers, in the order of `until_ns`.
+    /// Requests with delayed responses, in the order of `until_ns`.
     held: VecDeque<Held>,
     buffer: Vec<u8>,
-    /// Event descriptor that stops the thread. It must stay open while the epoll watches it.
+    /// Event descriptor by which the thread is stopped. It must stay open while the epoll watches it.
     _stop: Arc<EventFd>,
 }
 
@@ -160,7 +161,8 @@ impl Worker {
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // If several threads wait on a listener, only one of them is woken.
+        // The flag is `EPOLLEXCLUSIVE`: if several threads wait for the same listening socket, only one thread is
+        // woken.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
         for (listener, data) in listeners.iter().zip(LISTENERS..) {
             epoll.add(listener, EpollEvent::new(exclusive, data))?;
@@ -170,7 +172,7 @@ impl Worker {
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
         )?;
-        // The event is edge-triggered, so that it need not be read.
+        // The event that stops the thread is edge-triggered, so its descriptor need not be read.
         epoll.add(
             &timer,
             EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, TIMER),
@@ -224,8 +226,8 @@ impl Worker {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The connection was closed, or too many files are open. In both cases the thread must continue
-                    // with other connections.
+                    // Either the client closed the connection already, or too many files are open. In both cases the
+                    // thread must continue with other connections.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE
@@ -261,7 +263,7 @@ impl Worker {
         }
     }
 
-    /// Handles an event of a connection: reads the available bytes and writes the answers that are due. Events of
+    /// Handles an event of a connection: reads the available bytes and writes the responses that are due. Events of
     /// closed connections are ignored.
     fn serve(&mut self, slot: usize, events: EpollFlags) -> io::Result<()> {
         let to_the_end =
@@ -271,7 +273,7 @@ impl Worker {
         } else {
             true
         };
-        // A client that sends its last requests and then closes its sending side still gets its answers.
+        // A client that sends its last requests and then closes its sending side still gets the responses.
         self.write(slot)?;
         if !is_open {
             self.close(slot);
@@ -279,7 +281,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads requests. Returns `true` if more requests may arrive.
+    /// Reads requests from the connection in a slot. Returns `true` if more requests may arrive on this connection.
     fn read(&mut self, slot: usize, to_the_end: bool) -> bool {
         let Some(connection) = self.connections[slot].as_mut() else {
             return true;
@@ -329,7 +331,7 @@ impl Worker {
         }
     }
 
-    /// Writes the answers that are due, until the socket accepts no more bytes.
+    /// Writes the responses that are due, until the socket accepts no more bytes.
     fn write(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -345,7 +347,7 @@ impl Worker {
             let bytes = self.answer.for_request(pending.request);
             match connection.stream.write(&bytes[connection.written..]) {
                 Ok(length) => connection.written += length,
-                // The next epoll event reports when the socket accepts more bytes.
+                // An epoll event will report when the socket accepts more bytes, so writing ends here.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(_) => {
                     self.close(slot);
@@ -368,7 +370,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Writes the answers that are due over HTTP/2, as frames.
+    /// Writes the responses that are due over HTTP/2, as frames.
     fn write_http2(&mut self, slot: usize) -> io::Result<()> {
         let Some(connection) = self.connections[slot].as_mut() else {
             return Ok(());
@@ -401,13 +403,13 @@ impl Worker {
         }
     }
 
-    /// Sends GOAWAY to all clients that use HTTP/2.
+    /// Sends the frame GOAWAY to all clients that use HTTP/2, which announces the end of the connection.
     fn send_goaway(&mut self) {
         let body = &self.answer.bytes[self.answer.head_bytes..];
         for connection in self.connections.iter_mut().flatten() {
             if let Some(http2) = &mut connection.http2 {
                 http2.send_goaway();
-                // A client that accepts no more bytes does not get the frame.
+                // If the socket of a client accepts no more bytes, this client does not get the frame.
                 let _ = connection.stream.write(http2.pending(body));
             }
         }
@@ -419,7 +421,7 @@ impl Worker {
         }
     }
 
-    /// Writes the delayed answers whose time has come.
+    /// Writes the delayed responses that are due by now.
     fn release_held(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());
@@ -439,7 +441,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sets the timer to the next delayed answer.
+    /// Sets the timer to the time of the next delayed response.
     fn arm(&mut self) -> io::Result<()> {
         let next = self.held.front().map(|held| held.until_ns);
         if let Some(next_ns) = next

@@ -1,14 +1,15 @@
-//! Creates a small gzip file that decompresses to a large one.
+//! Creates a small gzip file that decompresses to a large file.
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// Length of one piece before compression. [B]
+/// Length of one piece of the file before compression. [B]
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Creates a gzip file of zeros, about a thousandth of `pieces` times 4 MiB long.
+/// Creates a gzip file that decompresses to `pieces` times 4 MiB of zeros. The file is about a thousandth of that
+/// length.
 ///
-/// Only one piece is compressed. A full flush ends it at a byte boundary and resets the compression window, so that the
-/// compressed piece can be repeated any number of times.
+/// Only one piece is compressed. A full flush ends the piece at a byte boundary and resets the compression window, so
+/// the compressed piece can be repeated any number of times.
 pub fn gzip(pieces: usize) -> Vec<u8> {
     let zeros = vec![0; PIECE_BYTES];
     let piece = deflated(&zeros, FlushCompress::Full);
@@ -17,12 +18,13 @@ pub fn gzip(pieces: usize) -> Vec<u8> {
     let single = checksum.clone();
     (1..pieces).for_each(|_| checksum.combine(&single));
 
-    // Header fields: magic number, deflate, no flags, no time, no extra flags, unknown system (RFC 1952, section 2.3).
+    // Header of a gzip file: magic number, deflate, no flags, no time, no extra flags, unknown system (RFC 1952,
+    // section 2.3).
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     (0..pieces).for_each(|_| file.extend_from_slice(&piece));
     file.extend_from_slice(&deflated(&[], FlushCompress::Finish));
     file.extend_from_slice(&checksum.finalize().to_le_bytes());
-    // The format stores the length modulo 2^32.
+    // The gzip format stores the decompressed length modulo 2^32.
     file.extend_from_slice(&((pieces * PIECE_BYTES) as u32).to_le_bytes());
     file
 }
@@ -52,7 +54,7 @@ mod tests {
     fn it_is_a_whole_gzip_file_a_thousandth_as_long() {
         let file = gzip(3);
         assert!(file.len() * 900 < 3 * PIECE_BYTES, "{} bytes", file.len());
-        // The decoder verifies checksum and length.
+        // The decoder verifies the checksum and the length, so reading to the end tests both.
         let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
         let mut buffer = vec![1; 1 << 20];
         let mut length = 0;

@@ -1,4 +1,4 @@
-//! Server side of HTTP/2 (RFC 9113) for the null server: every request gets the same header fields and the same body.
+//! Server side of HTTP/2 (RFC 9113) for the null server: every response has the same header fields and the same body.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,14 @@ use towtank_load::http2::hpack::{Constant, DEFAULT_TABLE_BYTES, Decoder, Encoder
 
 use super::requests::{Refused, Request};
 
-/// Limit on concurrent requests over one connection, as is usual for servers.
+/// Largest number of concurrent requests over one connection, the usual limit of servers.
 const STREAMS: u32 = 128;
 
-/// Limit on the pending output. Bodies are put into frames only below it. [B]
+/// Limit on the output that is not written yet. Bodies are only put into frames while the output is below this limit.
+/// [B]
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 
-/// Constant fields of every answer.
+/// Header fields of the response, which are the same for every request.
 #[derive(Debug)]
 pub struct Fields(Vec<Constant>);
 
@@ -37,11 +38,11 @@ struct Coming {
     request: Request,
 }
 
-/// An answer whose body has not been put into frames completely.
+/// A response whose body has not been put into frames completely.
 #[derive(Debug)]
 struct Going {
     stream: u32,
-    /// Number of body bytes that have been put into frames. [B]
+    /// Number of bytes of the body that have been put into frames. [B]
     sent: usize,
     window: i64,
 }
@@ -53,16 +54,16 @@ pub struct Connection {
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    /// Start of an incomplete block of header fields. `block_of` has its stream, and is `true` if the stream ends with
-    /// the block.
+    /// Start of a block of header fields that has not arrived completely. `block_of` holds its stream, and `true` if
+    /// the stream ends with the block.
     block: Vec<u8>,
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Flow-control windows that the client grants: to each answer, and to all answers together. [B]
+    /// Flow-control windows that the client grants to the server: for each stream, and for the whole connection. [B]
     stream_window: i64,
     window: i64,
-    /// Number of bytes that the client may still send. [B]
+    /// Number of bytes that the client may still send before the server grants more. [B]
     receive_left: i64,
     last_stream: u32,
     out: Vec<u8>,
@@ -70,8 +71,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first bytes. They must be the client's preface or a part of it; otherwise the
-    /// result is `None`.
+    /// Creates a connection from its first bytes. They must be the connection preface of HTTP/2 or the start of it;
+    /// otherwise the result is `None`.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)
@@ -103,7 +104,8 @@ impl Connection {
         }
     }
 
-    /// Calls `found` with the stream of every request that these bytes complete.
+    /// Processes bytes from the client. Calls `found` with the stream number of every request that these bytes
+    /// complete.
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -215,7 +217,7 @@ impl Connection {
             .iter()
             .position(|coming| coming.stream == stream)
         {
-            // These fields are trailers, which are ignored.
+            // These header fields follow the body (trailers). They are ignored.
             found(self.coming.swap_remove(place).request, stream);
             return Ok(());
         }
@@ -269,7 +271,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes the head of an answer, and queues its body if it has one.
+    /// Writes the head of a response, and queues the body of the response if it has one.
     pub fn answer(&mut self, stream: u32, fields: &Fields, has_body: bool) {
         let start = self.out.len();
         self.out.extend_from_slice(&[0; HEAD_BYTES]);
@@ -287,8 +289,8 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes to write, after bodies have been put into frames as permitted by the windows and the output
-    /// limit.
+    /// Returns the bytes to write. Before that, puts bodies into frames as far as the flow-control windows and
+    /// [`WRITE_AHEAD_BYTES`] permit.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
@@ -321,7 +323,7 @@ impl Connection {
         &self.out[self.written..]
     }
 
-    /// Removes the first `bytes` bytes of the output, which have been written.
+    /// Removes the first `bytes` bytes of the output, because they have been written to the socket.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.out.len() {
@@ -330,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// Sends GOAWAY, which announces that no further requests are accepted.
+    /// Sends the frame GOAWAY, which announces that the server accepts no further requests.
     pub fn send_goaway(&mut self) {
         frames::write_goaway(self.last_stream, ErrorCode::NoError, &mut self.out);
     }
@@ -359,7 +361,7 @@ mod tests {
         Ok(requests)
     }
 
-    /// Kind, stream and length of every frame that the server has to send.
+    /// Returns kind, stream number and length of every frame that the server has to send.
     fn said(connection: &mut Connection, body: &[u8]) -> Vec<(u8, u32, usize)> {
         let (mut reader, mut all) = (FrameReader::default(), Vec::new());
         loop {

@@ -1,4 +1,4 @@
-//! The ports of the null server.
+//! The listening sockets of the null server.
 
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
@@ -7,7 +7,8 @@ use nix::sys::socket::{self, Backlog};
 
 use super::options::Options;
 
-/// Listens on the requested number of ports: consecutive ports from the given one on, or any free ports.
+/// Listens on the requested number of ports. If the options give a port, consecutive ports from this port on are used;
+/// otherwise any free ports.
 pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let wrong = |error| io::Error::other(format!("cannot listen on {}: {error}", options.listen));
     let resolved = options.listen.to_socket_addrs().map_err(wrong)?.next();
@@ -20,8 +21,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     each.collect()
 }
 
-/// Binds a listener. The standard library limits the accept queue to 128 connections, which a burst of users overflows.
-/// This function uses the limit of the system instead.
+/// Binds a listening socket. The standard library limits the accept queue to 128 connections. A burst of users would
+/// overflow this queue, so this function uses the limit of the system instead.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     socket::listen(&listener, Backlog::MAXALLOWABLE)?;
@@ -41,7 +42,7 @@ fn following(first: SocketAddr, number: u16) -> io::Result<SocketAddr> {
     Ok(address)
 }
 
-/// Returns the listeners of one thread. Each listener gets at least one thread; additional threads share listeners.
+/// Returns the listening sockets of one thread. Each socket gets at least one thread; additional threads share sockets.
 pub fn of_thread(
     listeners: &[TcpListener],
     thread: usize,

@@ -1,4 +1,4 @@
-//! A log with the arrival time of each request and the departure time of its answer, as a reference for load
+//! A log with the arrival time of each request and the departure time of the response, as a reference for load
 //! generators.
 
 use std::fmt::Write as _;
@@ -7,12 +7,12 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Lines are buffered up to this length before they are written. [B]
+/// Number of bytes of log lines that are buffered before they are written to the file. [B]
 const GATHERED_BYTES: usize = 64 << 10;
 
-/// Writes one line per request: the times of arrival and answer by `CLOCK_MONOTONIC` in nanoseconds, separated by a
-/// blank. Each thread writes whole lines to a clone of the file, so that only the lines of the same thread are in the
-/// order of answers.
+/// Writes one line per request: the time of its arrival and the time of its response by `CLOCK_MONOTONIC` in
+/// nanoseconds, separated by a blank. Each thread writes whole lines to a clone of the file, so only the lines of the
+/// same thread are in the order of the responses.
 #[derive(Clone, Debug)]
 pub struct Log {
     file: Arc<Mutex<File>>,
@@ -31,7 +31,7 @@ impl Log {
     }
 
     pub fn add(&mut self, arrival_ns: u64, answer_ns: u64) -> io::Result<()> {
-        // Formatting into memory cannot fail.
+        // Formatting into memory cannot fail, so the result is ignored.
         let _ = writeln!(self.lines, "{arrival_ns} {answer_ns}");
         if self.lines.len() >= GATHERED_BYTES {
             self.flush()

@@ -14,31 +14,31 @@ use super::bomb;
 use super::options::Kind;
 use super::requests::RequestReader;
 
-/// Length of the flood of header bytes. [B]
+/// Number of header bytes that the server sends for `HeaderFlood`. [B]
 const FLOOD_BYTES: usize = 100_000_000;
-/// Number of pieces of the gzip bomb: 10 MB transferred, 10 GB decompressed.
+/// Number of pieces of the gzip bomb, of 4 MiB each: 10 MB are transferred, and decompress to 10 GB.
 const BOMB_PIECES: usize = 2_500;
 const SLOW_EVERY: Duration = Duration::from_millis(100);
-/// Stack of a connection's thread; small, since thousands of connections may wait. [B]
+/// Stack size of the thread of a connection. It is small, since thousands of connections may wait. [B]
 const STACK_BYTES: usize = 256 << 10;
 
-/// Accepts connections in a separate thread, without end.
+/// Accepts connections in a separate thread until the program ends.
 pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // The client closed the connection before it was accepted.
+            // The client closed the connection before it was accepted, so the loop continues with the next one.
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);
-            // Errors are ignored, since clients are expected to close early. If no thread can be started, the
-            // connection is closed.
+            // The client is expected to close the connection early, so errors are ignored. If no thread can be started,
+            // the connection is closed.
             let _ = connection.spawn(move || serve(stream, kind, &payload));
         }
     });
 }
 
-/// Returns the bytes that are sent in response to a request.
+/// Returns the bytes that the server sends in response to a request.
 fn payload(kind: Kind, body_bytes: usize) -> Vec<u8> {
     match kind {
         Kind::Rubbish => b"\x16\x03\x01\x00 this is no HTTP \xff\xfe\r\n\r\n".repeat(20),
@@ -79,7 +79,7 @@ fn serve(mut stream: TcpStream, kind: Kind, payload: &[u8]) -> io::Result<()> {
         match kind {
             Kind::Half => return stream.write_all(payload),
             Kind::Reset => {
-                // Closing a socket with a linger time of zero sends a reset.
+                // With a linger time of zero, closing the socket sends a reset (RST).
                 setsockopt(
                     &stream,
                     sockopt::Linger,

@@ -10,32 +10,32 @@ use crate::cpus;
 pub const USAGE: &str = "usage: towtank-engine null-server [--listen ADDRESS:PORT] [--ports N] [--threads N] [--cpus LIST] [--body BYTES]
     [--delay MILLISECONDS] [--work MILLISECONDS [--work-variation constant|exponential] [--seed N]] [--stall-every SECONDS --stall-for SECONDS] [--log FILE] [--misbehave KIND] [--http2] [--until-stdin-closes]";
 
-/// Kinds of faulty behaviour.
+/// Kinds of faulty behaviour of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bytes that are not HTTP; the connection stays open.
+    /// The server sends bytes that are not HTTP; the connection stays open.
     Rubbish,
-    /// Half a response, then the connection is closed.
+    /// The server sends half a response, and then closes the connection.
     Half,
-    /// Half a response and nothing after it; the connection stays open.
+    /// The server sends half a response and nothing after it; the connection stays open.
     HalfSilent,
-    /// A header that continues for 100 MB.
+    /// The server sends a header that continues for 100 MB.
     HeaderFlood,
-    /// 10 MB that decompress to 10 GB.
+    /// The server sends 10 MB that decompress to 10 GB.
     GzipBomb,
-    /// No answer at all.
+    /// The server never responds; the connection stays open.
     Silent,
-    /// The connection is closed as soon as it is established.
+    /// The server closes the connection as soon as it is established.
     Close,
-    /// The connection is reset once the request has arrived.
+    /// The server resets the connection (TCP RST) when the request has arrived.
     Reset,
-    /// A correct response, one byte every 100 ms.
+    /// The server sends a correct response at a rate of one byte every 100 ms.
     Slow,
-    /// A chunk, followed by bytes that are not a chunk.
+    /// The server sends a chunk of a chunked response, followed by bytes that are not a chunk.
     ChunkGarbage,
-    /// Status 500, otherwise correct.
+    /// The server sends a correct response with status 500.
     Status500,
-    /// A redirect to the same URL, otherwise correct.
+    /// The server sends a correct redirect to the same URL.
     RedirectLoop,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
         ("redirect-loop", Self::RedirectLoop),
     ];
 
-    /// Returns `true` if the answer is valid HTTP.
+    /// Returns `true` if this kind of server sends a complete and valid HTTP response.
     pub fn is_answer(self) -> bool {
         matches!(self, Self::Status500 | Self::RedirectLoop)
     }
@@ -75,28 +75,28 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
-    /// Number of ports to listen on. If a port is given, these are consecutive ports from it on.
+    /// Number of ports to listen on. If a port is given, consecutive ports from this port on are used.
     pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
     pub body_bytes: usize,
     pub delay_ms: f64,
-    /// CPU time of each request. [ms]
+    /// Mean CPU time that the server uses for each request. [ms]
     pub work_ms: f64,
     pub work_variation: Variation,
-    /// Seed of the random draws; each thread has a separate sequence.
+    /// Seed of the random numbers. Each thread has a separate sequence.
     pub seed: u64,
     pub stall_every_s: Option<f64>,
     pub stall_for_s: Option<f64>,
     pub log: Option<PathBuf>,
     pub misbehave: Option<Kind>,
-    /// `true` if clients may use HTTP/2 with prior knowledge.
+    /// `true` if the server accepts HTTP/2 with prior knowledge (without negotiation).
     pub http2: bool,
     pub until_stdin_closes: bool,
 }
 
 impl Options {
-    /// Parses the arguments after `null-server`; returns all faults together.
+    /// Parses the arguments after `null-server`. Returns all faults of the command line together.
     pub fn parse(arguments: &[String]) -> Result<Self, Vec<String>> {
         let mut options = Self {
             listen: "127.0.0.1:0".into(),
@@ -174,7 +174,7 @@ impl Options {
         }
     }
 
-    /// Creates the schedule of answers from the options.
+    /// Creates the schedule of responses (their delay and the stalls) from the options.
     pub fn schedule(&self, started_ns: u64) -> Schedule {
         let stalls = self
             .stall_every_s
@@ -190,7 +190,7 @@ impl Options {
         }
     }
 
-    /// Creates the CPU work of requests for the thread with this number.
+    /// Creates the generator of CPU work for the thread with this number.
     pub fn work(&self, thread: usize) -> Work {
         Work::new(
             (self.work_ms * 1e6) as u64,
@@ -201,7 +201,7 @@ impl Options {
     }
 }
 
-/// Parses a number in a closed range.
+/// Parses the value of an option as a number from `least` to `most`, including both.
 fn number<T>(option: &str, value: &str, least: T, most: T) -> Result<T, String>
 where
     T: Copy + FromStr + PartialOrd + std::fmt::Display,

@@ -1,44 +1,44 @@
-//! Parses the requests in the bytes of a connection.
+//! Finds the HTTP/1 requests in the bytes that a connection receives.
 
 use memchr::memmem;
 
-/// Longest head of a request. [B]
+/// Length of the longest accepted head of a request. [B]
 const HEAD_BYTES: usize = 64 << 10;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
-/// Properties of a request that determine its answer.
+/// Properties of a request that determine the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// `true` if the answer has no body.
+    /// `true` for a HEAD request, whose response has no body.
     pub is_head: bool,
-    /// `true` if the client wants the connection closed after the answer.
+    /// `true` if the client wants the connection to be closed after the response.
     pub is_last: bool,
 }
 
-/// A request, and the length of its body that has not been read. [B]
+/// A request, and the number of bytes of its body that have not been read. [B]
 type Head = (Request, u64);
 
-/// Error: the bytes are not a request, or the length of the request's body is unknown.
+/// Error: the bytes are not a request, or the length of the request body is unknown.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Splits the bytes of one connection into requests, whatever the pieces in which the bytes arrive.
+/// Splits the bytes of one connection into requests. The bytes may arrive in pieces of any size.
 #[derive(Debug, Default)]
 pub struct RequestReader {
-    /// Start of an incomplete head.
+    /// Start of a request head that has not arrived completely.
     head: Vec<u8>,
-    /// The request whose body is being read, and the number of bytes left to read.
+    /// The request whose body is being read, and the number of bytes that are left to read.
     body: Option<Head>,
     has_begun: bool,
 }
 
 impl RequestReader {
-    /// Returns `true` if any byte of the connection has been read.
+    /// Returns `true` if the connection has received any byte.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Calls `found` with every request that these bytes complete.
+    /// Reads bytes of the connection. Calls `found` with every request that these bytes complete.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -67,7 +67,7 @@ impl RequestReader {
         }
     }
 
-    /// Parses the head that is completed by these bytes, if any, and returns the bytes after it.
+    /// Parses the request head that these bytes complete, if they complete a head, and returns the bytes after it.
     #[allow(clippy::type_complexity)] // a head with the length of its body, and the bytes after it
     fn next_head<'a>(
         &mut self,
@@ -81,7 +81,8 @@ impl RequestReader {
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // The mark at the end of the head may have begun in the previous bytes.
+        // The empty line at the end of the head may have begun in the previous bytes, so the search starts a few bytes
+        // earlier.
         let from = before.saturating_sub(END_OF_HEAD.len() - 1);
         let Some(end) = memmem::find(&self.head[from..], END_OF_HEAD) else {
             return if self.head.len() > HEAD_BYTES {
@@ -102,7 +103,7 @@ fn parse(head: &[u8]) -> Result<Head, Refused> {
         .split(|&byte| byte == b'\n')
         .map(<[u8]>::trim_ascii_end);
     let start = lines.next().ok_or(Refused)?;
-    // Clients of HTTP/1.0 expect the connection to be closed, unless both sides agree to keep it.
+    // In HTTP/1.0, the server closes the connection after the response, unless the client asks to keep it.
     let mut request = Request {
         is_head: start.starts_with(b"HEAD "),
         is_last: start.ends_with(b" HTTP/1.0"),

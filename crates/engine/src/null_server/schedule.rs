@@ -1,17 +1,19 @@
-//! Computes the time of an answer from the arrival of its request.
+//! Computes the time of a response from the arrival time of the request.
 
-/// Periods without any answers (stalls). One begins every `every_ns`, for the first time `every_ns` after the start.
+/// Periods in which the server sends no responses (stalls). A stall begins every `every_ns`, for the first time
+/// `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
     pub started_ns: u64,
     pub every_ns: u64,
-    /// Length of a stall, less than `every_ns`. [ns]
+    /// Duration of each stall, less than `every_ns`. [ns]
     pub for_ns: u64,
 }
 
 impl Stalls {
-    /// Returns `instant_ns`, or the end of the stall that contains it.
+    /// Returns the end of the stall that contains the time `instant_ns`, or `instant_ns` itself if no stall contains
+    /// it.
     fn pass(&self, instant_ns: u64) -> u64 {
         let elapsed = instant_ns.saturating_sub(self.started_ns);
         let into = elapsed % self.every_ns;
@@ -23,7 +25,7 @@ impl Stalls {
     }
 }
 
-/// Times of answers, with a constant delay and optional stalls.
+/// Computes when requests are answered, from a constant delay and optional stalls.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
     pub delay_ns: u64,
@@ -31,13 +33,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns `true` if requests are answered without delay, so that their arrival time is not needed.
+    /// Returns `true` if there is no delay and there are no stalls. The arrival times of requests are then not needed.
     pub fn is_immediate(&self) -> bool {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// Time of the answer to a request that arrived at `arrival_ns`. A later arrival never has an earlier answer, so a
-    /// queue in the order of arrival is also in the order of answers.
+    /// Returns the time of the response to a request that arrived at `arrival_ns`. A later request never has an earlier
+    /// response, so a queue in the order of arrival is also in the order of the responses.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

@@ -1,9 +1,9 @@
-//! CPU work for each request, for a server with a known service demand.
+//! Uses CPU time for each request, as a server with a known service demand.
 
 use towtank_linux::thread_cpu_ns;
 use towtank_load::rng::{Random, Stream};
 
-/// Distribution of the CPU time of requests about its mean.
+/// Distribution of the CPU time of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variation {
     Constant,
@@ -11,7 +11,7 @@ pub enum Variation {
 }
 
 impl Variation {
-    /// Parses the name of a variation.
+    /// Returns the distribution with this name, if there is one.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "constant" => Some(Self::Constant),
@@ -21,7 +21,7 @@ impl Variation {
     }
 }
 
-/// The CPU work of one thread, request by request.
+/// Generates and does the CPU work of one thread for its requests.
 #[derive(Debug)]
 pub struct Work {
     mean_ns: u64,
@@ -30,7 +30,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Creates work with this mean; each thread has a separate random sequence.
+    /// Creates work with the mean CPU time `mean_ns` per request. Each thread has a separate random sequence.
     pub fn new(mean_ns: u64, variation: Variation, seed: u64, thread: u64) -> Self {
         Self {
             mean_ns,
@@ -39,7 +39,7 @@ impl Work {
         }
     }
 
-    /// Uses the CPU for the work of one request. Time during which other threads use the CPU does not count.
+    /// Uses the CPU for the work of one request. Time during which this thread does not run is not counted.
     pub fn burn(&mut self) {
         if self.mean_ns == 0 {
             return;
@@ -93,7 +93,7 @@ mod tests {
         let drawn: Vec<f64> = (0..count).map(|_| work.next_ns() as f64 / 1e6).collect();
         let mean = drawn.iter().sum::<f64>() / f64::from(count);
         let square = drawn.iter().map(|time| time * time).sum::<f64>() / f64::from(count);
-        // The tolerances exceed the standard errors of 0.3 % and 1.4 %.
+        // The tolerances are several times the standard errors of 0.3 % and 1.4 %.
         assert!((mean - 1.0).abs() < 0.015, "{mean}");
         assert!((square - 2.0).abs() < 0.14, "{square}");
     }

@@ -3,20 +3,22 @@
 use crate::json::Json;
 use crate::text;
 
-/// CPU times since boot. [ns]
+/// CPU times since boot, of one CPU or of all CPUs. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time in user mode, including niced work and guests (the kernel includes guest time in both).
+    /// Time in user mode, including processes with reduced priority (nice) and guests, whose time the kernel includes
+    /// in both. [ns]
     pub user: u64,
-    /// Time in the kernel, without interrupts.
+    /// Time in the kernel, without the time in interrupts. [ns]
     pub system: u64,
-    /// Idle time with no process waiting for a disk.
+    /// Idle time during which no process waited for a disk. [ns]
     pub idle: u64,
-    /// Idle time with a process waiting for a disk; unreliable with many CPUs, as proc(5) warns.
+    /// Idle time during which a process waited for a disk. On hosts with several CPUs it is unreliable, as proc(5)
+    /// warns. [ns]
     pub iowait: Option<u64>,
-    /// Time in hard and soft interrupts.
+    /// Time in hardware interrupts and software interrupts. [ns]
     pub irq: Option<u64>,
-    /// Time taken by the hypervisor for other guests.
+    /// Time during which the hypervisor ran other guests on this CPU. [ns]
     pub steal: Option<u64>,
 }
 
@@ -37,7 +39,7 @@ impl CpuTimes {
         })
     }
 
-    /// Time during which the CPU worked for this host. [ns]
+    /// Returns the time during which the CPU worked for this host. [ns]
     #[must_use]
     pub fn busy(&self) -> u64 {
         self.user + self.system + self.irq.unwrap_or(0)
@@ -47,15 +49,15 @@ impl CpuTimes {
 /// Values from the last reading of `/proc/stat`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
-    /// CPU times of all CPUs together.
+    /// CPU times summed over all CPUs.
     pub total: Option<CpuTimes>,
-    /// CPU times of each CPU, at the index of its number; `None` if it is offline.
+    /// CPU times of each CPU. The index is the number of the CPU; the entry is `None` if the CPU is offline.
     pub cpus: Vec<Option<CpuTimes>>,
-    /// Context switches since boot.
+    /// Number of context switches since boot.
     pub context_switches: Option<u64>,
-    /// Processes that are running or runnable.
+    /// Number of processes that are running or ready to run.
     pub processes_running: Option<u64>,
-    /// Processes that wait for a disk.
+    /// Number of processes that wait for a disk.
     pub processes_blocked: Option<u64>,
 }
 
@@ -83,7 +85,7 @@ impl ProcStat {
         }
     }
 
-    /// Writes the keys of the host.
+    /// Writes the values of the whole host.
     pub fn write_host(&self, json: &mut Json) {
         if let Some(total) = &self.total {
             json.seconds("cpu_user_s_total", total.user);

@@ -1,4 +1,4 @@
-//! Counters of `/proc/diskstats`, for whole devices only.
+//! Counters of `/proc/diskstats` for whole devices, without partitions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,16 @@ use crate::json::Json;
 use crate::sys;
 use crate::text;
 
-/// Unit of the sector columns, independent of the sector size of the device
+/// Unit of the columns that count sectors. It does not depend on the sector size of the device
 /// (Documentation/admin-guide/iostats.rst). [bytes]
 const SECTOR_BYTES: u64 = 512;
 const MILLISECOND_NS: u64 = 1_000_000;
 
-/// Names of devices that often exist in large numbers without being used. They are reported after they have transferred
-/// data.
+/// Names of devices that often exist in large numbers without being used. Such a device is only reported after it has
+/// transferred data.
 const OFTEN_UNUSED: [&[u8]; 4] = [b"loop", b"ram", b"zram", b"nbd"];
 
-/// Writes the counters of whole devices, and determines which names belong to whole devices.
+/// Writes the counters of whole devices. Remembers which names belong to whole devices.
 #[derive(Debug)]
 pub struct Disks {
     block: PathBuf,
@@ -35,7 +35,7 @@ impl Disks {
 
     /// Writes the object `disks`.
     ///
-    /// Devices that are built from other devices are included and marked as `stacked`, so that sums can leave them out.
+    /// Devices that consist of other devices are included and marked as `stacked`, so that sums can leave them out.
     pub fn write(&mut self, content: &[u8], json: &mut Json) {
         json.object("disks");
         for line in text::lines(content) {
@@ -73,12 +73,12 @@ fn often_unused(name: &[u8]) -> bool {
     OFTEN_UNUSED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Name of the disk in sysfs, where an exclamation mark replaces the slash in names such as `cciss/c0d0`.
+/// Returns the name of the disk in sysfs, where an exclamation mark replaces the slash in names such as `cciss/c0d0`.
 fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Returns `true` if this device is built from other devices or from a file on a disk, so that another device counts
+/// Returns `true` if this device consists of other devices or of a file on a disk, so that another device counts
 /// the same bytes.
 ///
 /// A file in memory (tmpfs) is not on a disk. A file that is not visible to this process is assumed to be on a disk.
@@ -91,8 +91,8 @@ fn is_stacked(folder: &Path) -> bool {
     }
 }
 
-/// Writes the counters of a disk. `columns` are the columns of a line from the fourth on: reads, merged, sectors, ms,
-/// writes, merged, sectors, ms, in progress, ms busy, ms queued.
+/// Writes the counters of a disk. `columns` are the columns of a line from the fourth on. For reads and then for
+/// writes: number, merged, sectors, and time in ms. Then: requests in progress, time busy in ms, and time queued in ms.
 fn write_disk(name: &[u8], columns: &[u64; 11], stacked: bool, json: &mut Json) {
     json.object(&text::owned(name));
     json.count("read_bytes_total", columns[2] * SECTOR_BYTES);

@@ -28,7 +28,7 @@ pub fn write(roots: &Roots, json: &mut Json) {
     json.end_object();
 }
 
-/// Model name of the first CPU in `/proc/cpuinfo`. ARM kernels do not report it.
+/// Returns the model name of the first CPU in `/proc/cpuinfo`. ARM kernels do not report a model name.
 fn cpu_model(content: &[u8]) -> Option<String> {
     let line = text::lines(content).find(|line| line.starts_with(b"model name"))?;
     let colon = line.iter().position(|byte| *byte == b':')?;

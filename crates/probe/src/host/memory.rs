@@ -5,7 +5,7 @@ use crate::text;
 
 const KIB: u64 = 1024;
 
-/// Writes the memory gauges from `/proc/meminfo`.
+/// Writes the current sizes of memory areas from `/proc/meminfo`.
 pub fn write_meminfo(content: &[u8], json: &mut Json) {
     for (key, name) in [
         ("memory_total_bytes", "MemTotal"),

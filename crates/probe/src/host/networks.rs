@@ -3,7 +3,7 @@
 use crate::json::Json;
 use crate::text;
 
-/// Writes the object `networks`, one entry for each interface that has carried any traffic.
+/// Writes the object `networks`, with an entry for each interface that has transferred any bytes.
 pub fn write(content: &[u8], json: &mut Json) {
     json.object("networks");
     for line in text::lines(content) {
@@ -19,7 +19,7 @@ pub fn write(content: &[u8], json: &mut Json) {
             *column = number;
             count += 1;
         }
-        // The two heading lines name the columns: 0 to 7 are received, 8 to 15 transmitted.
+        // The two heading lines name the columns: columns 0 to 7 count received data, 8 to 15 transmitted data.
         if count < 12 || (columns[1] == 0 && columns[9] == 0) {
             continue;
         }
@@ -35,8 +35,8 @@ pub fn write(content: &[u8], json: &mut Json) {
     json.end_object();
 }
 
-/// Finds a number in a table of two lines, with the names in the first line and the values in the second. Both start
-/// with `prefix` (`Tcp:`).
+/// Finds the number with the name `name` in a table of two lines: the first line contains the names, the second the
+/// values. Both lines start with `prefix` (such as `Tcp:`).
 #[must_use]
 pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let mut rows =
@@ -48,7 +48,7 @@ pub fn paired(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
         .find_map(|(heading, value)| (heading == name.as_bytes()).then(|| text::number(value)))?
 }
 
-/// Finds the number after its name in the line that starts with `prefix` (`TCP:`).
+/// Finds the number that follows `name` in the line that starts with `prefix` (such as `TCP:`).
 #[must_use]
 pub fn behind(content: &[u8], prefix: &str, name: &str) -> Option<u64> {
     let line =

@@ -5,7 +5,7 @@ use crate::text;
 
 const MICROSECOND_NS: u64 = 1000;
 
-/// Writes one resource: the time during which some tasks, or all tasks, waited for it.
+/// Writes the values of one resource: the time during which some tasks, or all tasks, waited for this resource.
 ///
 /// For the CPU of a whole host `full` is not defined and its line is always zero, so it is left out.
 pub fn write(resource: &str, content: &[u8], json: &mut Json) {

@@ -1,4 +1,4 @@
-//! Mean number of jobs and losses of each stream, computed from the probabilities of the states.
+//! Computes the mean number of jobs and the loss of each stream from the probabilities of the states.
 
 use super::{Bounded, Found, Incoming, State};
 
@@ -12,7 +12,8 @@ impl Bounded<'_> {
         })
     }
 
-    /// Mean number of jobs and losses of each stream, from the states of each level and their probabilities.
+    /// Mean number of jobs and loss of each stream, from the states of each level (number of jobs) and their
+    /// probabilities.
     pub(super) fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
         let number = self.streams.len();
         let (mut come, mut lost, mut ahead) =

@@ -1,4 +1,4 @@
-//! Compares stations with a limited capacity with independently written Markov chains.
+//! Compares the solutions of stations with a limited capacity with those of independently written Markov chains.
 
 use super::*;
 use crate::model::Distribution;
@@ -52,7 +52,7 @@ fn near(found: f64, expected: f64, within: f64) {
 }
 
 /// Expected values come from an independently written chain at departures, solved as linear equations and rounded to
-/// the digits shown. Columns: load, capacity, loss, response time.
+/// the digits shown. The columns are load, capacity, loss and response time.
 #[test]
 fn constant_times_lose_what_the_chain_at_departures_loses() {
     let center = center(1, &[1.0], 0.0, Discipline::Fcfs);
@@ -76,8 +76,8 @@ fn constant_times_lose_what_the_chain_at_departures_loses() {
     }
 }
 
-/// Expected values come from an independently written chain at arrivals. The station has one exponential server of 1 s
-/// and a capacity of 10; 0.8/s arrive in bursts (scv 4) or regularly.
+/// Expected values come from an independently written chain at arrivals. The station has one server with exponential
+/// service of mean 1 s and a capacity of 10. Jobs arrive at 0.8/s, in bursts (scv 4) or at regular intervals.
 #[test]
 fn the_variation_of_arrivals_fills_a_room() {
     let center = center(1, &[1.0], 1.0, Discipline::Fcfs);
@@ -92,7 +92,7 @@ fn the_variation_of_arrivals_fills_a_room() {
     }
 }
 
-/// Compares both embedded chains with the chain with phases, which represents these distributions exactly.
+/// Compares both embedded chains with the chain with phases, which represents the distributions in this test exactly.
 #[test]
 fn embedded_chains_agree_with_the_chain_of_phases() {
     for scv in [0.25, 0.5, 4.0] {
@@ -138,8 +138,8 @@ fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     found
 }
 
-/// One exponential server and two ranks with interruption: a state is the numbers of jobs of both ranks. The capacity
-/// is 4; jobs arrive at 0.7/s and 0.5/s and take 1 s and 0.5 s.
+/// One exponential server serves two ranks with interruption, so a state is the pair of numbers of jobs. The capacity
+/// is 4; jobs of the ranks arrive at 0.7/s and 0.5/s and need 1 s and 0.5 s of service.
 #[test]
 fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
@@ -181,8 +181,9 @@ fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     );
 }
 
-/// One exponential server of 1 s and two ranks without interruption; the capacity is 10, and each rank arrives at
-/// 0.5/s. Since service times are equal, a state is the numbers of waiting jobs and whether the server is busy.
+/// One exponential server with a mean of 1 s serves two ranks without interruption. The capacity is 10, and jobs of
+/// each rank arrive at 0.5/s. Since service times are equal, a state is the two numbers of waiting jobs and whether the
+/// server is busy.
 #[test]
 fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
@@ -233,9 +234,9 @@ fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
 }
 
-/// Two servers, a capacity of ten, scv 4, 1.5/s: simulation gives a loss of 5.9 % and a response time of 2.253 s;
-/// exponential times would lose 1.7 %. If the capacity equals the number of servers, the variation has no effect
-/// (Erlang's loss formula).
+/// Two servers with a capacity of 10 jobs, service times of scv 4 and 1.5 arrivals/s: simulation gives a loss of 5.9 %
+/// and a response time of 2.253 s. Exponential times would lose 1.7 %. If the capacity equals the number of servers,
+/// the variation has no effect (Erlang's loss formula).
 #[test]
 fn variation_fills_a_bounded_station() {
     let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
@@ -249,7 +250,7 @@ fn variation_fills_a_bounded_station() {
 }
 
 /// A station that is too large for any chain with phases is approximated, and the result is not marked as exact. The
-/// mean number of jobs is at least the number in service.
+/// mean number of jobs at the station is at least the mean number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);
@@ -258,8 +259,9 @@ fn large_rooms_are_answered_roughly() {
     assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
 }
 
-/// If arrivals are Poisson, shared servers depend only on the mean service time. With bursts, the chain with all phases
-/// would be too large, so exponential service times are used. Bursts lose more jobs than Poisson arrivals.
+/// If arrivals are Poisson, results of shared servers depend only on the mean service time. With bursts, a chain with
+/// the phases of all times would be too large, so exponential service times are used. Bursts lose more jobs than
+/// Poisson arrivals.
 #[test]
 fn shared_servers_with_bursts_are_solved_with_exponential_times() {
     let center = center(2, &[1.0, 1.0], 4.0, Discipline::Ps);

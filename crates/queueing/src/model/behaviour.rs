@@ -1,5 +1,5 @@
-//! Further behaviour: time-outs, failures, load balancing, caches, feedback, weights, measured times. Only caches and
-//! measured times are supported by the solvers.
+//! Further behaviour of a model: time-outs, failures, load balancing, caches, feedback, weights, measured times. The
+//! solvers support only caches and measured times.
 
 mod check;
 
@@ -9,23 +9,23 @@ use super::Fault;
 
 pub(super) use check::check;
 
-/// Further behaviour. A model to be solved may only have caches and measured times.
+/// Further behaviour of a model. The solvers support only caches and measured times.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Behaviour {
-    /// Time limits of transactions, by class.
+    /// Time limits and retries of transactions, by class.
     pub patience: Vec<Patience>,
     /// Stations that fail and are repaired.
     pub failures: Vec<Failure>,
-    /// Groups of stations; each visit goes to one of them.
+    /// Groups of equivalent stations; each visit goes to a station that is chosen from the group.
     pub balancers: Vec<Balancer>,
     /// Caches in front of stations.
     pub caches: Vec<Cache>,
-    /// Stations where jobs lose rank while they are served.
+    /// Stations where a job moves to a worse feedback level after each quantum of service.
     pub feedback: Vec<Feedback>,
-    /// Shares of classes at stations of discipline `ps`.
+    /// Weights of classes at stations of discipline `ps`, which share the servers by weight.
     pub weights: Vec<Weight>,
-    /// Service times as they were measured.
+    /// Measured service times, by station and class.
     pub samples: Vec<Samples>,
 }
 
@@ -33,10 +33,10 @@ pub struct Behaviour {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
-    /// The system completes the work although no user waits for it, as most servers do.
+    /// The system completes the attempt although no user waits for it, as most servers do.
     #[default]
     Continue,
-    /// The job leaves at once, and releases the units that it holds.
+    /// The job of the attempt leaves the system at once, and releases the units of pools that it holds.
     Cancel,
 }
 
@@ -44,33 +44,34 @@ pub enum OnTimeout {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patience {
-    /// Name of the class.
+    /// Name of the class that has the time limit.
     pub class: String,
-    /// Time limit of an attempt, > 0; without it only dropped transactions are retried. [s]
+    /// Time limit of an attempt, > 0. Without a time limit, only dropped transactions are retried. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Limit on further attempts after the first.
+    /// Limit on the number of attempts after the first.
     #[serde(default)]
     pub retries: u32,
-    /// Mean pause before the first retry, exponentially distributed; it doubles with each further retry. [s]
+    /// Mean pause before the first retry; it doubles with each further retry. Pauses are exponentially distributed. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
-    /// Effect on an attempt that exceeds the limit.
+    /// Effect of the time limit on an attempt that exceeds it.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
 
-/// A station that alternates between up and down; both times are exponentially distributed.
+/// A station that alternates between working (up) and failed (down); both times are exponentially distributed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// Name of the station.
+    /// Name of the station that fails.
     pub station: String,
-    /// Mean time up, > 0. [s]
+    /// Mean time from a repair to the next failure, > 0. [s]
     pub up_s: f64,
-    /// Mean time down, > 0; jobs at the station wait, and continue where they stopped. [s]
+    /// Mean time of a repair, > 0. Jobs at the station wait during the repair, and then continue where they stopped.
+    /// [s]
     pub down_s: f64,
-    /// Station that receives the jobs that arrive while this one is down.
+    /// Name of the station that receives the jobs that arrive while the failed station is down.
     #[serde(default)]
     pub failover: Option<String>,
 }
@@ -79,14 +80,14 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// At random, with equal probabilities.
+    /// A station at random, with equal probabilities.
     #[default]
     Random,
-    /// The stations in rotation.
+    /// The stations one after the other, in rotation.
     RoundRobin,
-    /// The station with the fewest jobs; if several have equally few, in rotation.
+    /// The station with the fewest jobs; among stations with equally few jobs, in rotation.
     ShortestQueue,
-    /// The station with fewer jobs of two that are chosen at random.
+    /// Of two stations that are chosen at random, the station with fewer jobs.
     PowerOfTwo,
 }
 
@@ -94,47 +95,49 @@ pub enum Policy {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Balancer {
-    /// Unique among balancers.
+    /// Name of the balancer, unique among balancers.
     pub name: String,
-    /// Rule by which a station is chosen.
+    /// Rule by which the balancer chooses a station.
     #[serde(default)]
     pub policy: Policy,
-    /// At least two stations, each in no other balancer; a class is served at all of them or at none.
+    /// Names of at least two stations, each in no other balancer. A class is served at all of these stations or at
+    /// none.
     pub stations: Vec<String>,
 }
 
-/// A cache in front of a station: a hit takes `hit_time_s` instead of a service.
+/// A cache in front of a station. A visit that is a hit takes `hit_time_s` instead of a service at the station.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
-    /// Name of the station.
+    /// Name of the station behind the cache.
     pub station: String,
-    /// Share of visits that hit, in [0, 1]; an alternative to `items` and `keys`.
+    /// Share of visits that are hits, in [0, 1]; an alternative to `items` and `keys`.
     #[serde(default)]
     pub hit_ratio: Option<f64>,
-    /// Number of entries; the least recently used one is evicted first.
+    /// Number of entries in the cache; the least recently used entry is evicted first.
     #[serde(default)]
     pub items: Option<u64>,
-    /// Number of different keys that are requested.
+    /// Number of different keys that are requested from the cache.
     #[serde(default)]
     pub keys: Option<u64>,
     /// Exponent s of Zipf's law: key i is requested in proportion to i^-s; 0 makes all keys equally likely.
     #[serde(default)]
     pub skew: f64,
-    /// Time of a hit. [s]
+    /// Time of a visit that is a hit. [s]
     #[serde(default)]
     pub hit_time_s: f64,
 }
 
-/// Levels of service: a job that has used up the quantum of its level goes to the end of the queue of the next level.
+/// Feedback levels of a station: a job that has used up the quantum of its level goes to the end of the queue of the
+/// next level.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feedback {
-    /// Name of a station of discipline `priority` or `fcfs`.
+    /// Name of the station, whose discipline must be `priority` or `fcfs`.
     pub station: String,
     /// Service time after which a job moves to the next level, > 0. [s]
     pub quantum_s: f64,
-    /// Number of levels, at least 1; on the last level jobs alternate after each quantum.
+    /// Number of levels, at least 1. On the last level, a job goes to the end of the same queue after each quantum.
     pub levels: u32,
 }
 
@@ -144,9 +147,9 @@ pub struct Feedback {
 pub struct Weight {
     /// Name of the station, which must have one server.
     pub station: String,
-    /// Name of the class.
+    /// Name of the class that has the weight.
     pub class: String,
-    /// Weight, > 0.
+    /// Weight of the class, > 0. Jobs share the server in proportion to their weights.
     pub weight: f64,
 }
 
@@ -154,11 +157,11 @@ pub struct Weight {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
-    /// Name of the station.
+    /// Name of the station where the times were measured.
     pub station: String,
-    /// Name of the class.
+    /// Name of the class whose times were measured.
     pub class: String,
-    /// Measured times, at least one above 0. [s]
+    /// Measured service times; at least one is above 0. [s]
     pub values_s: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks everything that a model must satisfy to be solved or simulated.
+//! Checks all conditions that a model must satisfy to be solved or simulated.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,9 +9,9 @@ use super::{
 
 /// Limit on users, servers and units: integers of this size, and products of them, are exact as floating-point numbers.
 const COUNT_AT_MOST: u64 = 1_000_000_000;
-/// Limit on servers and on entries of `rates`, for which solvers keep tables.
+/// Limit on the number of servers and on the entries of `rates`, since solvers keep tables of this length.
 const SERVERS_AT_MOST: usize = 1_000_000;
-/// Tolerance on the sum of probabilities.
+/// Allowed deviation of a sum of probabilities from 1.
 const SHARE_TOLERANCE: f64 = 1e-9;
 /// Limit on the offered load of an open class, beyond which products overflow. [erlang]
 const LOAD_AT_MOST: f64 = 1e100;
@@ -62,7 +62,7 @@ impl Faults {
     }
 }
 
-/// All faults of a model, sorted by location.
+/// Returns all faults of a model, sorted by location.
 pub(super) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Faults(Vec::new());
     names(model, &mut faults);
@@ -331,7 +331,7 @@ fn pool(model: &Model, pool: &Pool, faults: &mut Faults) {
     }
 }
 
-/// Checks that pools are not nested in a cycle.
+/// Checks that no pool contains itself, directly or through other pools.
 fn pool_nesting(model: &Model, faults: &mut Faults) {
     let pools: HashMap<&String, &Pool> =
         model.pools.iter().map(|pool| (&pool.name, pool)).collect();
@@ -472,7 +472,7 @@ fn branching(
     next.values().sum()
 }
 
-/// Checks that are only possible if a model has no other faults.
+/// Checks values that can only be computed if a model has no other faults, such as the load.
 fn demands(model: &Model, faults: &mut Faults) {
     for class in &model.classes {
         match model.visits(class) {

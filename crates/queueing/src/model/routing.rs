@@ -3,10 +3,11 @@
 
 use super::{Class, END, Fault, Model, Route};
 
-/// Limit on the visits to one station. With more visits, the probability of leaving the network is lost in rounding.
+/// Limit on the visits of a transaction to one station. With more visits, the probability of leaving the network is
+/// lost in rounding.
 const VISITS_AT_MOST: f64 = 1e9;
 
-/// Visits of a class at each station.
+/// Mean number of visits of a transaction of a class to each station.
 pub(super) fn visits(model: &Model, class: &Class) -> Result<Vec<f64>, Fault> {
     if let Some(route) = model.routing.iter().find(|route| route.class == class.name) {
         return routed(model, route);
@@ -18,7 +19,7 @@ pub(super) fn visits(model: &Model, class: &Class) -> Result<Vec<f64>, Fault> {
     Ok(visits.collect())
 }
 
-/// Solves the traffic equations of a route.
+/// Solves the traffic equations of a route; returns the mean number of visits to each station.
 fn routed(model: &Model, route: &Route) -> Result<Vec<f64>, Fault> {
     let places = model.stations.len();
     let index = |name: &str| {

@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::sample::Sample;
 use crate::answer::Named;
 
-/// Names of figures that are shares.
+/// Names of the figures that are shares, whose intervals are limited to at most 1.
 const SHARES: [&str; 5] = [
     "utilization",
     "utilization_by_class",
@@ -18,109 +18,109 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Smallest number of failures of a station, over all replications, that is enough. The relative standard error of that
-/// number is 18 %, which the intervals include.
+/// Smallest number of failures of a station, over all replications, for a reliable result. The relative standard error
+/// of 30 failures is 18 %, which the intervals include.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number in system from the third to the fourth quarter of the run that counts as significant: level of
-/// the one-sided test, and size relative to the mean.
+/// Growth of the number of jobs in the system from the third to the fourth quarter of the run that counts as
+/// significant. The values are the level of the one-sided test and the minimum growth relative to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// Kind and version of the format.
+    /// Kind and version of the data format of the answer.
     pub schema: &'static str,
-    /// By class.
+    /// Results of each class.
     pub classes: Named<ClassAnswer>,
-    /// By station.
+    /// Results of each station.
     pub stations: Named<StationAnswer>,
-    /// By pool.
+    /// Results of each pool.
     pub pools: Named<PoolAnswer>,
-    /// Name of the method.
+    /// Name of the solution method.
     pub method: &'static str,
     /// Always `false`, since the results are estimates.
     pub exact: bool,
     /// `true` if the model reached a steady state.
     pub steady: bool,
-    /// Settings and progress of the run.
+    /// Settings of the simulation, and the length and precision of the run.
     pub simulation: Run,
-    /// Warnings about the answer.
+    /// Warnings for the reader of the answer, such as a run that was too short.
     pub warnings: Vec<String>,
 }
 
-/// Results of a class. Intervals are given by their ends, at the requested confidence.
+/// Results of a class. Confidence intervals are given by lower and upper end, at the requested confidence level.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
-    /// Transactions completed. [1/s]
+    /// Rate of completed transactions. [1/s]
     pub throughput_per_s: f64,
-    /// Mean time from the arrival to the end of completed transactions, retries included. [s]
+    /// Mean time from the arrival to the end of completed transactions, including retries. [s]
     pub response_time_s: f64,
-    /// Percentiles of the response time. [s]
+    /// Percentiles of the response time of completed transactions. [s]
     pub response_time_percentiles_s: Named<f64>,
-    /// Mean number of its transactions in the system. [1]
+    /// Mean number of transactions of the class in the system. [1]
     pub users_in_system: f64,
-    /// Transactions that ended at a full station. [1/s]
+    /// Rate of transactions that ended because a station was full. [1/s]
     pub dropped_per_s: f64,
-    /// Transactions that ended after a time-out. [1/s]
+    /// Rate of transactions that ended because of a time-out. [1/s]
     pub failed_per_s: f64,
-    /// Attempts that exceeded the time limit. [1/s]
+    /// Rate of attempts that exceeded the time limit. [1/s]
     pub timed_out_per_s: f64,
-    /// Attempts after the first. [1/s]
+    /// Rate of retries, that is, attempts after the first. [1/s]
     pub retried_per_s: f64,
-    /// Check of Little's law; `None` if transactions end before completion.
+    /// Check of Little's law for the class; `None` if transactions end before completion.
     pub little: Option<Little>,
-    /// Intervals of the figures above, by name.
+    /// Confidence intervals of the results of the class, by name of the result.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
 /// Results of a station.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
-    /// Share of all servers that is busy; 0 for a delay.
+    /// Share of the servers that is busy; 0 for a delay.
     pub utilization: f64,
-    /// Jobs present, including those in service. [1]
+    /// Mean number of jobs at the station, including those in service. [1]
     pub queue_length: f64,
-    /// Visits served, including cache hits. [1/s]
+    /// Rate of visits served, including cache hits. [1/s]
     pub throughput_per_s: f64,
-    /// Share of visits that find the station full.
+    /// Share of visits that are dropped because the station is full.
     pub loss_probability: f64,
-    /// Share of visits that are served from the cache.
+    /// Share of visits that are served from the cache of the station.
     pub hit_ratio: f64,
-    /// Share of the time during which the station is up.
+    /// Share of the time during which the station is up, that is, not failed.
     pub availability: f64,
-    /// Time at the station per completed transaction, by class. [s]
+    /// Mean time at the station per completed transaction, by class. [s]
     pub residence_time_s: Named<f64>,
-    /// Share of the servers that each class keeps busy.
+    /// Share of the servers that each class keeps busy, by class.
     pub utilization_by_class: Named<f64>,
-    /// Intervals of the figures above, by name; `FIGURE.CLASS` for those by class.
+    /// Confidence intervals of the results of the station, by name of the result; `FIGURE.CLASS` for results by class.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
 /// Results of a pool.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolAnswer {
-    /// Share of the units that are held.
+    /// Share of the units of the pool that are held.
     pub utilization: f64,
-    /// Units held. [1]
+    /// Mean number of units that are held. [1]
     pub held: f64,
-    /// Jobs that wait for a unit. [1]
+    /// Mean number of jobs that wait for a unit. [1]
     pub waiting: f64,
-    /// Time that a completed transaction waits for a unit, by class. [s]
+    /// Mean time that a completed transaction waits for a unit, by class. [s]
     pub waiting_time_s: Named<f64>,
-    /// Intervals of the figures above, by name; `FIGURE.CLASS` for those by class.
+    /// Confidence intervals of the results of the pool, by name of the result; `FIGURE.CLASS` for results by class.
     pub confidence_interval: Named<[f64; 2]>,
 }
 
-/// Settings and progress of a simulation.
+/// Settings of a simulation, and the length and precision of its run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Reason why the simulation stopped: `precision`, `events`, `time` or `jobs`.
+    /// Limit that stopped the simulation: `precision`, `events`, `time` or `jobs`.
     pub stopped: &'static str,
-    /// Independent replications.
+    /// Number of independent replications.
     pub replications: usize,
-    /// Events of all replications.
+    /// Total number of events of all replications.
     pub events: u64,
-    /// Simulated time of all replications. [s]
+    /// Total simulated time of all replications. [s]
     pub simulated_time_s: f64,
     /// Share of the simulated time that was left out as warm-up, averaged over replications.
     pub warm_up_share: f64,
@@ -128,11 +128,11 @@ pub struct Run {
     pub relaxation_s: f64,
     /// Shortest measured part of a replication, in relaxation times. [1]
     pub measured_relaxations: f64,
-    /// Level of all intervals.
+    /// Confidence level of all intervals.
     pub confidence: f64,
-    /// Requested relative half-width.
+    /// Requested relative half-width of the intervals.
     pub precision_asked: f64,
-    /// Largest relative half-width of throughput and response time over all classes.
+    /// Largest relative half-width of the intervals of throughput and response time over all classes.
     pub precision_reached: f64,
     /// Name of the figure with the largest relative half-width.
     pub widest: String,
@@ -140,7 +140,7 @@ pub struct Run {
     pub seed: u64,
 }
 
-/// Computes estimates over the replications.
+/// Computes estimates from the results of all replications.
 pub(super) struct Over<'a> {
     pub(super) plan: &'a Plan,
     pub(super) samples: &'a [Sample],
@@ -148,8 +148,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimates a figure, from batches if the replications are long enough. Replications that do not have the figure,
-    /// because nothing was completed, are left out.
+    /// Estimates a figure, from batches if the replications are long enough. Replications without a value of the
+    /// figure, since no transaction was completed, are left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
@@ -177,7 +177,7 @@ impl Over<'_> {
         )
     }
 
-    /// Throughput and response time of all classes, by name.
+    /// Estimates of throughput and response time of all classes, by name.
     pub fn figures(&self) -> Vec<(String, Estimate)> {
         let classes = self.plan.classes.iter().enumerate();
         let pairs = classes.flat_map(|(class, plan)| {
@@ -195,7 +195,7 @@ impl Over<'_> {
         pairs.collect()
     }
 
-    /// The figure with the largest relative half-width.
+    /// Name and relative half-width of the figure with the largest relative half-width.
     pub fn widest(&self) -> (String, f64) {
         let relative = self.figures().into_iter().map(|(name, estimate)| {
             let width = estimate.relative();
@@ -213,8 +213,8 @@ impl Over<'_> {
             .expect("a model has a class")
     }
 
-    /// Returns `true` if the number in the system does not grow: a one-sided paired t-test of the fourth quarter
-    /// against the third.
+    /// Returns `true` if the number of jobs in the system does not grow during the run. A one-sided paired t-test
+    /// compares the fourth quarter of the run with the third.
     pub fn steady(&self) -> bool {
         let growth: Vec<f64> = self
             .samples
@@ -259,7 +259,7 @@ impl Over<'_> {
         met.collect()
     }
 
-    /// Creates the answer.
+    /// Creates the answer of the simulation.
     pub fn answer(&self, settings: &Settings, stopped: &'static str) -> Answer {
         let (widest, reached) = self.widest();
         let samples = self.samples;
@@ -448,7 +448,7 @@ impl Over<'_> {
         }
     }
 
-    /// Values of a figure for the classes concerned, with their names.
+    /// Pairs of class name and value of a figure, for the classes to which the figure applies.
     fn by_class(
         &self,
         concerns: impl Fn(usize) -> bool,
@@ -472,7 +472,7 @@ fn means(figures: &[(String, Estimate)]) -> Named<f64> {
     Named(means.collect())
 }
 
-/// Adds the intervals of a figure by class, as `FIGURE.CLASS`.
+/// Adds the confidence intervals of a figure of each class, with the name `FIGURE.CLASS`.
 fn add_intervals(to: &mut Named<[f64; 2]>, figure: &str, by_class: &[(String, Estimate)]) {
     to.0.extend(by_class.iter().map(|(class, estimate)| {
         let ends = bounded(figure, estimate);
@@ -489,8 +489,8 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     )
 }
 
-/// Ends of the interval of a figure, limited to its range: no figure is below 0, and a share is at most 1. If the error
-/// of a time is as large as the time itself, there is no interval.
+/// Ends of the interval of a figure, limited to the possible values: no figure is below 0, and a share is at most 1. If
+/// the error of a time is as large as the time itself, there is no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {

@@ -5,14 +5,15 @@ use super::random::Stream;
 
 const NOWHERE: u32 = u32::MAX;
 
-/// Draws keys 0, 1, ... in proportion to 1, 2^-s, 3^-s, ..., by Walker's alias method with one random number per draw.
+/// Generates random keys 0, 1, ... with probabilities proportional to 1, 2^-s, 3^-s, ..., by Walker's alias method.
+/// Each key takes one random number.
 pub struct Zipf {
     chance: Vec<f32>,
     alias: Vec<u32>,
 }
 
 impl Zipf {
-    /// Builds the tables (Vose, IEEE Trans. Softw. Eng. 17(9), 1991).
+    /// Creates the tables of the alias method (Vose, IEEE Trans. Softw. Eng. 17(9), 1991).
     pub fn new(keys: usize, skew: f64) -> Self {
         let weights: Vec<f64> = (1..=keys).map(|rank| (rank as f64).powf(-skew)).collect();
         let scale = keys as f64 / weights.iter().sum::<f64>();
@@ -32,12 +33,12 @@ impl Zipf {
         Self { chance, alias }
     }
 
-    /// Number of keys.
+    /// Number of different keys.
     pub fn len(&self) -> usize {
         self.chance.len()
     }
 
-    /// Draws a key.
+    /// Generates a random key.
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let place = stream.uniform() * self.chance.len() as f64;
         let key = (place as usize).min(self.chance.len() - 1);
@@ -49,8 +50,8 @@ impl Zipf {
     }
 }
 
-/// The cached keys in the order of their last use, as a circular linked list over all keys. The additional last index
-/// marks both ends of the list.
+/// The cached keys in the order of their last use, as a circular linked list over all keys. An additional index after
+/// the last key marks both ends of the list.
 pub struct Recent {
     next: Vec<u32>,
     previous: Vec<u32>,
@@ -70,7 +71,7 @@ impl Recent {
         cache
     }
 
-    /// Requests a key. Returns `true` if the key was in the cache; afterwards it is always in the cache.
+    /// Requests a key, which is in the cache afterwards. Returns `true` if the key was already in the cache.
     pub fn ask(&mut self, key: u32) -> bool {
         let end = (self.next.len() - 1) as u32;
         let hit = self.next[key as usize] != NOWHERE;
@@ -107,7 +108,7 @@ mod tests {
     fn the_least_recently_used_goes() {
         let mut cache = Recent::new(2, 4);
         let hits: Vec<bool> = [0, 1, 0, 2, 1, 0, 0].map(|key| cache.ask(key)).to_vec();
-        // Key 2 evicts key 1, then 1 evicts 0, then 0 evicts 2.
+        // The cache has two entries: key 2 evicts key 1, then 1 evicts 0, then 0 evicts 2.
         assert_eq!(hits, [false, false, true, false, false, false, true]);
     }
 
@@ -118,7 +119,8 @@ mod tests {
         let mut counts = [0_u32; 4];
         (0..1_000_000).for_each(|_| counts[zipf.draw(&mut stream) as usize] += 1);
         for (rank, &count) in counts.iter().enumerate() {
-            // Shares are 1/rank divided by 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors are 0.0025.
+            // The expected share of a key is 1/rank divided by 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors of a
+            // share are 0.0025.
             let share = 12.0 / 25.0 / (rank + 1) as f64;
             assert!(
                 (f64::from(count) / 1e6 - share).abs() < 0.0025,

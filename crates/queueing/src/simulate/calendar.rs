@@ -4,15 +4,16 @@
 //! place, whereas a heap without positions would accumulate cancelled events. With four children the heap is half as
 //! deep as with two, and the children share a cache line.
 
-/// Children of a node.
+/// Number of children of a node of the heap.
 const ARITY: usize = 4;
-/// Position of a slot without an event.
+/// Marks a slot without an event, in place of a position in the heap.
 const NOWHERE: u32 = u32::MAX;
 
 /// Time, order of insertion and slot of an event, combined in one integer that is ordered like the tuple. The bits of
 /// non-negative floating-point times have the order of the times, and integer comparisons need no branch.
 type Entry = u128;
-/// Entry of the root after its event was removed and before another is inserted; it precedes all others.
+/// Placeholder at the root of the heap, after the root's event was removed and before another event is inserted. It
+/// precedes all events.
 const HOLE: Entry = 0;
 
 #[inline]
@@ -25,13 +26,14 @@ fn time_of(entry: Entry) -> f64 {
     f64::from_bits((entry >> 64) as u64)
 }
 
-/// Events ordered by time.
+/// Calendar of future events, ordered by time.
 pub struct Calendar {
     heap: Vec<Entry>,
     position: Vec<u32>,
     /// Order among events at the same time: first inserted, first served (except once in 2^32 insertions).
     order: u32,
-    /// `true` if the root is a hole. Processing an event usually inserts another event, which fills the hole.
+    /// `true` if the root of the heap holds no event. Processing an event usually inserts another event, which takes
+    /// this position.
     hole: bool,
 }
 
@@ -46,14 +48,14 @@ impl Calendar {
         }
     }
 
-    /// Adds slots.
+    /// Increases the number of slots.
     pub fn grow(&mut self, slots: usize) {
         if slots > self.position.len() {
             self.position.resize(slots, NOWHERE);
         }
     }
 
-    /// Sets or moves the event of a slot. Times must not be negative.
+    /// Sets the time of the event of a slot; an existing event is moved. Times must not be negative.
     #[inline]
     pub fn set(&mut self, slot: u32, time: f64) {
         self.order = self.order.wrapping_add(1);
@@ -86,7 +88,7 @@ impl Calendar {
         Some(time)
     }
 
-    /// Removes the next event and returns its time and slot.
+    /// Removes the earliest event and returns its time and slot.
     #[inline]
     pub fn pop(&mut self) -> Option<(f64, u32)> {
         if self.hole {
@@ -103,7 +105,7 @@ impl Calendar {
         Some((time_of(first), slot_of(first)))
     }
 
-    /// Fills the hole at a position with an entry, and moves the entry to its final position.
+    /// Puts an entry at an empty position of the heap, and moves it up or down to its final position.
     #[inline]
     fn place(&mut self, at: usize, entry: Entry) {
         if at > 0 && entry < self.heap[(at - 1) / ARITY] {
@@ -139,8 +141,8 @@ impl Calendar {
         self.put(at, entry);
     }
 
-    /// Position of the earliest child, if there is any. The processor cannot predict which child is earliest, so the
-    /// usual case of four children is computed without branches.
+    /// Position of the earliest child of a node, if it has children. The processor cannot predict which child is
+    /// earliest, so the usual case of four children is computed without branches.
     #[inline]
     fn least_child(&self, at: usize) -> Option<usize> {
         let first = at * ARITY + 1;

@@ -1,4 +1,5 @@
-//! Stations with a common clock for all jobs: processor sharing, and speeds that depend on the number of jobs.
+//! Stations whose jobs end by a common clock, which measures the service per job: processor sharing, and stations whose
+//! speed depends on the number of jobs.
 
 use super::machine::{Machine, State};
 use super::plan::{Kind, NONE};
@@ -12,8 +13,8 @@ impl Machine<'_> {
         state.clock_set = self.now;
     }
 
-    /// Total speed of a station with its current jobs, and its utilization as a number of busy servers or a share of
-    /// the highest speed.
+    /// Total speed of a station with its current jobs, and the utilization of the station. The utilization is a number
+    /// of busy servers or a share of the highest speed.
     fn total_speed(&self, station: usize) -> (f64, f64) {
         let (plan, jobs) = (&self.plan.stations[station], self.stations[station].jobs);
         if jobs == 0 || !self.stations[station].up {
@@ -27,7 +28,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets the speed of the clock, and schedules the end of the job that ends first.
+    /// Sets the speed of the clock of a station, and schedules the event for the job that ends first.
     pub fn restart_clock(&mut self, station: usize) {
         let (speed, busy) = self.total_speed(station);
         let shared = self.plan.stations[station].kind == Kind::Shared;
@@ -43,7 +44,7 @@ impl Machine<'_> {
             (state.head != NONE).then(|| self.jobs[state.head as usize].mark)
         };
         if end.is_none() {
-            // The clock of an empty station is reset, to keep its precision.
+            // The clock of an empty station is reset, since a large reading would have fewer digits after the point.
             (state.clock, state.weights) = (0.0, 0.0);
         }
         let (clock, speed) = (state.clock, state.speed);
@@ -110,7 +111,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Removes a job from a clock, at its end or earlier.
+    /// Removes a job from the clock of a station, when its service ends or earlier.
     pub fn leave_clock(&mut self, job: u32, station: usize) {
         self.set_clock(station);
         if self.plan.stations[station].kind == Kind::Shared {

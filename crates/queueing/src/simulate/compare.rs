@@ -1,4 +1,5 @@
-//! Comparison of alternatives that were simulated with the same random numbers, replication by replication.
+//! Comparison of alternative models that were simulated with the same random numbers. Differences are computed for each
+//! replication.
 
 use serde::Serialize;
 
@@ -8,34 +9,34 @@ use super::record::below;
 use super::sample::Sample;
 use crate::answer::Named;
 
-/// Comparison of one alternative with the first.
+/// Comparison of an alternative model with the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Figures that both models have, by name such as `classes.web.response_time_s`.
+    /// Differences of the figures that both models have, by name such as `classes.web.response_time_s`.
     pub figures: Named<Difference>,
     /// Confidence level of the intervals.
     pub confidence: f64,
 }
 
-/// Difference of a figure: the alternative minus the first model.
+/// Difference of a figure: value of the alternative minus value of the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
     /// Mean for the first model; for a percentile, the percentile of all replications together, as in the answer.
     pub first: f64,
-    /// The same value for the alternative.
+    /// Mean or percentile for the alternative.
     pub second: f64,
-    /// The alternative minus the first model.
+    /// Value of the alternative minus value of the first model.
     pub difference: f64,
-    /// Ends of the interval of the difference.
+    /// Lower and upper end of the confidence interval of the difference.
     pub confidence_interval: [f64; 2],
-    /// `true` if the interval excludes 0.
+    /// `true` if the confidence interval of the difference does not contain 0.
     pub differs: bool,
-    /// Variance of the differences relative to the variance with independent runs; below 1 if common random numbers
-    /// helped.
+    /// Variance of the difference relative to its variance with independent random numbers. The ratio is below 1 if
+    /// common random numbers made the comparison more precise.
     pub variance_ratio: f64,
 }
 
-/// Compares two simulations of the same seed.
+/// Compares two simulations that used the same seed.
 pub(super) fn compare(first: &Over, second: &Over) -> Comparison {
     let mut figures = Vec::new();
     for (class, plan) in first.plan.classes.iter().enumerate() {
@@ -142,7 +143,7 @@ fn of_percentile(
     }
 }
 
-/// Correlation of pairs; 0 if either does not vary.
+/// Correlation of the two values of pairs; 0 if either value is the same in all pairs.
 fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let count = pairs.len() as f64;
     let of = |figure: fn(&(f64, f64)) -> f64| pairs.iter().map(figure).sum::<f64>() / count;

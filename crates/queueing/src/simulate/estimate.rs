@@ -1,6 +1,6 @@
-//! Estimates with intervals from the records of replications.
+//! Estimates mean values with confidence intervals from the records of replications.
 
-/// Number of slices in a batch of MSER-5.
+/// Number of slices that MSER-5 averages into one batch.
 const BATCH: usize = 5;
 
 /// Number of values to remove at the start of a series, by MSER-5.
@@ -53,7 +53,7 @@ pub fn student_t(probability: f64, degrees: usize) -> f64 {
     0.5 * (low + high)
 }
 
-/// P(|T| < t).
+/// P(|T| < t) for Student's t with `degrees` degrees of freedom.
 fn within(t: f64, degrees: usize) -> f64 {
     let freedom = degrees as f64;
     let angle = (t / freedom.sqrt()).atan();
@@ -79,7 +79,7 @@ fn within(t: f64, degrees: usize) -> f64 {
 /// 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.644_853_627;
 
-/// 95 % quantile of chi-square: Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
+/// 95 % quantile of the chi-square distribution, by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
 fn chi_square_95(degrees: f64) -> f64 {
     let part = 2.0 / (9.0 * degrees);
     degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
@@ -98,21 +98,21 @@ fn skewed(t: f64, lean: f64) -> f64 {
 /// A batch: the value of the figure in the batch, and the duration of the batch. [s]
 pub type Batch = (f64, f64);
 
-/// A mean over replications with its interval.
+/// A mean over replications with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Mean over replications.
+    /// Mean over all replications.
     pub mean: f64,
-    /// Half of the width of the interval.
+    /// Half of the width of the confidence interval.
     pub half_width: f64,
-    /// Middle of the interval minus the mean.
+    /// Middle of the confidence interval minus the mean.
     pub shift: f64,
-    /// Skewness of the mean; 0 without batches.
+    /// Skewness of the distribution of the mean; 0 if it is not estimated, that is, without batches.
     pub skewness: f64,
 }
 
 impl Estimate {
-    /// Creates the mean and t-interval of independent values.
+    /// Creates the mean and the t-interval of independent values.
     #[must_use]
     pub fn of(values: &[f64], confidence: f64) -> Self {
         let count = values.len() as f64;
@@ -190,7 +190,8 @@ impl Estimate {
             0.0
         };
         let t = t_of(batches.len() - 1);
-        // Distances of the ends from the mean: positive for the lower end, negative for the upper end.
+        // Distances between the mean and the ends of the interval: positive for the lower end, negative for the upper
+        // end.
         let [low, high] = [t, -t].map(|t| skewed(t, skewness / 6.0) * error);
         Self {
             mean: self.mean,
@@ -200,7 +201,7 @@ impl Estimate {
         }
     }
 
-    /// Half-width relative to the mean; 0 if the value is certain.
+    /// Half-width relative to the mean; 0 if the half-width is 0.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {
@@ -210,7 +211,7 @@ impl Estimate {
         }
     }
 
-    /// The ends of the interval.
+    /// Lower and upper end of the interval.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
         let middle = self.mean + self.shift;
@@ -242,8 +243,8 @@ mod tests {
         }
     }
 
-    /// A series of 100 values that fall from 50 to 0.5, followed by 400 values that alternate between 0 and 1: the cut
-    /// is at the end of the fall.
+    /// A series of 100 values that fall from 50 to 0.5, followed by 400 values that alternate between 0 and 1. MSER-5
+    /// removes the 100 falling values.
     #[test]
     fn mser_cuts_the_start() {
         let fall = (0..100).map(|index| 50.0 - f64::from(index) / 2.0);
@@ -256,13 +257,13 @@ mod tests {
 
     #[test]
     fn intervals_follow_the_formula() {
-        // The values have mean 3 and variance 2.5; t(0.975, 4) = 2.776445.
+        // The five values have mean 3 and variance 2.5; the 97.5 % quantile of t with 4 degrees of freedom is 2.776445.
         let found = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95);
         assert!((found.half_width - 2.776_445_105 * 0.5_f64.sqrt()).abs() < 1e-8);
     }
 
-    /// Estimates a mean of 0 from the first `slices` values of several series of independent values, given as running
-    /// sums: without and with batches.
+    /// Estimates a mean whose true value is 0, without and with batches. The data are the first `slices` values of
+    /// several series of independent values, given as cumulative sums.
     fn of_sums(sums: &[Vec<f64>], slices: usize) -> (Estimate, Estimate) {
         let between =
             |sums: &[f64], from: usize, to: usize| (sums[to] - sums[from]) / (to - from) as f64;
@@ -308,7 +309,7 @@ mod tests {
                     std::iter::once(0.0).chain(values).collect()
                 })
                 .collect();
-            // A precision for which 60 to 90 slices are needed if the error is known.
+            // With this precision, a run needs 60 to 90 slices if its error is known exactly.
             let precision = 1.96 / (600.0 * 1.5_f64.powf(stream.uniform())).sqrt();
             for rule in 0..2 {
                 let estimates = looks.map(|slices| {
@@ -324,14 +325,14 @@ mod tests {
             }
         }
         let [plain, batched] = held.map(|count| f64::from(count) / f64::from(RUNS));
-        // With this number of runs, the standard error of a share of 95 % is 0.4 %.
+        // With this number of runs, the standard error of a coverage of 95 % is 0.4 %.
         assert!((batched - 0.95).abs() < 0.01, "{batched}");
         assert!(plain < 0.94, "{plain}");
         assert!(lengths[1] < lengths[0], "{lengths:?}");
     }
 
-    /// Exponential times to the power of 3/2 have a mean of Γ(5/2) and a skewness of 3.8; the mean of 80 of them has a
-    /// skewness of 0.43.
+    /// Exponential times to the power of 3/2 have a mean of Γ(5/2) and a skewness of 3.8. The mean of 80 such values
+    /// has a skewness of 3.8 / √80 = 0.43.
     #[test]
     fn an_interval_of_skewed_values_leans_to_the_long_ones() {
         const RUNS: u32 = 3000;
@@ -352,7 +353,7 @@ mod tests {
             plain += u32::from(holds(&Estimate::of(&values, 0.95), mean));
             skewness += found.skewness / f64::from(RUNS);
         }
-        // The skewness of few values is underestimated on average.
+        // The bound allows for the fact that the skewness of few values is underestimated on average.
         assert!((0.25..0.43).contains(&skewness), "{skewness}");
         assert!(corrected > plain + RUNS / 100, "{corrected} {plain}");
         assert!(
@@ -386,8 +387,8 @@ mod tests {
         }
     }
 
-    /// Without skewness the result is t. Otherwise it is shifted, to first order, by (1 + 2 t²) γ / 6, where γ is the
-    /// skewness (Johnson, J. Amer. Stat. Assoc. 73(363), 1978).
+    /// Without skewness the corrected quantile equals t. Otherwise it is shifted, to first order, by (1 + 2 t²) γ / 6,
+    /// where γ is the skewness (Johnson, J. Amer. Stat. Assoc. 73(363), 1978).
     #[test]
     fn skewness_moves_both_ends_alike() {
         assert!((skewed(2.0, 0.0) - 2.0).abs() < 1e-12);

@@ -1,11 +1,11 @@
-//! The flow of transactions: attempts, steps of a route, pools, forks and ends.
+//! Moves transactions through the network: attempts, steps of a route, pools, forks and completion.
 
 use super::layout::{Count, Layout};
 use super::machine::{Machine, State};
 use super::plan::{NONE, Step, Way};
 use crate::model::behaviour::{OnTimeout, Policy};
 
-/// Limit on the doublings of the pause before retries: 1024 times the first pause.
+/// Limit on the doublings of the pause before retries, so that the pause is at most 1024 times the first one.
 const DOUBLINGS_AT_MOST: u32 = 10;
 
 impl Machine<'_> {
@@ -24,7 +24,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now + time);
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction, with its first attempt.
     #[inline]
     pub fn begin_transaction(&mut self, job: u32) {
         let this = &mut self.jobs[job as usize];
@@ -35,7 +35,7 @@ impl Machine<'_> {
         self.begin_attempt(job);
     }
 
-    /// Begins an attempt: starts its time limit, and its route from the beginning.
+    /// Begins an attempt: starts the time limit of the attempt, and its route from the beginning.
     #[inline]
     pub fn begin_attempt(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -52,7 +52,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Draws the next station of a class from a row of probabilities.
+    /// Chooses the next station of a class at random, with the probabilities in the given row.
     fn choose(&mut self, class: usize, row: usize) -> u32 {
         let Way::Chances(rows) = &self.plan.classes[class].way else {
             unreachable!("the class has chances")
@@ -67,7 +67,7 @@ impl Machine<'_> {
             .map_or(NONE, |(_, station)| *station)
     }
 
-    /// Moves a job to its next service or to its end.
+    /// Moves a job to the next service on its route, or ends the route.
     #[inline]
     pub fn proceed(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -81,7 +81,7 @@ impl Machine<'_> {
     }
 
     /// Moves a job of a class with transition probabilities. Here `place` is the station that the job leaves, and
-    /// `step` the next station, which stays the same while the job waits for a pool on the way.
+    /// `step` the next station. `step` remains the same while the job waits for a unit of a pool on the way.
     fn proceed_by_chance(&mut self, job: u32, class: usize) {
         let this = &mut self.jobs[job as usize];
         if this.place != NONE && this.place == this.step {
@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Chooses the station of a balancer for a visit.
+    /// Chooses one of the stations of a balancer for a visit.
     #[inline]
     fn balance(&mut self, station: u32) -> usize {
         match self.plan.stations[station as usize].balancer {
@@ -185,7 +185,8 @@ impl Machine<'_> {
             .any(|&member| self.stations[member as usize].up);
         let usable =
             |machine: &Self, station: u32| !any_up || machine.stations[station as usize].up;
-        // Each choice uses one random number under every policy, so that alternatives use the same numbers.
+        // Each choice uses one random number under every policy, so that alternative models use the same random
+        // numbers.
         let mut random = self.streams.balance[balancer].clone();
         self.streams.balance[balancer].bits();
         let turn = self.turns[balancer] as usize;
@@ -233,9 +234,9 @@ impl Machine<'_> {
         chosen as usize
     }
 
-    // Pools.
+    // Handling of pools.
 
-    /// Takes a unit of a pool and returns `true`, or queues the job.
+    /// Takes a unit of a pool and returns `true`. If no unit is free, the job joins the queue of the pool.
     fn acquire(&mut self, job: u32, pool: u32) -> bool {
         let state = &mut self.pools[pool as usize];
         if state.free == 0 {
@@ -251,7 +252,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Releases a unit, if the job holds one, to the first waiting job.
+    /// Releases the unit of a pool that a job holds, if any. The first waiting job receives it.
     fn give_back(&mut self, job: u32, pool: u32) {
         if self.jobs[job as usize].held >> pool & 1 == 0 {
             return;
@@ -273,7 +274,7 @@ impl Machine<'_> {
         self.calendar.set(timer, self.now);
     }
 
-    /// Removes a job from the queue of a pool.
+    /// Removes a waiting job from the queue of a pool.
     fn leave_pool(&mut self, job: u32) {
         let this = &self.jobs[job as usize];
         let (pool, class, waited) = (this.station, this.class as usize, self.now - this.arrived);
@@ -289,15 +290,15 @@ impl Machine<'_> {
         }
     }
 
-    // Forks.
+    // Handling of forks.
 
     fn split(&mut self, job: u32, fork: u32) {
         let class = self.jobs[job as usize].class;
         let branches = self.plan.forks[fork as usize].branches[class as usize].len() as u32;
         self.jobs[job as usize].state = State::Joining;
         self.jobs[job as usize].children = branches;
-        // All branches are created before the first one proceeds, since a branch may end immediately. The model check
-        // limits their number to 16.
+        // All branches are created before the first branch proceeds, since a branch may end immediately. The model
+        // check limits the number of branches to 16.
         let mut children = [NONE; 16];
         for branch in 0..branches {
             let child = self.new_job(class);
@@ -310,7 +311,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends a branch; after the last one the transaction continues.
+    /// Ends a branch of a fork; after the last branch the transaction continues.
     fn join(&mut self, child: u32) {
         let (parent, dropped) = (
             self.jobs[child as usize].parent,
@@ -330,9 +331,9 @@ impl Machine<'_> {
         }
     }
 
-    // Ends of branches, attempts and transactions.
+    // Handling of the ends of branches, attempts and transactions.
 
-    /// Ends the route of a job.
+    /// Handles a job at the end of its route.
     #[inline]
     fn end(&mut self, job: u32) {
         if self.jobs[job as usize].parent != NONE {
@@ -361,7 +362,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Ends a transaction, completed or not.
+    /// Ends a transaction, whether it was completed or not.
     #[inline]
     fn leave_system(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
@@ -373,7 +374,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Handles a job that found a full station.
+    /// Handles a job that is dropped because its station is full.
     pub fn dropped(&mut self, job: u32) {
         self.jobs[job as usize].station = NONE;
         if self.jobs[job as usize].parent != NONE {
@@ -418,7 +419,7 @@ impl Machine<'_> {
         self.attempt_failed(job, Count::Failed);
     }
 
-    /// Retries after a failed attempt, or ends the transaction.
+    /// Begins a retry after a failed attempt, or ends the transaction if no retry is left.
     fn attempt_failed(&mut self, job: u32, why: Count) {
         let this = &mut self.jobs[job as usize];
         let class = this.class;

@@ -1,4 +1,4 @@
-//! Little's law in the results of a simulation, as a check that the run was long enough.
+//! Checks Little's law in the results of a simulation, which shows if the run was long enough.
 
 use serde::Serialize;
 
@@ -7,26 +7,27 @@ use super::estimate::Estimate;
 use super::layout::{Count, Layout};
 use super::sample::Sample;
 
-/// Confidence level and share. The law fails if an interval of this level excludes 0 and the difference is at least
-/// this share of the number in the system. The effects of the ends of the shortest run are below this share.
+/// Confidence level, and minimum difference relative to the number in the system. The law fails if an interval of this
+/// level excludes 0 and the difference is at least this minimum. Even in the shortest run, transactions that cross its
+/// start or end contribute less.
 const FAILS: (f64, f64) = (0.999, 0.005);
 
-/// Number of transactions in the system, compared with throughput times response time.
+/// Comparison of the mean number of transactions in the system with throughput times response time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Little {
     /// Throughput times response time. [1]
     pub users_by_law: f64,
-    /// Number in the system minus throughput times response time. [1]
+    /// Mean number of transactions in the system minus throughput times response time. [1]
     pub difference: f64,
-    /// Ends of the interval of the difference. [1]
+    /// Lower and upper end of the confidence interval of the difference. [1]
     pub confidence_interval: [f64; 2],
-    /// `true` if chance can explain the difference, or it is negligible.
+    /// `true` if the difference can be due to chance or is negligible.
     pub holds: bool,
 }
 
 impl Little {
-    /// Checks the law for a class. Returns `None` if transactions ended before completion, since mean response times
-    /// exclude these.
+    /// Checks Little's law for a class. Returns `None` if transactions ended before completion, since mean response
+    /// times exclude these transactions.
     pub(super) fn of(over: &Over, class: usize) -> Option<Self> {
         let given_up = |sample: &Sample| {
             [Count::Dropped, Count::Failed]

@@ -1,8 +1,9 @@
-//! Positions of sums in a record: each figure of each class, station and pool has its own position.
+//! Positions of cumulative sums in the record of a replication. Each figure of each class, station and pool has its own
+//! position.
 
 use super::plan::Plan;
 
-/// Positions of sums in a record.
+/// Positions of cumulative sums in the record of a replication.
 #[derive(Clone, Copy)]
 pub struct Layout {
     pub classes: usize,
@@ -10,7 +11,7 @@ pub struct Layout {
     pub pools: usize,
 }
 
-/// Counts of a class.
+/// Values that are summed for a class: numbers of events, and the response times.
 #[derive(Clone, Copy)]
 pub enum Count {
     Completed,
@@ -21,7 +22,7 @@ pub enum Count {
     Retried,
 }
 
-/// Counts of a station.
+/// Events of a station that are counted.
 #[derive(Clone, Copy)]
 pub enum StationCount {
     Arrived,
@@ -83,17 +84,17 @@ impl Layout {
         self.classes * Self::CLASS_COUNTS + self.stations * Self::STATION_COUNTS
     }
 
-    /// Position of the time that a class spent at a station.
+    /// Position of the total time that jobs of a class spent at a station.
     pub fn sojourn(self, station: usize, class: usize) -> usize {
         self.cells() + 2 * (station * self.classes + class)
     }
 
-    /// Position of the service that a class received at a station.
+    /// Position of the total service time that jobs of a class received at a station.
     pub fn work(self, station: usize, class: usize) -> usize {
         self.sojourn(station, class) + 1
     }
 
-    /// Position of the time that a class waited for a pool.
+    /// Position of the total time that jobs of a class waited for a unit of a pool.
     pub fn pool_wait(self, pool: usize, class: usize) -> usize {
         self.cells() + (2 * self.stations + pool) * self.classes + class
     }

@@ -16,30 +16,33 @@ use super::walk;
 /// Minimum warm-up, in relaxation times. With an exponential time in the system, transactions longer than the warm-up
 /// contribute 9 exp(-8), or 0.3 %, of the mean at the start of the measured part, and less later.
 const WARM_UP: f64 = 8.0;
-/// Minimum measured part, in relaxation times.
+/// Minimum duration of the measured part of a replication, in relaxation times.
 const MEASURED: f64 = 24.0;
 /// Minimum length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
 /// over about two relaxation times. The variance from batches of this length is therefore too small by 4 %, and the
 /// standard error by 2 %.
 const BATCH: f64 = 48.0;
-/// Number of batches over all replications. They determine the error to 8 %, and more batches improve this little.
+/// Number of batches over all replications. With 80 batches, the standard error is known to 8 %, and more batches
+/// improve this little.
 const BATCHES: usize = 80;
-/// Largest utilization that is used for open classes. With a utilization near 1, a station without steady state could
-/// never be measured long enough.
+/// Limit on the utilization from which the relaxation time of open classes is computed. With a utilization near 1, a
+/// station without steady state could never be measured long enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
-/// Minimum warm-up. [s]
+/// Minimum duration of the warm-up. [s]
 pub fn warm_up_s(relaxation_s: f64) -> f64 {
     WARM_UP * relaxation_s
 }
 
-/// Returns `true` if a replication with this measured part is long enough.
+/// Returns `true` if the measured part of a replication is long enough, compared with the relaxation time.
 pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
-    // The tolerance of a millionth allows for rounding, since warm-up and measured part are sums of slices.
+    // The tolerance of a millionth allows for rounding, since durations of warm-up and measured part are sums of
+    // slices.
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Number of batches within each replication, from the measured time of the shortest one; 0 if it is too short for two.
+/// Number of batches within each replication, from the measured time of the shortest replication. 0 if that time is too
+/// short for two batches.
 pub fn batches(measured_s: f64, relaxation_s: f64, replications: usize) -> usize {
     let fit = (measured_s / (BATCH * relaxation_s)) as usize;
     let count = fit.min(BATCHES.div_ceil(replications));
@@ -83,7 +86,7 @@ fn of_failures(plan: &Plan) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Relaxation time of a class: its time in the system plus the time in which the number in the system settles. [s]
+/// Relaxation time of a class: the mean time in the system plus the time in which the number in the system settles. [s]
 ///
 /// In a closed class of N users, N - L users think, each for the time Z, and the L jobs in the system leave at a rate
 /// X(L): dL/dt = (N - L) / Z - X(L). A deviation of L decays at the rate 1 / Z + X'(L). For one server of utilization
@@ -125,21 +128,24 @@ mod tests {
         Plan::new(&serde_json::from_str::<Model>(&text).unwrap()).unwrap()
     }
 
-    /// A saturated station completes jobs at a constant rate, so the number in the system settles with the think time.
+    /// A saturated station completes jobs at a constant rate. The number in the system then settles within about a
+    /// think time.
     #[test]
     fn relaxation_is_that_of_the_flow_between_users_and_stations() {
         let closed = plan(r#"{"name": "c", "users": 10, "think_time_s": 5.0}"#);
         assert!((of_class(&closed.classes[0], 12.0, 5.0, 1.0) - 17.0).abs() < 1e-12);
-        // Light load: both terms are about the time in the system of 1, and their sum is 1 + 1 / (1 / 99 + 0.99 / 1).
+        // At a light load, the time in the system and the time to settle are both about 1. Their sum is 1 + 1 / (1 / 99
+        // + 0.99 / 1).
         let light = of_class(&closed.classes[0], 1.0, 99.0, 0.01);
         assert!((light - (1.0 + 1.0 / (1.0 / 99.0 + 0.99))).abs() < 1e-12);
-        // M/M/1 at utilization U = 0.75 has R = 4 and R / (1 - U) = 16.
+        // M/M/1 with service time 1 at utilization U = 0.75 has R = 4 and R / (1 - U) = 16.
         let open = plan(r#"{"name": "c", "arrival_rate_per_s": 0.75}"#);
         assert!((of_class(&open.classes[0], 4.0, 0.0, 0.75) - 20.0).abs() < 1e-12);
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
     }
 
-    /// There are eighty batches in total if they fit, and none if a replication is too short for two.
+    /// There are 80 batches in total if the measured time suffices, and none if a replication is too short for two
+    /// batches.
     #[test]
     fn batches_are_long_beside_the_relaxation_time() {
         assert_eq!(batches(7680.0, 1.0, 10), 8);
@@ -149,8 +155,8 @@ mod tests {
         assert_eq!(batches(7680.0, 1.0, 100), 0);
     }
 
-    /// After a time t, the probability of being up differs from its mean by a term that decays with exp(-(1 / up + 1 /
-    /// down) t).
+    /// The probability that a station is up approaches its steady-state value. After a time t, the difference has
+    /// decayed to exp(-(1 / up + 1 / down) t).
     #[test]
     fn failures_are_forgotten_at_the_sum_of_their_rates() {
         let class = r#"{"name": "c", "arrival_rate_per_s": 0.5}"#;

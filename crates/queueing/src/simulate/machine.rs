@@ -1,4 +1,4 @@
-//! One replication: its state, and the loop that processes its events.
+//! One replication of a simulation: its state, and the loop that processes its events.
 
 use super::JOBS_AT_MOST;
 use super::cache::Recent;
@@ -12,29 +12,29 @@ use super::station::StationState;
 /// State of a job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
-    /// The slot of the job is free.
+    /// The job does not exist; its entry in the list of jobs is free.
     Free,
-    /// Waits until the think time of its user is over.
+    /// The user of the job thinks.
     Thinking,
-    /// Waits for the pause before the next attempt to end.
+    /// The job waits for the end of the pause before its next attempt.
     Pausing,
-    /// Waits in a queue of a station.
+    /// The job waits in the queue of a station.
     Waiting,
-    /// In service; its timer runs.
+    /// The job is in service; the timer of the job runs.
     Serving,
-    /// At a server of a station that is down.
+    /// The job holds a server of a station that is down, so its service is interrupted.
     Frozen,
-    /// At a delay; its timer runs.
+    /// The job is at a delay; the timer of the job runs.
     Delayed,
-    /// Found in the cache; its timer runs for the time of a hit.
+    /// The visit of the job is a cache hit; the timer of the job runs for the time of a hit.
     Hit,
-    /// At a station with a common clock.
+    /// The job is at a station with a common clock for all jobs.
     Clocked,
-    /// In the queue of a pool.
+    /// The job waits in the queue of a pool.
     InPool,
-    /// Has received a unit of a pool and continues at the same time.
+    /// The job has received a unit of a pool, and continues by an event at the same time.
     Granted,
-    /// Waits for the branches of its fork.
+    /// The job waits until the branches of its fork end.
     Joining,
 }
 
@@ -42,18 +42,18 @@ pub enum State {
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub state: State,
-    /// `true` if no user waits for the job.
+    /// `true` if no user waits for the job, because its time limit has passed.
     pub orphan: bool,
     /// `true` if the job, or a branch of it, was dropped.
     pub dropped: bool,
     pub class: u32,
     pub attempt: u32,
-    /// Next step of the route; for a class with transition probabilities, the current or next station.
+    /// Index of the next step of the route. For a class with transition probabilities: the current or next station.
     pub step: u32,
-    /// Station to which the remaining visits go.
+    /// Station for which the `visits_left` remaining visits of the step are intended.
     pub place: u32,
     pub visits_left: u32,
-    /// Location of the job: a station, or the pool for which it waits.
+    /// Index of the station where the job is, or of the pool for which it waits.
     pub station: u32,
     pub rank: u32,
     pub parent: u32,
@@ -64,13 +64,13 @@ pub struct Job {
     pub previous: u32,
     /// Pools of which the job holds a unit, one bit per pool.
     pub held: u64,
-    /// Start of the transaction. [s]
+    /// Time at which the transaction started. [s]
     pub started: f64,
-    /// Arrival at its current station or pool. [s]
+    /// Time at which the job arrived at its current station or pool. [s]
     pub arrived: f64,
-    /// Service time drawn for this visit. [s]
+    /// Total service time of the current visit, a random value. [s]
     pub drawn: f64,
-    /// Remaining service time, without the part on the timer. [s]
+    /// Remaining service time of the visit, without the part for which the timer runs. [s]
     pub work: f64,
     /// Time at which the service started; at a station with a common clock, the reading of the clock at which the job
     /// ends. [s]
@@ -106,7 +106,7 @@ impl Job {
     }
 }
 
-/// A list of linked jobs.
+/// A linked list of jobs, such as a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct List {
     pub first: u32,
@@ -165,19 +165,19 @@ impl List {
     }
 }
 
-/// State of a pool.
+/// State of a pool: its free units and its queue.
 pub struct PoolState {
     pub free: u64,
     pub list: List,
 }
 
-/// All random streams of a replication.
+/// All streams of random numbers of a replication.
 pub struct Streams {
     pub arrivals: Vec<Stream>,
     pub think: Vec<Stream>,
     pub routing: Vec<Stream>,
     pub retry: Vec<Stream>,
-    /// Streams by station, then by class.
+    /// Streams of random numbers for service times, by station, then by class.
     pub service: Vec<Stream>,
     pub failure: Vec<Stream>,
     pub cache: Vec<Stream>,
@@ -221,7 +221,7 @@ impl Streams {
     }
 }
 
-/// State of one replication.
+/// State of one replication of the simulation.
 pub struct Machine<'a> {
     pub plan: &'a Plan,
     pub layout: Layout,
@@ -233,9 +233,9 @@ pub struct Machine<'a> {
     jobs_at_most: u64,
     pub stations: Vec<StationState>,
     pub pools: Vec<PoolState>,
-    /// Pools in the order in which units are taken.
+    /// Indices of the pools in the order in which a job takes their units.
     pub pool_order: Vec<u32>,
-    /// Next station in the rotation of each balancer.
+    /// For each balancer, the position of the next station in the rotation.
     pub turns: Vec<u32>,
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
@@ -286,8 +286,8 @@ impl<'a> Machine<'a> {
         machine
     }
 
-    /// Requests keys from each cache until it is full and its content has been replaced twice. An empty cache would
-    /// represent a system that was just started.
+    /// Requests keys from each cache until the cache is full and its content has been replaced twice. An empty cache
+    /// would represent a system that was just started.
     fn fill_caches(&mut self) {
         for (index, station) in self.plan.stations.iter().enumerate() {
             let mut cache = None;
@@ -296,8 +296,8 @@ impl<'a> Machine<'a> {
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
-                // Rare keys may take very long to be requested. After this many requests, a cache is nearly as full as
-                // it will ever be.
+                // Rare keys may take very long to be requested, so the number of requests is limited. After these
+                // requests, a cache is nearly as full as it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {
@@ -326,7 +326,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Slot of the clock of a station.
+    /// Slot in the event calendar for the clock of a station.
     pub fn clock_slot(&self, station: usize) -> u32 {
         (self.layout.classes + station) as u32
     }
@@ -335,13 +335,13 @@ impl<'a> Machine<'a> {
         (self.layout.classes + self.layout.stations + station) as u32
     }
 
-    /// Slot of the timer of a job; the next slot is the timer of its time limit.
+    /// Slot in the event calendar for the timer of a job; the next slot is for the time limit of the job.
     #[inline]
     pub fn timer(&self, job: u32) -> u32 {
         (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
     }
 
-    /// Runs until the replication has processed this number of events in total.
+    /// Runs the replication until it has processed `events` events in total.
     pub fn run(&mut self, events: u64) {
         while self.events < events && !self.overflow {
             let Some((time, slot)) = self.calendar.pop() else {
@@ -411,7 +411,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Returns a free slot for a job, reused if possible.
+    /// Returns an unused index for a new job; indices of jobs that have ended are used again.
     #[inline]
     pub fn new_job(&mut self, class: u32) -> u32 {
         if let Some(job) = self.free.pop() {
@@ -426,7 +426,7 @@ impl<'a> Machine<'a> {
         job
     }
 
-    /// Frees the slot of a job.
+    /// Makes the index of a job that has ended available for new jobs.
     pub fn free_job(&mut self, job: u32) {
         self.jobs[job as usize].state = State::Free;
         self.free.push(job);

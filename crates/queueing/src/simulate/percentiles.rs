@@ -1,10 +1,10 @@
-//! Percentiles of response times, with intervals.
+//! Estimates percentiles of response times, with confidence intervals.
 
 use super::answer::Over;
 use super::estimate::Estimate;
 use super::record::{below, quantile};
 
-/// Percentiles of an answer: name and share.
+/// Percentiles in an answer: name and share of the response times below the percentile.
 pub const PERCENTILES: [(&str, f64); 6] = [
     ("p50", 0.5),
     ("p75", 0.75),
@@ -17,14 +17,14 @@ pub const PERCENTILES: [(&str, f64); 6] = [
 /// A percentile of the response times of a class. [s]
 pub struct Percentile {
     pub name: &'static str,
-    /// Percentile over all replications; NaN if nothing was completed. [s]
+    /// Percentile over all replications; NaN if no transaction was completed. [s]
     pub value: f64,
-    /// Ends of the interval; NaN if there is none. [s]
+    /// Lower and upper end of the confidence interval; NaN if there is no interval. [s]
     pub ends: [f64; 2],
 }
 
 impl Over<'_> {
-    /// All percentiles of a class.
+    /// Estimates all percentiles of the response time of a class.
     pub(super) fn percentiles(&self, class: usize) -> [Percentile; PERCENTILES.len()] {
         let counted: Vec<&[u64]> = (self.samples.iter())
             .map(|sample| sample.part.histograms[class].as_slice())
@@ -50,9 +50,9 @@ impl Over<'_> {
 /// Ends of the interval of a percentile over all replications.
 ///
 /// Woodruff, J. Amer. Stat. Assoc. 47(260), 1952: the share of times below the percentile is a ratio over independent
-/// replications, and has an interval. The quantiles at the ends of that interval are the ends for the percentile, which
-/// therefore lies between them. If such quantiles do not exist, or the error is as large as the percentile, [`around`]
-/// is used.
+/// replications, and has a confidence interval. The quantiles at the ends of that interval are the ends of the interval
+/// of the percentile, which therefore lies between them. If such quantiles do not exist, or the error is as large as
+/// the percentile, [`around`] is used.
 fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     if counted.len() < 2 {
         return [f64::NAN; 2];
@@ -68,15 +68,17 @@ fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: 
         && let [Some(low), Some(high)] = shares.map(|end| quantile(pooled, end))
         && high - low < 2.0 * value
     {
-        // The ends and the percentile may be equal; rounding must not put the percentile outside.
+        // An end of the interval may equal the percentile. This ensures that rounding does not put the percentile
+        // outside of the interval.
         return [low.min(value), high.max(value)];
     }
     around(counted, share, value, confidence)
 }
 
-/// Ends of an interval around a percentile in a tail with few times. The interval includes the error of the mean of the
-/// replications' percentiles. It also includes the distance of that mean from the percentile over all replications,
-/// since percentiles of few times are too small. There is no interval if the error is as large as the percentile.
+/// Ends of an interval around a percentile beyond which there are few times. The interval includes the standard error
+/// of the mean of the replications' percentiles. It also includes the distance of that mean from the percentile over
+/// all replications, since percentiles of few times are too small. There is no interval if the error is as large as the
+/// percentile.
 fn around(counted: &[&[u64]], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     let own = counted.iter().filter_map(|counts| quantile(counts, share));
     let own = Estimate::of(&own.collect::<Vec<_>>(), confidence);

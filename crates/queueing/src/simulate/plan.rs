@@ -9,19 +9,19 @@ use super::ways::Visits;
 use crate::model::behaviour::{OnTimeout, Policy};
 use crate::model::{Class, Discipline, Fault, Model, Pool};
 
-/// Index that stands for no station, no pool or no job.
+/// Index that represents no station, no pool or no job.
 pub const NONE: u32 = u32::MAX;
-/// Limit on the pools: a job stores its pools as bits of one word.
+/// Limit on the number of pools, since a job records the pools whose units it holds as bits of one word.
 const POOLS_AT_MOST: usize = 64;
 
-/// A model ready to be simulated.
+/// A model prepared for simulation.
 pub struct Plan {
     pub classes: Vec<ClassPlan>,
     pub stations: Vec<StationPlan>,
     pub pools: Vec<PoolPlan>,
     pub forks: Vec<ForkPlan>,
     pub balancers: Vec<BalancerPlan>,
-    /// Smallest mean time in the model, the initial length of a slice. [s]
+    /// Smallest mean time in the model, used as the initial length of a slice of the record. [s]
     pub shortest_s: f64,
 }
 
@@ -30,7 +30,7 @@ pub struct ClassPlan {
     pub name: String,
     pub users: u64,
     pub think: Times,
-    /// Times between arrivals of an open class.
+    /// Distribution of the times between arrivals; `None` for a closed class.
     pub arrivals: Option<Times>,
     pub way: Way,
     pub timeout_s: Option<f64>,
@@ -41,18 +41,18 @@ pub struct ClassPlan {
 
 /// Route of a class through the network.
 pub enum Way {
-    /// A fixed sequence of steps.
+    /// A fixed sequence of steps, the same for every transaction.
     Steps(Vec<Step>),
-    /// Cumulative transition probabilities, one row for each station and the last row for the start. The last entry of
-    /// each row leads out of the network.
+    /// Transition probabilities as cumulative sums. There is one row for each station, and a last row for the start.
+    /// The last entry of each row leads out of the network.
     Chances(Vec<Vec<(f64, u32)>>),
 }
 
-/// One step of a route.
+/// One step of the route of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Visits to a station. The number of visits is the integral part `whole`, and one more with the probability
-    /// `rest`.
+    /// Visits to a station. Their number is `whole`, plus one with the probability `rest`, so that the mean number need
+    /// not be an integer.
     Visit {
         station: u32,
         whole: u32,
@@ -70,10 +70,10 @@ pub struct StationPlan {
     pub servers: u32,
     pub capacity: u32,
     pub preemptive: bool,
-    /// Speed with 1, 2, ... jobs; empty for a station with servers.
+    /// Speed with 1, 2, ... jobs at the station; empty for a station whose speed is given by its number of servers.
     pub rates: Vec<f64>,
     pub top_rate: f64,
-    /// Number of ranks, each of which has a queue.
+    /// Number of ranks at the station; each rank has its own queue.
     pub ranks: u32,
     /// Service time after which a job moves to the next feedback level. [s]
     pub quantum_s: f64,
@@ -83,22 +83,23 @@ pub struct StationPlan {
     pub takes_all: bool,
     pub failure: Option<(Times, Times, u32)>,
     pub cache: Option<CachePlan>,
-    /// Services by class.
+    /// Service of each class; `None` if the class does not visit the station.
     pub services: Vec<Option<ServicePlan>>,
 }
 
 /// Order of service at a station, as the simulator implements it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
-    /// All jobs are served at the same time.
+    /// All jobs are served at the same time, each at its own server.
     Delay,
-    /// Each server serves one job; there is one queue per rank.
+    /// Each server serves one job at a time; there is one queue per rank.
     Servers,
-    /// Like `Servers`, but the last arrival is served first and interrupts others.
+    /// Like `Servers`, but the last arrival is served first and interrupts a job in service.
     Stack,
-    /// All jobs share the servers; a common clock runs at the speed at which each job is served.
+    /// All jobs share the servers. A common clock measures the service that each job has received.
     Shared,
-    /// One job at a time, at a speed that depends on the number of jobs. If `true`, the last arrival is served first.
+    /// One job is served at a time, at a speed that depends on the number of jobs present. The value is `true` if the
+    /// last arrival is served first.
     Clocked(bool),
 }
 
@@ -115,7 +116,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// Source of the hit ratio.
+/// The hit ratio of a cache is given, or follows from simulated keys.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },
@@ -125,11 +126,11 @@ pub enum CacheKind {
 pub struct PoolPlan {
     pub name: String,
     pub size: u64,
-    /// For each class, `true` if it needs a unit.
+    /// For each class, `true` if its jobs need a unit of the pool.
     pub concerns: Vec<bool>,
-    /// For each station, `true` if a job holds a unit while it is there.
+    /// For each station, `true` if a job holds a unit of the pool while it is at the station.
     pub covers: Vec<bool>,
-    /// Depth of nesting; 0 for a pool that is not inside another pool.
+    /// Number of pools around this pool; 0 if it is not inside another pool.
     pub depth: u32,
 }
 
@@ -146,7 +147,7 @@ pub struct BalancerPlan {
 }
 
 impl Plan {
-    /// Prepares a model.
+    /// Prepares a model for simulation.
     ///
     /// # Errors
     ///
@@ -207,7 +208,7 @@ impl Plan {
     }
 }
 
-/// Returns the parts of a model that a simulation does not support.
+/// Returns a fault for each part of a model that the simulator does not support, such as too many pools.
 fn limits(model: &Model) -> Vec<Fault> {
     let mut faults = Vec::new();
     if model.pools.len() > POOLS_AT_MOST {

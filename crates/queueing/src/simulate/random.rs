@@ -8,7 +8,7 @@
 
 use std::sync::LazyLock;
 
-/// Purpose of a stream.
+/// Purpose for which a stream of random numbers is used.
 #[derive(Clone, Copy)]
 pub enum Purpose {
     /// Times between arrivals of a class.
@@ -17,19 +17,20 @@ pub enum Purpose {
     Think,
     /// Service times of a class at a station.
     Service,
-    /// Routes of a class through the network.
+    /// Random choices in the route of a class: next stations and numbers of visits.
     Routing,
     /// Pauses before retries of a class.
     Retry,
-    /// Times up and down of a station.
+    /// Times until failures and times of repairs of a station.
     Failure,
-    /// Choices of a balancer.
+    /// Random choices of a balancer.
     Balance,
-    /// Keys of a cache.
+    /// Keys that are requested from a cache.
     Cache,
 }
 
-/// Start of the tail of the ziggurat, and the area of each of its 256 layers, from Marsaglia and Tsang.
+/// Start of the tail of the ziggurat. The constant `AREA` is the area of each of the 256 layers. Both values are from
+/// Marsaglia and Tsang.
 const TAIL: f64 = 7.697_117_470_131_05;
 const AREA: f64 = 0.003_949_659_822_581_557;
 
@@ -53,12 +54,12 @@ static LAYERS: LazyLock<Layers> = LazyLock::new(|| {
     }
 });
 
-/// A stream of random numbers.
+/// A stream of random numbers: the state of its xoshiro256++ generator.
 #[derive(Clone)]
 pub struct Stream([u64; 4]);
 
 impl Stream {
-    /// Creates the stream of a purpose in a replication.
+    /// Creates the stream for a purpose in a replication. `names` are those of the class and station that use it.
     pub fn new(seed: u64, replication: u64, purpose: Purpose, names: &[&str]) -> Self {
         let mut state = mix(seed ^ 0x9e37_79b9_7f4a_7c15);
         for part in [replication, purpose as u64] {
@@ -68,7 +69,7 @@ impl Stream {
             for &byte in name.as_bytes() {
                 state = mix(state ^ u64::from(byte));
             }
-            // A separator after each name, so that the names `ab`, `c` give another stream than `a`, `bc`.
+            // A separator follows each name, so that the names `ab`, `c` give another stream than `a`, `bc`.
             state = mix(state ^ 0x100);
         }
         Self(
@@ -77,7 +78,7 @@ impl Stream {
         )
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let state = &mut self.0;
@@ -95,14 +96,15 @@ impl Stream {
         result
     }
 
-    /// Uniform in (0, 1]; 0 is excluded, so that the logarithm is finite.
+    /// A random number with uniform distribution in (0, 1]. The value 0 is excluded, so that the logarithm is finite.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Exponential with mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J. Stat. Softw. 5(8), 2000). The
-    /// method is exact, and in most cases takes one random number and one multiplication.
+    /// A random number with exponential distribution and mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J.
+    /// Stat. Softw. 5(8), 2000). The method is exact, and in most cases takes one random integer and one
+    /// multiplication.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         let layers = &*LAYERS;
@@ -116,11 +118,11 @@ impl Stream {
         }
     }
 
-    /// Draws outside of the rectangle of a layer, from the wedge beside it or from the tail.
+    /// Generates a value outside of the inner rectangle of a layer: in the wedge beside the rectangle, or in the tail.
     #[cold]
     fn outside(&mut self, layer: usize, value: f64) -> f64 {
         if layer == 0 {
-            // The tail of an exponential distribution is exponential.
+            // The excess of an exponential time over `TAIL` is again exponential.
             return TAIL + self.exponential();
         }
         let (low, high) = (LAYERS.heights[layer], LAYERS.heights[layer + 1]);
@@ -131,8 +133,8 @@ impl Stream {
         }
     }
 
-    /// Standard normal, by the method of Box and Muller. The second number of each pair is discarded, so each draw
-    /// takes two random numbers.
+    /// A random number with standard normal distribution, by the method of Box and Muller. The second number of each
+    /// pair is discarded, so each normal number takes two uniform ones.
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
@@ -145,7 +147,7 @@ impl Stream {
     }
 }
 
-/// The finalizer of `SplitMix64`.
+/// Mixes the bits of a value: the final step of `SplitMix64`.
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -166,8 +168,8 @@ mod tests {
         assert_eq!(stream.bits(), (7_u64 + (6 << 45)).rotate_left(23) + 7);
     }
 
-    /// Compares the distribution at ten values with the exponential one, within five standard errors of two million
-    /// draws. The top layer ends at 0.
+    /// Compares the distribution function at ten values with the exponential one. The tolerance is five standard errors
+    /// of two million random numbers. The top layer ends at 0.
     #[test]
     fn the_ziggurat_is_exponential() {
         assert!((AREA / LAYERS.edges[255] + (-LAYERS.edges[255]).exp() - 1.0).abs() < 1e-12);

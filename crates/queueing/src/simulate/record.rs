@@ -1,22 +1,22 @@
 //! Record of one replication: cumulative sums at the ends of slices of equal length.
 //!
-//! The sums of any part of the run are the difference of two rows, so that the warm-up can be chosen after the run.
-//! When the rows are full, every second one is dropped and slices become twice as long. A long run of any length
-//! therefore has between 256 and 512 rows. Response times are counted in a histogram, of which a copy is kept at every
-//! sixteenth row.
+//! The sums over any part of the run are the difference of two rows, so that the warm-up can be chosen after the run.
+//! When the number of rows reaches its limit, every second row is dropped and slices become twice as long. A long run
+//! of any length therefore has between 256 and 512 rows. Response times are counted in a histogram. A copy of the
+//! histogram is kept at every sixteenth row.
 
-/// Limit on the rows; even, so that every second one can be dropped.
+/// Limit on the number of rows of a record. It is even, so that every second row can be dropped.
 const ROWS: usize = 512;
-/// Rows between two copies of the histograms.
+/// Number of rows between two copies of the histograms.
 pub const BLOCK: usize = 16;
-/// Number of bits of the mantissa that select a bucket. A bucket is at most 0.8 % wide.
+/// Number of bits of the mantissa of a time that select its bucket. A bucket is at most 0.8 % wide.
 const FINE_BITS: u32 = 7;
-/// Binary exponents of the range of times: times below 2^-30 s (1 ns) are counted in the first bucket, and times from
-/// 2^24 s (194 days) on in the last.
+/// Binary exponents of the times that the histogram distinguishes. Times below 2^-30 s (1 ns) are counted in the first
+/// bucket, and times from 2^24 s (194 days) on in the last bucket.
 const EXPONENTS: (i32, i32) = (-30, 24);
 const BUCKETS: usize = ((EXPONENTS.1 - EXPONENTS.0) as usize) << FINE_BITS;
 
-/// A number that changes at events, with its integral over time.
+/// A quantity that changes at events, such as a number of jobs, with its integral over time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Level {
     pub value: f64,
@@ -38,7 +38,7 @@ impl Level {
     }
 }
 
-/// Index of the bucket for a time.
+/// Index of the histogram bucket that contains a time.
 #[inline]
 fn bucket(time: f64) -> usize {
     let first = ((1023 + EXPONENTS.0) as usize) << FINE_BITS;
@@ -46,13 +46,14 @@ fn bucket(time: f64) -> usize {
     place.saturating_sub(first).min(BUCKETS - 1)
 }
 
-/// Lower end of a bucket. [s]
+/// Lower end of a histogram bucket. [s]
 fn edge(bucket: usize) -> f64 {
     let first = ((1023 + EXPONENTS.0) as u64) << FINE_BITS;
     f64::from_bits((first + bucket as u64) << (52 - FINE_BITS))
 }
 
-/// Quantile of counted times; `None` without times. Times are taken as uniformly distributed within a bucket. [s]
+/// Quantile of the times that are counted in a histogram; `None` if there are none. Times are taken as uniformly
+/// distributed within a bucket. [s]
 pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     let total: u64 = counts.iter().sum();
     let rank = share * total as f64;
@@ -74,7 +75,7 @@ pub fn below(counts: &[u64], time: f64) -> f64 {
     counts[..own].iter().sum::<u64>() as f64 + within * counts[own] as f64
 }
 
-/// The record of a replication.
+/// The cumulative sums and histograms of a replication.
 pub struct Record {
     pub levels: Vec<Level>,
     pub counts: Vec<f64>,
@@ -83,23 +84,23 @@ pub struct Record {
     copies: Vec<Vec<u32>>,
     slice_s: f64,
     filled: usize,
-    /// End of the current slice. [s]
+    /// Time at which the current slice ends. [s]
     pub slice_end_s: f64,
     now_s: f64,
 }
 
-/// A part of a run.
+/// Sums and histograms of a part of a run.
 pub struct Part {
     /// Duration of the part. [s]
     pub duration_s: f64,
-    /// Integrals of levels, followed by counts.
+    /// Integrals of the levels over the part, followed by the increases of the counts.
     pub sums: Vec<f64>,
-    /// Histograms of response times, by class.
+    /// Histogram of the response times of each class.
     pub histograms: Vec<Vec<u64>>,
 }
 
 impl Record {
-    /// Creates an empty record; `slice_s` is only the initial length.
+    /// Creates an empty record; `slice_s` is the initial length of a slice, which grows with the run.
     pub fn new(levels: usize, counts: usize, classes: usize, slice_s: f64) -> Self {
         Self {
             levels: vec![Level::default(); levels],
@@ -118,7 +119,7 @@ impl Record {
         self.levels.len() + self.counts.len()
     }
 
-    /// Counts a response time.
+    /// Counts a response time in the histogram of its class.
     #[inline]
     pub fn response(&mut self, class: usize, time: f64) {
         self.histogram[class * BUCKETS + bucket(time)] += 1;
@@ -142,7 +143,7 @@ impl Record {
         }
     }
 
-    /// The cumulative sums at a time.
+    /// The cumulative sums at the time `now`.
     fn row(&mut self, now: f64) -> Vec<f64> {
         let areas = self.levels.iter_mut().map(|level| {
             level.set(now, level.value);
@@ -167,13 +168,13 @@ impl Record {
         self.slice_s *= 2.0;
     }
 
-    /// Records the end of the run so far.
+    /// Adds the sums up to the time `now` to the record.
     pub fn stop(&mut self, now: f64) {
         self.pass(now);
         self.now_s = now;
     }
 
-    /// Number of whole slices.
+    /// Number of complete slices of the record.
     pub fn slices(&self) -> usize {
         self.filled
     }
@@ -183,8 +184,8 @@ impl Record {
         self.slice_s
     }
 
-    /// Growth of a sum over each slice, divided by the length of the slice. This is the mean of a level, or the rate of
-    /// a count.
+    /// Increase of a cumulative sum over each slice, divided by the length of the slice. For an integral this is the
+    /// mean of the quantity, and for a count the rate.
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();
         let value = |row: usize| self.rows[row * width + index];
@@ -218,7 +219,7 @@ impl Record {
         (0..count).map(part).collect()
     }
 
-    /// The part of the run after this number of blocks of slices. [`Record::stop`] must be called before.
+    /// The part of the run after the first `blocks` blocks of slices. [`Record::stop`] must be called before.
     pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();
@@ -231,7 +232,7 @@ impl Record {
         }
         let before = (blocks > 0).then(|| &self.copies[blocks - 1]);
         let counts = self.histogram.iter().enumerate().map(|(index, &count)| {
-            // Counters may wrap around; their difference is still correct.
+            // Counts of the histogram may wrap around; their difference is still correct.
             u64::from(count.wrapping_sub(before.map_or(0, |copy| copy[index])))
         });
         let counts: Vec<u64> = counts.collect();
@@ -266,7 +267,7 @@ mod tests {
         let start = (3 * BLOCK) as f64 * record.slice_s;
         let part = record.since_block(3);
         assert!((part.duration_s - (9_999.0 - start)).abs() < 1e-6);
-        // Counts rise once per second, and the recorded level is up to 1 below t.
+        // The count increases once per second, and the recorded level is up to 1 below the time t.
         assert!(
             (part.sums[1] - part.duration_s).abs() <= 1.5,
             "{}",

@@ -7,25 +7,26 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// Mean number in the system by class, and mean number at each station, for each slice.
+/// For each class, the mean number of jobs in the system, and for each station, the mean number of jobs there. Each is
+/// a series with one value per slice.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()
 }
 
-/// Warm-up of a replication: the longest that MSER-5 requires for any part of its state. [s]
+/// Warm-up of a replication: the longest that MSER-5 requires for the number of jobs of any class or station. [s]
 fn warm_up_s(machine: &Machine) -> f64 {
     let cut = state(machine).iter().map(|series| mser5(series)).max();
     cut.unwrap_or(0) as f64 * machine.record.slice_s()
 }
 
-/// Number of blocks of slices to remove at the start of a replication, at most half of them.
+/// Number of blocks of slices to remove at the start of a replication, at most half of all its blocks.
 fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
     let block_s = BLOCK as f64 * machine.record.slice_s();
     ((cut_s / block_s).ceil() as usize).min(machine.record.slices() / (2 * BLOCK))
 }
 
-/// Mean number of jobs in the third and in the fourth quarter of the run.
+/// Mean number of jobs in the system in the third and in the fourth quarter of the run.
 fn quarters(machine: &Machine) -> [f64; 2] {
     let (state, slices) = (state(machine), machine.record.slices());
     [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
@@ -46,7 +47,7 @@ pub struct Sample {
     /// Relaxation time of the network, the same for all replications. [s]
     pub relaxation_s: f64,
     pub events: u64,
-    /// Mean number of jobs in the third and in the fourth quarter of the run.
+    /// Mean number of jobs in the system in the third and in the fourth quarter of the run.
     pub quarters: [f64; 2],
     /// Equal parts of the replication that are long enough to be independent, without histograms; empty for a short
     /// replication.
@@ -128,7 +129,7 @@ impl Sample {
         self.rate(Layout::class(class, Count::Completed))
     }
 
-    /// Mean response time of a class; NaN if nothing was completed. [s]
+    /// Mean response time of a class; NaN if no transaction was completed. [s]
     pub fn response_time(&self, class: usize) -> f64 {
         self.total(Layout::class(class, Count::ResponseTime)) / self.completed(class)
     }
@@ -143,7 +144,7 @@ impl Sample {
         length::is_enough(self.part.duration_s, self.relaxation_s)
     }
 
-    /// Jobs at a station.
+    /// Mean number of jobs at a station.
     pub fn queue_length(&self, station: usize) -> f64 {
         self.level(self.layout.present(station))
     }

@@ -1,4 +1,4 @@
-//! Stations, with jobs in service, waiting and interrupted.
+//! Simulates the stations, where jobs are in service, waiting or interrupted.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use super::layout::StationCount;
 use super::machine::{Job, List, Machine, State};
 use super::plan::{CacheKind, Kind, NONE, StationPlan};
 
-/// A job on the common clock of a station; the earliest end comes first.
+/// A job on the common clock of a station. Jobs are ordered so that the job that ends first is the greatest.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Share {
     pub end: f64,
@@ -32,15 +32,15 @@ impl PartialOrd for Share {
     }
 }
 
-/// State of a station.
+/// State of a station: its jobs, queues and clock.
 pub struct StationState {
     pub up: bool,
-    /// Number of jobs that count towards the capacity. Cache hits do not count.
+    /// Number of jobs that count towards the capacity of the station. Cache hits do not count.
     pub jobs: u32,
     busy: u32,
     pub waiting: u32,
     lists: Vec<List>,
-    /// Jobs in service; only maintained if jobs can be interrupted.
+    /// Jobs in service; the list is only maintained if jobs can be interrupted.
     served: Vec<u32>,
     keeps_served: bool,
     /// Reading of the common clock: service time that a job of weight 1 would have received since the station was last
@@ -54,7 +54,7 @@ pub struct StationState {
 }
 
 impl StationState {
-    /// Creates an empty station.
+    /// Creates the state of an empty station.
     pub fn new(plan: &StationPlan) -> Self {
         Self {
             up: true,
@@ -113,7 +113,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns `true` if a job needs service and the station admits it; otherwise the job is a cache hit or is dropped.
+    /// Returns `true` if a job needs service and the station admits it. Otherwise the job is a cache hit or is dropped.
     fn lets_in(&mut self, job: u32, station: usize) -> bool {
         if let Some(hit_time) = self.hit(station) {
             self.record.counts[self.layout.station(station, StationCount::Hit)] += 1.0;
@@ -132,7 +132,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Admits a job to a station and draws its service time.
+    /// Admits a job to a station and generates its random service time.
     #[inline]
     fn come(&mut self, job: u32, station: usize) {
         let plan = &self.plan.stations[station];
@@ -160,7 +160,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the station for an arriving job: the failover station if this one is down.
+    /// Returns the station for an arriving job: `station`, or its failover station if it is down.
     fn failover(&self, station: usize) -> usize {
         match &self.plan.stations[station].failure {
             Some((_, _, other)) if *other != NONE && !self.stations[station].up => *other as usize,
@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit; `None` for a miss or without a cache.
+    /// Time of a cache hit, if the visit of a job is a hit; `None` for a miss or without a cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -184,7 +184,7 @@ impl Machine<'_> {
         hit.then_some(cache.hit_time_s)
     }
 
-    /// Records the time of a job that leaves a station.
+    /// Records the time that a job has spent at a station when it leaves.
     #[inline]
     pub fn leave(&mut self, job: u32, station: usize) {
         self.stations[station].jobs -= 1;
@@ -207,7 +207,7 @@ impl Machine<'_> {
         self.record.counts[self.layout.station(station, StationCount::Served)] += 1.0;
     }
 
-    /// Handles the timer of a delay or of a cache hit.
+    /// Handles the end of a job's time at a delay or of a cache hit.
     pub fn delay_ends(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         self.note_served(job, station);
@@ -219,7 +219,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    // Servers.
+    // Stations with servers.
 
     #[inline]
     fn come_to_servers(&mut self, job: u32, station: usize) {
@@ -236,8 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service to interrupt: the worst rank below that of `job`, and among equal ranks the job that
-    /// started last.
+    /// Returns the job in service that `job` interrupts, if any. Of all ranks below that of `job`, the worst is chosen,
+    /// and among equal ranks the job that started last.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;
@@ -332,12 +332,12 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Assigns the server of a leaving job to the next job, if any.
+    /// Assigns the server of a leaving job to the next waiting job, if there is one.
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // If no job can be interrupted and the station cannot fail, the number of busy servers does not change and is
-        // not recorded again.
+        // If no job can be interrupted and the station cannot fail, the number of busy servers remains the same. It
+        // need not be recorded again.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -348,7 +348,8 @@ impl Machine<'_> {
         self.serve_next(station);
     }
 
-    /// Moves a job to the end of its queue or of the queue of the next level; the first waiting job takes the server.
+    /// Moves a job to the end of the queue of the next feedback level, or of its own queue at the last level. The first
+    /// waiting job takes the server.
     fn quantum_ends(&mut self, job: u32, station: usize) {
         self.release_server(job, station);
         let plan = &self.plan.stations[station];
@@ -369,8 +370,8 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The job that has been in service for longest without a break is interrupted; later arrivals stay in
-            // service.
+            // The job that has been in service longest without interruption is interrupted; jobs that arrived later
+            // stay in service.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);
@@ -378,9 +379,9 @@ impl Machine<'_> {
         self.serve(job, station);
     }
 
-    // Withdrawal of jobs, and failures.
+    // Removal of jobs before their end, and failures.
 
-    /// Removes a job from its station, whether it waits or is in service.
+    /// Removes a job from its station before its end, whether it waits or is in service.
     pub fn withdraw(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         match self.jobs[job as usize].state {

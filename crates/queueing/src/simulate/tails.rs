@@ -1,38 +1,39 @@
-//! Precision of the second moment of the drawn service times, on which waits depend.
+//! Precision of the second moment of the simulated service times, on which mean waits depend.
 //!
 //! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), with arrival
 //! rate λ, service time S and utilization ρ. Its relative error is therefore at least that of the second moment of the
-//! times drawn. With heavy tails the second moment depends on few long times, which are missing in most runs.
-//! Replications without these times agree with each other, but all are wrong. The error is therefore computed from the
-//! fourth moment of the distribution, which is known.
+//! simulated service times. With heavy tails the second moment depends on few long times, which are missing in most
+//! runs. Replications without these times agree with each other, but all are wrong. The error is therefore computed
+//! from the fourth moment of the distribution, which is known.
 
 use super::answer::Over;
 use super::estimate::student_t;
 use super::layout::{Count, Layout};
 use super::plan::{Kind, StationPlan};
 
-/// Degrees of freedom above which Student's t is practically normal.
+/// Degrees of freedom for which Student's t is practically normal.
 const MANY: usize = 1000;
 
 /// Lower bound on the relative half-width of the interval of a class's mean response time.
 pub(super) struct Least<'a> {
     pub class: &'a str,
     pub station: &'a str,
-    /// Share of the response time that the class waits at the station.
+    /// Share of the class's response time that it waits at the station.
     pub waiting_share: f64,
-    /// Relative half-width; infinite without a fourth moment, 0 if no job waits.
+    /// Lower bound on the relative half-width; infinite without a fourth moment, 0 if no job waits.
     pub width: f64,
 }
 
 impl Over<'_> {
-    /// The largest finite lower bound, over open classes at stations that serve jobs in order; `None` if there is none.
+    /// The largest finite lower bound over open classes at stations that serve jobs in order of arrival or rank; `None`
+    /// if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
     }
 
-    /// The class with the largest share of waiting at a station whose service times have no fourth moment, if that
-    /// share exceeds `share`.
+    /// Of all classes that wait at a station whose service times have no fourth moment, the class with the largest
+    /// share of waiting. `None` if that share is at most `share`.
     pub(super) fn endless_tail(&self, share: f64) -> Option<Least<'_>> {
         let endless = (self.all_tails())
             .filter(|least| least.width.is_infinite() && least.waiting_share > share);
@@ -78,7 +79,7 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the interval of the second moment of all service times drawn at a station.
+    /// Relative half-width of the interval of the second moment of all service times simulated at a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -89,7 +90,7 @@ impl Over<'_> {
         student_t(0.5 + 0.5 * self.confidence, MANY) * standard_error(drawn)
     }
 
-    /// Share of the response time of a class that it waits at a station.
+    /// Share of the response time of a class for which it waits at a station.
     fn waiting_share(&self, at: usize, class: usize) -> f64 {
         let layout = self.samples[0].layout;
         let waits = self.sum(layout.sojourn(at, class)) - self.sum(layout.work(at, class));
@@ -102,8 +103,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of drawn times. Each class of times is given by the number drawn and
-/// its first, second and fourth moments.
+/// Relative standard error of the second moment of random times from several distributions. Each distribution is given
+/// by the number of its times, and by its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {
@@ -120,12 +121,12 @@ mod tests {
     #[test]
     fn the_error_of_a_second_moment_is_that_of_the_squares() {
         let of = |drawn: &[(f64, [f64; 3])]| standard_error(drawn.iter().copied());
-        // For exponential times E[S⁴] / E[S²]² = 6, for constant times 1.
+        // The ratio E[S⁴] / E[S²]² is 6 for exponential times and 1 for constant times.
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // The squares add up to 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Entries without drawn times do not
-        // count.
+        // The sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Distributions from which
+        // no time was generated do not count.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),

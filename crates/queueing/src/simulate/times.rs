@@ -1,39 +1,40 @@
-//! Draws times from all distributions of a model, given mean and squared coefficient of variation.
+//! Generates random times from all distributions of a model, given mean and squared coefficient of variation.
 
 use std::sync::Arc;
 
 use super::random::Stream;
 use crate::model::{Distribution, Variation};
 
-/// Largest number of phases of an Erlang time that are drawn one by one. With more phases, the time is drawn from a
-/// gamma distribution.
+/// Largest number of phases of an Erlang time for which each phase is generated separately. With more phases, the time
+/// is generated from a gamma distribution.
 const PHASES_AT_MOST: u32 = 8;
 
-/// Distribution that times are drawn from.
+/// Distribution from which random times are generated.
 #[derive(Clone, Debug)]
 pub enum Times {
-    /// Constant. [s]
+    /// Always this time. [s]
     Constant(f64),
-    /// Exponential with this mean. [s]
+    /// Exponential distribution with this mean. [s]
     Exponential(f64),
-    /// Sum of equal exponential phases: number of phases, mean of each. [1], [s]
+    /// Sum of equal exponential phases. The values are the number of phases and the mean of each phase. [1], [s]
     Erlang(u32, f64),
-    /// Gamma: shape, scale. [1], [s]
+    /// Gamma distribution. The values are its shape and its scale. [1], [s]
     Gamma(f64, f64),
-    /// One of two exponentials: probability of the first, both means. [1], [s], [s]
+    /// One of two exponential times. The values are the probability of the first time and the means of both. [1], [s],
+    /// [s]
     Hyperexponential(f64, f64, f64),
-    /// Lognormal: mean and standard deviation of the logarithm.
+    /// Lognormal distribution. The values are the mean and the standard deviation of the logarithm of the time.
     Lognormal(f64, f64),
-    /// Uniform between 0 and this time. [s]
+    /// Uniform distribution between 0 and this time. [s]
     Uniform(f64),
-    /// Lomax: negative inverse of the shape, scale. [1], [s]
+    /// Lomax distribution. The values are the negative inverse of its shape and its scale. [1], [s]
     Pareto(f64, f64),
-    /// One of these values, with equal probabilities. [s]
+    /// One of these measured values, with equal probabilities. [s]
     Samples(Arc<[f64]>),
 }
 
 impl Times {
-    /// Creates times with a mean and a variation.
+    /// Creates the distribution for a mean and a variation.
     pub fn new(mean: f64, variation: Variation) -> Self {
         let scv = variation.squared_coefficient();
         if mean == 0.0 {
@@ -45,7 +46,7 @@ impl Times {
             Distribution::Erlang => Self::erlang((1.0 / scv).round(), mean),
             Distribution::Gamma => Self::Gamma(1.0 / scv, mean * scv),
             Distribution::Hyperexponential => {
-                // Balanced means (Whitt, Oper. Res. 30(1), 1982): each branch contributes half of the mean.
+                // The branches have balanced means (Whitt, Oper. Res. 30(1), 1982): each contributes half of the mean.
                 let share = 0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt());
                 Self::Hyperexponential(share, 0.5 * mean / share, 0.5 * mean / (1.0 - share))
             }
@@ -55,20 +56,20 @@ impl Times {
             }
             Distribution::Uniform => Self::Uniform(2.0 * mean),
             Distribution::Pareto => {
-                // Lomax of shape a and scale b: mean b / (a - 1), scv a / (a - 2).
+                // A Lomax distribution of shape a and scale b has mean b / (a - 1) and scv a / (a - 2).
                 let shape = 2.0 * scv / (scv - 1.0);
                 Self::Pareto(-1.0 / shape, mean * (shape - 1.0))
             }
         }
     }
 
-    /// Creates times with the shape of samples and another mean.
+    /// Creates the distribution of the given sample values, scaled to the mean `mean`.
     pub fn of_samples(values: &[f64], mean: f64) -> Self {
         let scale = mean * values.len() as f64 / values.iter().sum::<f64>();
         Self::Samples(values.iter().map(|value| value * scale).collect())
     }
 
-    /// First, second and fourth moment. [s], [s²], [s⁴]
+    /// First, second and fourth moment of the distribution. [s], [s²], [s⁴]
     pub fn moments(&self) -> [f64; 3] {
         let gamma = |shape: f64, scale: f64| {
             let second = shape * (shape + 1.0) * scale.powi(2);
@@ -111,7 +112,7 @@ impl Times {
         }
     }
 
-    /// Draws one time. [s]
+    /// Generates one random time. [s]
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> f64 {
         match *self {
@@ -144,7 +145,8 @@ impl Times {
     }
 }
 
-/// Gamma of a shape with scale 1: Marsaglia and Tsang, ACM Trans. Math. Softw. 26(3), 2000.
+/// A random value with a gamma distribution of the given shape and scale 1: Marsaglia and Tsang, ACM Trans. Math.
+/// Softw. 26(3), 2000.
 fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         return gamma(shape + 1.0, stream) * stream.uniform().powf(1.0 / shape);
@@ -182,8 +184,8 @@ mod tests {
         (mean, squares / f64::from(count) / (mean * mean) - 1.0)
     }
 
-    /// Means and squared coefficients of variation are the requested ones, within five standard errors. Only forms with
-    /// a small fourth moment are tested.
+    /// Means and squared coefficients of variation must be the requested values, within five standard errors. Only
+    /// distributions with a small fourth moment are tested.
     #[test]
     fn every_form_has_its_mean_and_variation() {
         let forms = [
@@ -267,8 +269,8 @@ mod tests {
         }
     }
 
-    /// A heavy tail has no fourth moment, so it is tested by its tail probability: P(T > t) = (1 + t/b)^-a with shape a
-    /// and scale b.
+    /// A heavy tail has no fourth moment, so the distribution is tested by its tail probability: P(T > t) = (1 +
+    /// t/b)^-a with shape a and scale b.
     #[test]
     fn pareto_has_its_tail() {
         let times = Times::new(
@@ -282,7 +284,8 @@ mod tests {
         let beyond = (0..1_000_000)
             .filter(|_| times.draw(&mut stream) > 10.0)
             .count();
-        // With shape a = 2.5 and scale b = 1.5, (1 + 10/1.5)^-2.5 = 0.006145; five standard errors are 0.0004.
+        // With shape a = 2.5 and scale b = 1.5, P(T > 10) = (1 + 10/1.5)^-2.5 = 0.006145; five standard errors are
+        // 0.0004.
         assert!((beyond as f64 / 1e6 - (1.0_f64 + 10.0 / 1.5).powf(-2.5)).abs() < 0.0004);
     }
 

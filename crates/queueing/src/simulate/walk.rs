@@ -1,7 +1,7 @@
-//! Random walk of jobs between the two busiest stations of a closed class.
+//! Relaxation time of the random walk of jobs between the two busiest stations of a closed class.
 //!
-//! If two stations are about equally busy and seldom empty, no force restores the balance between their queues. Their
-//! lengths vary over the whole number of users and take long to settle, while throughput and response time hardly
+//! If two stations are about equally busy and seldom empty, no force restores the balance between their queues. The
+//! queue lengths vary over the whole number of users and take long to settle, while throughput and response time hardly
 //! change.
 
 use super::layout::Layout;
@@ -9,20 +9,20 @@ use super::plan::{Kind, NONE, Plan};
 use super::sample::utilization;
 use crate::model::behaviour::Policy;
 
-/// A station as seen by one class.
+/// Values of a station for one class.
 #[derive(Clone, Copy)]
 struct Queue {
     utilization: f64,
     /// Number of jobs of the class that wait. [1]
     waiting: f64,
-    /// Group of stations whose queues a balancer keeps equal.
+    /// Number of the group to which the station belongs: stations in a group have equal queues because of a balancer.
     group: u32,
 }
 
-/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it has fewer than two. [s]
+/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it visits fewer than two. [s]
 ///
-/// `per_s` is the throughput of the class; `mean` returns the mean of the level or the rate of the count with a given
-/// index.
+/// `per_s` is the throughput of the class. `mean` returns the value at an index of the record: the mean of a level, or
+/// the rate of a count.
 pub fn relaxation_s(plan: &Plan, class: usize, per_s: f64, mean: impl Fn(usize) -> f64) -> f64 {
     let layout = Layout::of(plan);
     let queues = (0..layout.stations).filter(|&station| {
@@ -79,7 +79,8 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     }
     let places = 4.0 * first.waiting * second.waiting / both;
     let half = (0.5 * std::f64::consts::PI / (places + 1.0)).sin();
-    // The identities 1 - cos x = 2 sin^2 (x / 2) and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b) avoid cancellation.
+    // The difference a + b - 2 sqrt(a b) cos x is computed without cancellation, by the identities 1 - cos x = 2 sin^2
+    // (x / 2) and a + b = (sqrt a - sqrt b)^2 + 2 sqrt(a b).
     let per_s = (up.sqrt() - down.sqrt()).powi(2) + 4.0 * (up * down).sqrt() * half * half;
     1.0 / per_s
 }
@@ -88,8 +89,8 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
 mod tests {
     use super::*;
 
-    /// Relaxation time of a chain, by repeated steps of its uniformized transition matrix on a function. The constant
-    /// part is removed, so that only the slowest mode remains.
+    /// Relaxation time of a Markov chain. Its uniformized transition matrix is applied repeatedly to a function; the
+    /// constant part of the function is removed, so that only the slowest mode remains.
     fn of_chain(places: usize, up: f64, down: f64) -> f64 {
         let step = 0.5 / (up + down);
         let (mut now, mut kept): (Vec<f64>, f64) =

@@ -1,19 +1,19 @@
-//! Warnings of a simulation's answer.
+//! Warnings about the answer of a simulation.
 
 use super::answer::{FAILURES, Over, Run};
 use super::law::Little;
 use super::sample::Sample;
 
-/// Smallest number of replications without a warning. With 3 replications, the t-interval is 4.3 standard errors wide
-/// on each side.
+/// Fewer replications than this give a warning. With 3 replications, for example, a 95 % t-interval reaches 4.3
+/// standard errors to each side.
 const FEW: usize = 4;
-/// Largest skewness of a mean without a warning, plus a number of standard errors of the skewness as an allowance for
-/// chance. One standard error is √6 divided by the number of batches. Although t is corrected for skewness, few long
-/// times lead to a skewness that is larger than observed.
+/// Largest skewness of a mean for which there is no warning, and a number of standard errors of the skewness that is
+/// added as an allowance for chance. One standard error is √6 divided by the number of batches. Although t is corrected
+/// for skewness, a mean that depends on few long times has a larger skewness than observed.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
-    /// The station with the highest utilization.
+    /// Name and utilization of the busiest station.
     fn busiest(&self) -> (&str, f64) {
         let stations = self.plan.stations.iter().enumerate().map(|(at, station)| {
             let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
@@ -43,9 +43,10 @@ impl Over<'_> {
         warnings.collect()
     }
 
-    /// Returns a warning if long service times are so rare that the interval of a mean response time is too narrow.
+    /// Returns a warning if long service times are so rare that the computed interval of a mean response time is too
+    /// narrow.
     fn tailed(&self, run: &Run) -> Option<String> {
-        // Waits do not matter if their share of the response time is below the requested precision.
+        // Errors of waits do not matter if waits are a share of the response time below the requested precision.
         if let Some(endless) = self.endless_tail(run.precision_asked) {
             return Some(format!(
                 "service times at {} have no fourth moment, so the interval of the mean response time of {} contains the \
@@ -84,7 +85,7 @@ impl Over<'_> {
         ))
     }
 
-    /// All warnings.
+    /// Returns all warnings about the answer.
     pub(super) fn warnings(&self, run: &Run, steady: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         if !steady {

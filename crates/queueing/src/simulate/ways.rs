@@ -1,11 +1,11 @@
-//! Creates the routes of classes: steps in the order of the model, or probabilities of a route.
+//! Creates the routes of classes: a fixed sequence of steps in the order of the model, or transition probabilities.
 
 use super::plan::{BalancerPlan, ClassPlan, NONE, PoolPlan, Step, Way, station_index};
 use super::times::Times;
 use crate::model::behaviour::OnTimeout;
 use crate::model::{Branching, Class, END, Model};
 
-/// Creates the routes of classes.
+/// Data of a model from which the routes of classes are created.
 pub struct Visits<'a> {
     pub model: &'a Model,
     pub pools: &'a [PoolPlan],
@@ -45,7 +45,8 @@ impl Visits<'_> {
         }
     }
 
-    /// Rows of cumulative probabilities; the remaining probability up to 1 leads out of the network.
+    /// Transition probabilities of a class as rows of cumulative sums. If a row adds up to less than 1, the rest leads
+    /// out of the network.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
         let route = self
@@ -63,7 +64,8 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // If probabilities add up to 1 except for rounding, the remainder must not lead out of the network.
+                    // If probabilities add up to 1 except for rounding, the small remainder must not lead out of the
+                    // network.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),
@@ -79,7 +81,7 @@ impl Visits<'_> {
         from_stations.chain([row(Some(&route.start))]).collect()
     }
 
-    /// The route of a class that visits each station in the order of the model.
+    /// The route of a class that visits the stations in the order of the model.
     fn steps(&self, class: usize) -> Vec<Step> {
         let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
         let mut forked = vec![false; self.model.forks.len()];
@@ -108,7 +110,8 @@ impl Visits<'_> {
         })
     }
 
-    /// The visits to a station, if any. All visits to a balancer are assigned to its first station.
+    /// The visits of a class to a station, if any. All visits to the stations of a balancer are assigned to its first
+    /// station.
     fn visit(&self, class: usize, station: usize) -> Option<Step> {
         let name = &self.model.classes[class].name;
         let visits = |index: usize| {
@@ -128,7 +131,7 @@ impl Visits<'_> {
                 .sum(),
             None => visits(station),
         };
-        // Three visits of 1/3 add up to 1 only except for rounding, so the sum is rounded.
+        // The sum is rounded, since three times 1/3 visit differs from 1 by a rounding error.
         let count: f64 = if (count - count.round()).abs() < 1e-9 {
             count.round()
         } else {
@@ -151,7 +154,8 @@ impl Visits<'_> {
             .collect()
     }
 
-    /// Inserts the steps that take and release units before the first and after the last station of a pool.
+    /// Inserts two steps for each pool into a route: a unit is taken before the first station of the pool, and released
+    /// after the last one.
     fn with_pools(&self, class: usize, places: &[(Step, Vec<u32>)]) -> Vec<Step> {
         let mut order: Vec<usize> = (0..self.pools.len()).collect();
         order.sort_by_key(|&pool| self.pools[pool].depth);

@@ -1,4 +1,4 @@
-//! Small models, and comparisons of estimates with exact values.
+//! Functions that create small models and compare estimates with exact values.
 // Each test program uses only a part of this module.
 #![allow(dead_code)]
 
@@ -11,7 +11,7 @@ pub fn model(value: Value) -> Model {
     serde_json::from_value(value).expect("the model is right")
 }
 
-/// One open class `jobs` at one station `s`.
+/// Creates a model with one open class `jobs` at one station `s`.
 pub fn single(rate: f64, station: Value) -> Value {
     let mut station = station;
     station["name"] = json!("s");
@@ -39,8 +39,8 @@ pub fn run(value: Value, events: u64) -> Answer {
         .expect("there is one answer")
 }
 
-/// Returns `true` if a value lies in a 95 % interval that is stretched 2.2 times, plus 0.01 % for rounding to buckets.
-/// With ten replications, chance puts less than one value in a thousand outside.
+/// Returns `true` if a value lies in a 95 % interval that is stretched to 2.2 times its width, plus 0.01 % for the
+/// rounding of times to buckets. With ten replications, fewer than one value in a thousand lies outside by chance.
 pub fn covers(ends: [f64; 2], exact: f64) -> bool {
     let (middle, half) = (f64::midpoint(ends[0], ends[1]), 0.5 * (ends[1] - ends[0]));
     (middle - exact).abs() <= 2.2 * half + 1e-4 * exact.abs()

@@ -7,16 +7,17 @@ use super::packets::{Fields, Malformed, put_terminated, put_text};
 use crate::answer::{Failed, FailureKind};
 
 const PROTOCOL_VERSION: u8 = 10;
-/// Length of the random challenge that is combined with the password. [B]
+/// Length of the challenge: random bytes from the server that the client combines with the password. [B]
 const NONCE_BYTES: usize = 20;
-/// Length of the first part of the challenge, at the start of the greeting. [B]
+/// Length of the first part of the challenge, which is at the start of the server's greeting. [B]
 const FIRST_PART_BYTES: usize = 8;
 /// Number of the character set `utf8mb4_general_ci`, which all servers support.
 const UTF8: u8 = 45;
-/// The longest accepted packet. [B]
+/// Size of the longest packet that the client accepts. [B]
 const PACKET_BYTES: u32 = 0xff_ffff;
 
-/// The server counts the rows that an update matched, as other databases do, not only the rows that it changed.
+/// Capability: an update reports the number of rows that it matched, as in other databases, and not only the rows that
+/// it changed.
 const FOUND_ROWS: u32 = 1 << 1;
 const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
@@ -28,9 +29,9 @@ const MULTI_RESULTS: u32 = 1 << 17;
 const MULTI_RESULTS_PREPARED: u32 = 1 << 18;
 const PLUGINS: u32 = 1 << 19;
 const PLUGIN_TEXT: u32 = 1 << 21;
-/// Required capabilities of a server. All servers have had them since 2004 (MySQL 4.1).
+/// Capabilities that a server must have. All servers have had them since 2004 (MySQL 4.1).
 const NEEDED: u32 = PROTOCOL_41 | SECURE;
-/// Capabilities to request if the server has them.
+/// Capabilities that the client requests if the server offers them.
 const WANTED: u32 = NEEDED
     | FOUND_ROWS
     | LONG_PASSWORD
@@ -44,7 +45,7 @@ const WANTED: u32 = NEEDED
 const NATIVE: &[u8] = b"mysql_native_password";
 const SHA2: &[u8] = b"caching_sha2_password";
 
-/// Identity and credentials of a client.
+/// User, password and database with which a session logs in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Login<'a> {
     pub(super) user: &'a str,
@@ -54,14 +55,14 @@ pub(super) struct Login<'a> {
     pub(super) is_private: bool,
 }
 
-/// An authentication method, with the challenge that is combined with the password.
+/// An authentication method, with the challenge (random bytes) that the client combines with the password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Challenge<'a> {
     pub(super) plugin: &'a [u8],
     nonce: &'a [u8],
 }
 
-/// First message of the server.
+/// First message of the server, which starts the login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Greeting {
     capabilities: u32,
@@ -82,17 +83,17 @@ impl Greeting {
         let mut nonce = fields.take(FIRST_PART_BYTES)?.to_vec();
         fields.take(1)?;
         let low = fields.number(2)?;
-        // Skips character set and status.
+        // Skips the character set and the status of the server.
         fields.take(1 + 2)?;
         let capabilities = (low | (fields.number(2)? << 16)) as u32;
         if capabilities & NEEDED != NEEDED {
             return Err(Malformed("a server older than MySQL 4.1"));
         }
-        // Skips the total length of the challenge, which is known, and reserved bytes.
+        // Skips the field for the length of the challenge, since this length is known, and the reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
-        // A zero byte follows, then the name of the authentication method up to another zero byte or the end of the
-        // packet.
+        // After a zero byte, the packet contains the name of the authentication method. The name ends at another zero
+        // byte or at the end of the packet.
         let rest = fields.0.get(1..).unwrap_or_default();
         let name = rest.split(|byte| *byte == 0).next().unwrap_or_default();
         Ok(Self {
@@ -109,7 +110,7 @@ impl Greeting {
         }
     }
 
-    /// Writes the response to the greeting, with the first proof of the password.
+    /// Writes the response to the greeting of the server, with the first proof that the client knows the password.
     pub(super) fn write_answer(&self, login: &Login<'_>, proof: &[u8], out: &mut BytesMut) {
         let database = login.database.map_or(0, |_| WITH_DATABASE);
         let capabilities = (WANTED & self.capabilities) | database;
@@ -118,7 +119,7 @@ impl Greeting {
         out.put_u8(UTF8);
         out.put_bytes(0, 23);
         put_terminated(out, login.user.as_bytes());
-        // Proofs are shorter than 251 bytes. Their length is therefore one byte in both possible encodings.
+        // A proof is shorter than 251 bytes, so its length takes one byte in both possible encodings.
         put_text(out, proof);
         if let Some(database) = login.database {
             put_terminated(out, database.as_bytes());
@@ -129,18 +130,18 @@ impl Greeting {
     }
 }
 
-/// Messages of the server during authentication.
+/// A message of the server during authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthStep<'a> {
-    /// The server requests a proof by another method.
+    /// The server requests a proof by this other method of authentication.
     Proof(Challenge<'a>),
-    /// The proof was accepted; the OK packet follows.
+    /// The server accepted the proof; an OK packet follows.
     Nothing,
     /// The server requests the password in clear text.
     Password,
 }
 
-/// Reads an authentication packet that is neither an OK packet nor an error.
+/// Reads a packet of the authentication that is neither an OK packet nor an error packet.
 pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
     match packet {
         [0xfe] => Err(Malformed(
@@ -170,10 +171,10 @@ pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     Ok([login.password.unwrap_or_default().as_bytes(), &[0]].concat())
 }
 
-/// Returns the proof of identity for a challenge.
+/// Returns the proof of the password for a challenge of the server.
 ///
 /// # Errors
-/// Kind `connect` if the method is not supported.
+/// Kind `connect` if the authentication method is not supported.
 pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     let password = login.password.unwrap_or_default().as_bytes();
     match challenge.plugin {
@@ -181,7 +182,7 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
         b"mysql_clear_password" => plain(login),
-        // The server gets the user at the other end of the socket from the kernel.
+        // The proof is empty: on a Unix socket, the server gets the user at the other end from the kernel.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
@@ -208,7 +209,7 @@ fn mixed(one: &[u8], other: &[u8]) -> Vec<u8> {
         .collect()
 }
 
-/// Proof of `mysql_native_password`: SHA1(password) xor SHA1(nonce + SHA1(SHA1(password))).
+/// Returns the proof of `mysql_native_password`: SHA1(password) xor SHA1(nonce + SHA1(SHA1(password))).
 fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
     let once = digest(algorithm, &[password]);
@@ -216,7 +217,7 @@ fn native(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     mixed(&once, &digest(algorithm, &[nonce, &twice]))
 }
 
-/// Proof of `caching_sha2_password`: SHA256(password) xor SHA256(SHA256(SHA256(password)) + nonce).
+/// Returns the proof of `caching_sha2_password`: SHA256(password) xor SHA256(SHA256(SHA256(password)) + nonce).
 fn sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let once = digest(&SHA256, &[password]);
     let twice = digest(&SHA256, &[&once]);
@@ -266,13 +267,14 @@ mod tests {
 
     #[test]
     fn a_password_is_kept_by_servers_as_the_manual_shows() {
-        // In MySQL and MariaDB, PASSWORD('password') is 2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19.
+        // The expected hash is that of PASSWORD('password') in MySQL and MariaDB:
+        // 2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19.
         let kept: [u8; 20] = [
             0x24, 0x70, 0xc0, 0xc0, 0x6d, 0xee, 0x42, 0xfd, 0x16, 0x18, 0xbb, 0x99, 0x00, 0x5a,
             0xdc, 0xa2, 0xec, 0x9d, 0x1e, 0x19,
         ];
-        // The server extracts SHA1(password) from the proof with its stored hash, and verifies it by hashing it once
-        // more.
+        // Checks the proof like the server: extracts SHA1(password) from the proof by means of the stored hash, hashes
+        // it again, and compares the result with the stored hash.
         let algorithm = &SHA1_FOR_LEGACY_USE_ONLY;
         let mask = digest(algorithm, &[NONCE, &kept]);
         let once = mixed(&proven(NATIVE, "password"), &mask);
@@ -312,8 +314,8 @@ mod tests {
         assert_eq!(read.challenge().nonce, NONCE);
         let mut out = BytesMut::new();
         read.write_answer(&login(None, false), &[], &mut out);
-        // Expected fields: capabilities, longest packet, character set, 23 zeros, user, no proof, database,
-        // authentication method.
+        // Expected fields: capabilities, size of the longest packet, character set, 23 zeros, user, empty proof,
+        // database, authentication method.
         assert_eq!(&out[..4], (WANTED | WITH_DATABASE).to_le_bytes());
         assert_eq!(&out[32..], b"u\0\0d\0mysql_native_password\0");
     }

@@ -1,4 +1,4 @@
-//! Tests with recorded and damaged messages of a server, none of which may crash the reader.
+//! Tests with recorded and damaged messages of a server. None of them may crash the functions that read packets.
 
 use bytes::BytesMut;
 
@@ -8,12 +8,12 @@ use super::packets::{self, Malformed};
 use super::values::{self, Kind};
 use towtank_damaging::{Damaging, rounds};
 
-/// All bytes that MariaDB 10.11 sent in one session. They contain its greeting, the login, and the preparation and
-/// answer of `select id, name, price, made, took, note from thing where id >= ?` with two rows. The error of a
+/// All bytes that MariaDB 10.11 sent in one session: its greeting, the login, and the responses to the preparation and
+/// the execution of `select id, name, price, made, took, note from thing where id >= ?` with two rows. The error of a
 /// statement without a table follows, and then the same rows for a statement that was sent as text.
 const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
 
-/// The complete packets at the start of `bytes`, whatever their sequence numbers.
+/// Returns the complete packets at the start of `bytes`, whatever their sequence numbers.
 fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (mut received, mut found) = (BytesMut::from(bytes), Vec::new());
     while let Some(mut number) = received.get(3).copied() {
@@ -25,10 +25,10 @@ fn packets_of(bytes: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
-/// Number of functions that can read a packet.
+/// Number of functions with which the test tries to read each packet.
 const WAYS: usize = 8;
 
-/// Reads a packet with every function; returns the number of functions that succeed.
+/// Reads a packet with every function that can read packets. Returns the number of functions that succeed.
 fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     let ways: [bool; WAYS] = [
         Greeting::read(packet).is_ok(),
@@ -43,7 +43,8 @@ fn readings(packet: &[u8], kinds: &[Kind]) -> usize {
     ways.into_iter().filter(|is_read| *is_read).count()
 }
 
-/// Names, kinds and texts of the rows of a table that begins with the first packet, and the number of its packets.
+/// Reads the table that begins with the first packet. Returns the names of its columns, their kinds, the texts of its
+/// rows, and the number of its packets.
 fn table(packets: &[Vec<u8>], is_binary: bool) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let Ok(Beginning::Table(count)) = messages::beginning(&packets[0]) else {
         panic!("no table: {:?}", packets[0]);

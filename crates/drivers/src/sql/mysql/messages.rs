@@ -1,4 +1,4 @@
-//! Messages of the server: <https://mariadb.com/kb/en/4-server-response-packets/>.
+//! Response messages of a MySQL server: <https://mariadb.com/kb/en/4-server-response-packets/>.
 
 use super::packets::{Fields, Malformed, REFUSED};
 use super::values::Kind;
@@ -6,34 +6,35 @@ use crate::answer::{Failed, FailureKind};
 
 /// Status flag of a session: a transaction is open.
 pub(super) const IN_TRANSACTION: u16 = 0x0001;
-/// Status flag of a session: another answer to the same statement follows.
+/// Status flag of a session: another result of the same statement follows.
 pub(super) const MORE_RESULTS: u16 = 0x0008;
 
 const OK: u8 = 0;
 const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
-/// Packets shorter than this can mark the end of rows. A longer packet with the same first byte is a row that begins
-/// with a long text. [B]
+/// Length from which a packet cannot mark the end of rows. A packet of this length or more with the same first byte is
+/// a row that begins with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
-/// Largest number of columns of a table.
+/// Largest number of columns that the client accepts in a table.
 const COLUMNS_AT_MOST: u64 = 65_535;
-/// Longest accepted name of a column: servers truncate names after 256 characters. [B]
+/// Length of the longest accepted column name. Servers truncate column names after 256 characters. [B]
 const NAME_BYTES_AT_MOST: usize = 1_024;
 
-/// The general SQLSTATE, which does not identify a cause, so that the server's error number is reported as well.
+/// SQLSTATE for errors without a specific code. It does not identify the cause, so the error number of the server is
+/// reported as well.
 const GENERAL: &[u8] = b"HY000";
-/// Class of the SQLSTATEs that mean that the connection has ended.
+/// First two characters of all SQLSTATEs that mean that the connection has ended.
 const COMMUNICATION: &[u8] = b"08";
-/// Error numbers after which the server closes the session, although their SQLSTATEs do not indicate it. The session
+/// Numbers of errors after which the server closes the session, although their SQLSTATEs do not state this. The session
 /// was killed (MariaDB 1927, MySQL 3169), or was idle for too long (4031).
 const FATAL: [u16; 3] = [1927, 3169, 4031];
 
 /// An error that the server reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Error number of the server.
+    /// Error number in the numbering of the server.
     pub(super) number: u16,
-    /// SQLSTATE; `None` before the session is established.
+    /// SQLSTATE of the error; `None` for errors before the session is established.
     pub(super) state: Option<[u8; 5]>,
 }
 
@@ -47,7 +48,7 @@ impl Refusal {
         Ok(Self { number, state })
     }
 
-    /// The SQLSTATE, with the error number if the state is general.
+    /// Returns the SQLSTATE. For the general SQLSTATE `HY000`, adds the error number.
     pub(super) fn code(&self) -> String {
         match &self.state {
             Some(state) if state != GENERAL => String::from_utf8_lossy(state).into_owned(),
@@ -68,14 +69,14 @@ impl Refusal {
     }
 }
 
-/// First packet of an answer.
+/// First packet of a response to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// The statement succeeded.
+    /// The statement succeeded and returns no table.
     Done {
-        /// Number of rows changed by the statement; for an update, number of rows matched.
+        /// Number of rows that the statement changed; for an update, the number of rows that it matched.
         affected: u64,
-        /// Status of the session.
+        /// Status flags of the session.
         status: u16,
     },
     /// The server reports an error.
@@ -84,7 +85,7 @@ pub(super) enum Beginning {
     Table(usize),
 }
 
-/// Reads the first packet of an answer.
+/// Reads the first packet of a response to a statement.
 pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
     let mut fields = Fields(packet);
     match packet.first() {
@@ -104,18 +105,18 @@ pub(super) fn beginning(packet: &[u8]) -> Result<Beginning, Malformed> {
     }
 }
 
-/// A packet among the rows of a table.
+/// A packet that follows the definitions of the columns in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Among<'a> {
-    /// A row.
+    /// A row, as the bytes of its packet.
     Row(&'a [u8]),
-    /// The end of the rows, with the status of the session.
+    /// The end of the rows, with the status flags of the session.
     End(u16),
-    /// An error that the server reports in the middle of the rows.
+    /// An error that the server reports after some of the rows.
     Refused(Refusal),
 }
 
-/// Reads a packet of the rows of a table.
+/// Reads a packet that contains a row of a table, or the end of the rows, or an error.
 pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
     match packet.first() {
         Some(&END) if packet.len() < END_BYTES_BELOW => {
@@ -128,12 +129,12 @@ pub(super) fn among(packet: &[u8]) -> Result<Among<'_>, Malformed> {
     }
 }
 
-/// Returns `true` if the packet ends a list of definitions.
+/// Returns `true` if the packet ends a list of definitions of columns or parameters.
 pub(super) fn is_end(packet: &[u8]) -> bool {
     packet.first() == Some(&END) && packet.len() < END_BYTES_BELOW
 }
 
-/// Definition of a column.
+/// Definition of a column of a table: its name and the encoding of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Definition<'a> {
     pub(super) name: &'a [u8],
@@ -143,7 +144,7 @@ pub(super) struct Definition<'a> {
 impl<'a> Definition<'a> {
     pub(super) fn read(packet: &'a [u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(packet);
-        // Skips catalog, schema, table, and original table.
+        // Skips the names of the catalog, the schema, the table, and the original table.
         for _ in 0..4 {
             fields.text()?;
         }
@@ -152,7 +153,8 @@ impl<'a> Definition<'a> {
             return Err(Malformed("a column with a name of more than 1,024 bytes"));
         }
         let _original_name = fields.text()?;
-        // Skips the length of the remaining fields, the character set and the longest value.
+        // Skips three fields: the length of the remaining fields, the character set, and the length of the longest
+        // value.
         fields.count()?;
         fields.take(2 + 4)?;
         let code = fields.byte()?;
@@ -168,15 +170,15 @@ impl<'a> Definition<'a> {
 /// A statement that the server has prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prepared {
-    /// Number that later calls refer to.
+    /// Number by which later commands refer to the statement.
     pub(super) number: u32,
-    /// Number of its parameters.
+    /// Number of parameters of the statement.
     pub(super) parameters: usize,
-    /// Number of packets with definitions that follow, including the packets that end the lists.
+    /// Number of packets with definitions that follow. It includes the packets that end the lists of definitions.
     pub(super) packets: usize,
 }
 
-/// Reads the answer to a preparation.
+/// Reads the response to the preparation of a statement.
 pub(super) fn prepared(packet: &[u8]) -> Result<Result<Prepared, Refusal>, Malformed> {
     if packet.first() == Some(&REFUSED) {
         return Refusal::read(packet).map(Err);
@@ -205,7 +207,8 @@ mod tests {
 
     #[test]
     fn answers_begin_with_what_was_changed_or_with_a_table() {
-        // OK packet of a statement in a transaction that changed three rows: 0, 3, 0, status 1, no warnings.
+        // OK packet of a statement that changed three rows in a transaction. Its bytes: first byte 0, 3 rows, insert
+        // number 0, status 1, no warnings.
         assert_eq!(
             beginning(&[0, 3, 0, 1, 0, 0, 0]),
             Ok(Beginning::Done {
@@ -266,7 +269,8 @@ mod tests {
 
     #[test]
     fn a_preparation_tells_how_many_definitions_follow() {
-        // Example of the protocol manual: one column, two parameters, each list with its end packet.
+        // Example of the protocol manual: a statement with one column and two parameters. An end packet follows each
+        // list of definitions.
         let packet = [0, 1, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0];
         let expected = Prepared {
             number: 1,
@@ -280,7 +284,8 @@ mod tests {
 
     #[test]
     fn a_column_is_told_by_its_name_and_kind() {
-        // `col1` of the example in the protocol manual: no table, type 0xfd (text), 31 decimals.
+        // Definition of the column `col1` in an example of the protocol manual: no table, type 0xfd (text), 31
+        // decimals.
         let packet = b"\x03def\0\0\0\x04col1\0\x0c\x3f\0\0\0\0\0\xfd\x80\0\x1f\0\0";
         let expected = Definition {
             name: b"col1",

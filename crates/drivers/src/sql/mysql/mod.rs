@@ -2,7 +2,7 @@
 //!
 //! A statement is prepared at its first use in a session, in a separate round trip. Statements that the server cannot
 //! prepare are sent as text. Values are sent as text, whatever the type of the column. Rows of prepared statements
-//! arrive in binary form and are converted to text. If an answer contains several tables, only the first one is
+//! arrive in binary form and are converted to text. If a response contains several tables, only the first table is
 //! returned.
 
 mod entry;
@@ -37,7 +37,7 @@ const QUERY: u8 = 0x03;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 
-/// Type code for text, which is used for all values that are sent.
+/// Type code for text. All values are sent with this type.
 const TEXT: u8 = 0xfd;
 
 /// Error number for a statement that cannot be prepared (MySQL does not prepare `BEGIN`).
@@ -48,11 +48,11 @@ type Columns = Arc<[String]>;
 /// A statement that this session has prepared or tried to prepare.
 #[derive(Debug)]
 struct Known {
-    /// Number of the prepared statement; `None` if the statement is sent as text.
+    /// Number that the server assigned to the prepared statement; `None` if the statement is sent as text.
     number: Option<u32>,
-    /// Index of the value of each parameter.
+    /// For each parameter, the index of its value among the values of the call.
     places: Arc<[usize]>,
-    /// Names of the columns, from the last execution.
+    /// Names of the columns of the result, from the last execution of the statement.
     columns: Columns,
 }
 
@@ -60,10 +60,10 @@ struct Known {
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) wire: Wire,
-    /// Sequence number of the next packet; each command begins at zero again.
+    /// Sequence number of the next packet. Every command restarts the numbers at zero.
     number: u8,
     known: HashMap<u32, Known>,
-    /// Status of the session, from the last packet that contains it.
+    /// Status flags of the session, from the last packet that contained them.
     status: u16,
 }
 
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Sends a packet.
+    /// Sends a packet whose content the function `content` writes.
     async fn send(
         &mut self,
         meter: &mut Meter,
@@ -129,7 +129,7 @@ impl Session {
         sent.map_err(|error| Failed::closed(&error))
     }
 
-    /// Sends a command, which restarts the sequence numbers of packets.
+    /// Sends a command. The sequence numbers of packets restart at zero with each command.
     async fn command(
         &mut self,
         meter: &mut Meter,
@@ -144,7 +144,7 @@ impl Session {
         self.send(meter, whole).await
     }
 
-    /// Logs in: from the greeting of the server to its first OK.
+    /// Logs in: reads and writes packets from the greeting of the server to the first OK packet.
     async fn enter(&mut self, login: &Login<'_>) -> Result<(), Failed> {
         let meter = &mut Meter::default();
         let packet = self.next(meter).await?;
@@ -152,8 +152,8 @@ impl Session {
             return Err(refusal(&packet));
         }
         let greeting = Greeting::read(&packet).map_err(protocol)?;
-        // If the server proposes an unknown method, the proof is empty. The server then requests another method, or
-        // refuses.
+        // If the server proposes an unknown method of authentication, the client sends an empty proof. The server then
+        // requests another method, or refuses the login.
         let proof = entry::proof(greeting.challenge(), login).unwrap_or_default();
         let answer = |out: &mut BytesMut| greeting.write_answer(login, &proof, out);
         self.send(meter, answer).await?;
@@ -176,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Stores the status from an OK packet.
+    /// Stores the status flags of the session from an OK packet.
     fn note(&mut self, packet: &[u8]) -> Result<(), Failed> {
         match messages::beginning(packet).map_err(protocol)? {
             Beginning::Done { status, .. } => self.status = status,
@@ -217,12 +217,13 @@ impl Session {
             columns: Columns::default(),
         };
         self.known.insert(task.number, known);
-        // The bytes of the preparation are not counted as part of the answer.
+        // The bytes of the preparation are not counted as part of the response to the statement.
         meter.first_byte_ns = None;
         Ok(())
     }
 
-    /// Sends a statement, prepared or as text. Returns `true` if rows arrive in binary form.
+    /// Sends a statement, either as the execution of a prepared statement or as text. Returns `true` if the rows of the
+    /// response arrive in binary form.
     async fn ask(
         &mut self,
         task: &Task,
@@ -244,7 +245,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Reads an answer to its end, so that the session remains usable after a failed statement.
+    /// Reads a response to its end, so that the session remains usable after a failed statement.
     async fn read(
         &mut self,
         task: &Task,
@@ -277,7 +278,8 @@ impl Session {
         }
     }
 
-    /// Reads the definitions of the columns of a table. The names in the answer are those of the first table.
+    /// Reads the definitions of the columns of a table. The result takes its column names from the first table of the
+    /// response.
     async fn columns(
         &mut self,
         task: &Task,
@@ -288,7 +290,7 @@ impl Session {
     ) -> Result<Vec<Kind>, Failed> {
         let known = self.known.get(&task.number);
         let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
-        // The names usually stay the same. A new list is only made if a name differs.
+        // The column names usually stay the same as in the last execution. A new list is only made if a name differs.
         let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
         let mut kinds = Vec::with_capacity(count);
         for place in 0..count {
@@ -315,7 +317,8 @@ impl Session {
         Ok(kinds)
     }
 
-    /// Reads the rows of a table into `reading`, if it is given. If `kinds` are given, rows are in binary form.
+    /// Reads the rows of a table and stores them in `reading`, if it is given. If `kinds` are given, the rows are in
+    /// binary form.
     async fn rows(
         &mut self,
         kinds: Option<&[Kind]>,
@@ -355,10 +358,10 @@ fn refusal(packet: &[u8]) -> Failed {
     }
 }
 
-/// Writes the values of a prepared statement. The plan check guarantees a value for each parameter.
+/// Appends the values of a prepared statement to `out`. The check of the plan guarantees a value for each parameter.
 fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
     out.put_u32_le(number);
-    // Flags: no cursor; iteration count: 1.
+    // The flags say that no cursor is used. The iteration count is always 1.
     out.put_u8(0);
     out.put_u32_le(1);
     if places.is_empty() {
@@ -372,7 +375,7 @@ fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value
         });
         out.put_u8(nulls);
     }
-    // The types of the values follow, two bytes each.
+    // The types of the values follow, with two bytes for each value.
     out.put_u8(1);
     for _ in places {
         out.put_slice(&[TEXT, 0]);
@@ -401,7 +404,7 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed the idle session. Data that arrives while it is idle is the server's
+    /// Returns `true` if the server has closed the idle session. A server sends data to an idle session only as a
     /// closing message.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
@@ -450,8 +453,8 @@ mod tests {
         let mut out = BytesMut::new();
         let values = [Some(b"a".to_vec()), None];
         put_values(&mut out, 5, &[1, 0, 1], &values);
-        // Statement 5, no cursor, one iteration; the first and the third value are NULL; types follow; three text
-        // types; one value.
+        // The bytes are those of statement 5 without cursor, with iteration count 1. The first and the third value are
+        // NULL. Then follow three types, all of them text, and the only value that is not NULL.
         let expected = [
             &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
             &[0b101, 1],

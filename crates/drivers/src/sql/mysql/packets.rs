@@ -8,18 +8,18 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 /// First byte of an error packet.
 pub(super) const REFUSED: u8 = 0xff;
 
-/// Number of bytes before the content of a packet: three for the length, one for the sequence number.
+/// Number of bytes of a packet header: three for the length of the content, one for the sequence number.
 const HEAD_BYTES: usize = 4;
 
-/// Contents of this length or more would continue in another packet, which is not supported. [B]
+/// Length of content from which the content would continue in another packet, which is not supported. [B]
 const LENGTH_CEILING: usize = 0xff_ffff;
 
-/// Returns the first byte of the first packet's content, which states its kind.
+/// Returns the first byte of the content of the first packet. This byte states the kind of the packet.
 pub(super) fn kind(received: &[u8]) -> Option<u8> {
     received.get(HEAD_BYTES).copied()
 }
 
-/// Error: the bytes are not a packet, or not the expected packet.
+/// Error: the bytes are not a packet, or are a packet of an unexpected kind. The text describes the fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 
@@ -35,7 +35,7 @@ const CUT_OFF: Malformed = Malformed("an incomplete packet");
 ///
 /// # Errors
 ///
-/// If the packet is too long, or has an unexpected number.
+/// If the packet is too long, or has an unexpected sequence number.
 pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<Bytes>, Malformed> {
     let Some(head) = received.first_chunk::<HEAD_BYTES>() else {
         return Ok(None);
@@ -45,8 +45,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close the session may send an error with an unexpected number. Such packets are
-    // recognized by their first byte, whatever their length.
+    // A server that is about to close the session may send an error with an unexpected sequence number. Such packets
+    // are recognized by the first byte of their content, whatever their length.
     let first = received.get(HEAD_BYTES);
     let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_error {
@@ -61,7 +61,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     Ok(Some(packet))
 }
 
-/// Writes a packet, whose content the function `content` writes, and increments the sequence number.
+/// Appends a packet to `out` and increments the sequence number. The function `content` appends the content of the
+/// packet.
 ///
 /// # Errors
 ///
@@ -85,7 +86,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes an integer in length-encoded form.
+/// Appends an integer in the length-encoded form of the protocol.
 pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     match count {
         0..=0xfa => out.put_u8(count as u8),
@@ -104,47 +105,47 @@ pub(super) fn put_count(out: &mut BytesMut, count: usize) {
     }
 }
 
-/// Writes a text, preceded by its length.
+/// Appends a text, preceded by the length of the text.
 pub(super) fn put_text(out: &mut BytesMut, text: &[u8]) {
     put_count(out, text.len());
     out.put_slice(text);
 }
 
-/// Writes a text, followed by a zero byte.
+/// Appends a text, followed by a zero byte.
 pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
     out.put_slice(text);
     out.put_u8(0);
 }
 
-/// Fields of a packet, which are read from its start.
+/// Fields of a packet, read one after the other from the start of these bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Takes this number of bytes.
+    /// Removes and returns the next `count` bytes.
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self.0.split_at_checked(count).ok_or(CUT_OFF)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    /// Takes a number of this many bytes, at most eight.
+    /// Removes and returns an integer of `bytes` bytes, at most eight.
     pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Malformed> {
         let taken = self.take(bytes)?.iter().rev();
         Ok(taken.fold(0, |number, byte| (number << 8) | u64::from(*byte)))
     }
 
-    /// Takes a number of two bytes.
+    /// Removes and returns an integer of two bytes.
     pub(super) fn short(&mut self) -> Result<u16, Malformed> {
         Ok(self.number(2)? as u16)
     }
 
-    /// Takes a byte.
+    /// Removes and returns the next byte.
     pub(super) fn byte(&mut self) -> Result<u8, Malformed> {
         Ok(self.number(1)? as u8)
     }
 
-    /// Takes a length-encoded integer; `None` for NULL.
+    /// Removes and returns a length-encoded integer, or `None` for NULL.
     pub(super) fn value(&mut self) -> Result<Option<u64>, Malformed> {
         Ok(Some(match self.byte()? {
             0xfb => return Ok(None),
@@ -156,13 +157,13 @@ impl<'a> Fields<'a> {
         }))
     }
 
-    /// Takes a length-encoded integer.
+    /// Removes and returns a length-encoded integer.
     pub(super) fn count(&mut self) -> Result<u64, Malformed> {
         self.value()?
             .ok_or(Malformed("no value where there must be one"))
     }
 
-    /// Takes a text that is preceded by its length; `None` for NULL.
+    /// Removes and returns a text that is preceded by its length, or `None` for NULL.
     pub(super) fn text_or_null(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         let Some(length) = self.value()? else {
             return Ok(None);
@@ -171,13 +172,13 @@ impl<'a> Fields<'a> {
         self.take(length).map(Some)
     }
 
-    /// Takes a text that is preceded by its length.
+    /// Removes and returns a text that is preceded by its length.
     pub(super) fn text(&mut self) -> Result<&'a [u8], Malformed> {
         let text = self.text_or_null()?;
         text.ok_or(Malformed("no value where there must be one"))
     }
 
-    /// Takes a text that ends at a zero byte.
+    /// Removes and returns a text that ends at a zero byte.
     pub(super) fn terminated(&mut self) -> Result<&'a [u8], Malformed> {
         let end = self.0.iter().position(|byte| *byte == 0).ok_or(CUT_OFF)?;
         let text = self.take(end)?;

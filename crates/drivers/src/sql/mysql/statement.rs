@@ -1,8 +1,8 @@
-//! Translates statements to MySQL's form, with a `?` for each parameter.
+//! Translates SQL statements with parameters `$n` to the form of MySQL, with a `?` for each parameter.
 
 use crate::operation::parameters;
 
-/// Returns a statement with its parameters replaced by `?`, and the index of the value for each `?`.
+/// Returns the statement with each parameter `$n` replaced by `?`, and for each `?` the index of its value.
 pub(super) fn translated(text: &str) -> (String, Vec<usize>) {
     let (mut query, mut places, mut behind) = (String::with_capacity(text.len()), Vec::new(), 0);
     for (range, number) in parameters(text) {

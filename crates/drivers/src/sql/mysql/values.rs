@@ -1,15 +1,15 @@
-//! Converts values of rows to text: <https://mariadb.com/kb/en/resultset-row/>.
+//! Converts values in rows of MySQL to text: <https://mariadb.com/kb/en/resultset-row/>.
 
 use std::fmt::{Display, LowerExp};
 
 use super::packets::{Fields, Malformed};
 use crate::answer::Row;
 
-/// Flag of a column of unsigned numbers.
+/// Flag of a column whose numbers are unsigned.
 const UNSIGNED: u16 = 0x0020;
-/// Number of decimals that means that a column has no fixed number of decimals.
+/// Value in the field for the number of decimals that means: the number of decimals is not fixed.
 const NOT_FIXED: u8 = 31;
-/// Unused bits at the start of the NULL bitmap of a row.
+/// Number of unused bits at the start of the NULL bitmap of a row.
 const BITS_BEFORE: usize = 2;
 /// Range in which the server writes a floating-point number without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-5..1e15;
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Returns the fractional digits of a time, if the column has any.
+    /// Returns the fractional digits of a time, if the column of the value has fractional digits.
     fn fraction(self, microseconds: u64) -> String {
         let digits = match self.decimals {
             decimals @ 0..=6 => usize::from(decimals),
@@ -129,7 +129,7 @@ impl Kind {
     }
 }
 
-/// Reads a date and returns the remaining fields of its value.
+/// Reads a date. Returns the date as text and the fields that follow in the same value.
 fn date<'a>(fields: &mut Fields<'a>) -> Result<(String, Fields<'a>), Malformed> {
     let length = usize::from(fields.byte()?);
     let mut rest = Fields(fields.take(length)?);
@@ -140,7 +140,7 @@ fn date<'a>(fields: &mut Fields<'a>) -> Result<(String, Fields<'a>), Malformed> 
     Ok((format!("{year:04}-{month:02}-{day:02}"), rest))
 }
 
-/// Reads a row of a prepared statement.
+/// Reads a row in binary form, as the server sends it for a prepared statement.
 pub(super) fn binary_row(packet: &[u8], kinds: &[Kind]) -> Result<Row, Malformed> {
     let mut fields = Fields(packet);
     if fields.byte()? != 0 {
@@ -160,7 +160,7 @@ pub(super) fn binary_row(packet: &[u8], kinds: &[Kind]) -> Result<Row, Malformed
     values.collect()
 }
 
-/// Reads a row of a statement that was sent as text.
+/// Reads a row in text form, as the server sends it for a statement that was sent as text.
 pub(super) fn text_row(packet: &[u8], columns: usize) -> Result<Row, Malformed> {
     let mut fields = Fields(packet);
     let values = (0..columns).map(|_| Ok(fields.text_or_null()?.map(<[u8]>::to_vec)));
@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn dates_and_times_are_shown_as_people_write_them() {
-        // Examples of the protocol reference: 17 October 2010 19:27:30.000001, and minus 120 days 19:27:30.
+        // The bytes are examples of the protocol reference: 17 October 2010 19:27:30.000001, and minus 120 days
+        // 19:27:30.
         let moment = [11, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 1, 0, 0, 0];
         assert_eq!(shown(kind(0x0c, 6), &moment), "2010-10-17 19:27:30.000001");
         assert_eq!(shown(kind(0x0c, 0), &moment), "2010-10-17 19:27:30");

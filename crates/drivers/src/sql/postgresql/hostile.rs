@@ -1,4 +1,4 @@
-//! Tests with servers that demand more memory or time than a session permits.
+//! Tests with servers that would use more memory or time than a session permits.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,8 @@ fn heard(stream: &mut TcpStream) -> Vec<u8> {
     buffer[..count].to_vec()
 }
 
-/// Returns the failure to open a session with a server that runs `serve` after the greeting, and then closes.
+/// Opens a session with a server that runs `serve` after the greeting and then closes the connection. Returns the
+/// failure of the session.
 fn failed(serve: impl FnOnce(&mut TcpStream) + Send + 'static) -> Failed {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let location = Location::Tcp(listener.local_addr().expect("an address"));
@@ -84,14 +85,14 @@ fn rounds_of_scram_are_bounded() {
         let first = format!("r={nonce}server,s=c2FsdA==,i=1000001");
         let again = [&11_u32.to_be_bytes()[..], first.as_bytes()].concat();
         stream.write_all(&message(b'R', &again)).expect("a client");
-        // Reads the client's proof, or the end of the stream.
+        // Reads the proof that the client sends, or the end of the stream.
         let _ = stream.read(&mut [0; 4096]);
     });
     assert_eq!(failed.kind, FailureKind::Connect);
     assert!(failed.reason.contains("iteration count"), "{failed:?}");
 }
 
-/// Messages of all kinds that a session can read.
+/// Returns one message of each kind that a session can read.
 fn session() -> Vec<u8> {
     let column = [
         &b"name\0"[..],
@@ -122,7 +123,7 @@ fn session() -> Vec<u8> {
     .concat()
 }
 
-/// Number of answers that a session reads from `bytes`, and `true` if all messages were read.
+/// Returns the number of responses that a session reads from `bytes`, and `true` if all messages were read.
 fn readings(bytes: &[u8]) -> (usize, bool) {
     let task = Task {
         number: 0,

@@ -3,15 +3,15 @@
 use super::super::{Discipline, Fault, Model, Station};
 use super::{Balancer, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight};
 
-/// Limit on the keys of a cache, since the table of Zipf's law has an entry for each. [1]
+/// Limit on the number of different keys of a cache, since the table of Zipf's law has an entry for each key. [1]
 const KEYS_AT_MOST: u64 = 20_000_000;
 /// Limit on the feedback levels of a station. [1]
 const LEVELS_AT_MOST: u32 = 1_000;
 
-/// Function that adds a fault at a location unless a condition holds.
+/// Function that adds a fault at a location in the model unless a condition holds.
 type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
 
-/// All faults of the behaviour of a model.
+/// Returns all faults of the behaviour of a model.
 pub(in crate::model) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut require = |right: bool, path: &[&str], message: String| {
@@ -63,7 +63,7 @@ fn known_station(model: &Model, name: &str, path: &[&str], require: &mut Require
     );
 }
 
-/// Requires that a class is served at a station. A missing station is reported separately.
+/// Adds a fault unless the class is served at the station. A missing station is reported separately.
 fn served_here(station: Option<&Station>, class: &str, path: &[&str], require: &mut Require) {
     let served = station.is_none_or(|station| station.service(class).is_some());
     require(
