@@ -1,4 +1,4 @@
-//! Analyses a trace: reads its lines and computes the results.
+//! Analyses the trace of a cache: reads its references and computes miss ratios by cache size.
 
 use std::io::BufRead;
 
@@ -26,7 +26,7 @@ pub struct Settings {
     /// Cache sizes in bytes at which to report miss ratios. They are also the limits on bytes in the table of caches
     /// with two limits. [byte]
     pub bytes: Vec<u64>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
+    /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
     /// Sampling of the keys; `None` uses all keys.
     pub sampling: Option<Sampling>,
@@ -244,7 +244,7 @@ impl Counter {
     }
 }
 
-/// Ratio of the misses (`all` - `hits`) to the exact total `of`, limited to [0, 1].
+/// Miss ratio: misses (`all` - `hits`) divided by the exact total `of`, limited to [0, 1].
 ///
 /// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The quotient may
 /// therefore exceed 1 if nearly all references miss.

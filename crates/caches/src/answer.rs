@@ -11,16 +11,16 @@ pub struct Answer {
     pub exact: bool,
     /// Numbers of references, keys and bytes of the trace.
     pub trace: Trace,
-    /// Results by cache size in entries.
+    /// Miss ratios by cache size in entries.
     pub curve: Vec<EntriesPoint>,
-    /// Results by cache size in bytes; empty if the trace has no sizes.
+    /// Miss ratios by cache size in bytes; empty if the trace has no sizes.
     pub curve_by_bytes: Vec<BytesPoint>,
     /// Results for caches with two limits: one result for each combination of the requested limits on entries and on
     /// bytes.
     pub limits: Vec<LimitsPoint>,
     /// Properties of the sample; null if all keys were used.
     pub sampling: Option<SamplingAnswer>,
-    /// Warnings about the results.
+    /// Warnings about the results, as sentences.
     pub warnings: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ const REPORTED_AT_MOST: usize = 100;
 pub struct Fault {
     /// Number of the line, from 1; 0 if the fault concerns the whole file.
     pub line: u64,
-    /// Position in the line, in characters from 1.
+    /// Position of the fault in the line, in characters from 1.
     pub column: usize,
     /// Name of the column in the CSV file; empty if the fault concerns more than one column or none.
     #[serde(rename = "where")]
@@ -38,7 +38,7 @@ impl Faults {
         }
     }
 
-    /// Number of faults. [1]
+    /// Number of all faults, including those that are only counted. [1]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.faults.len() as u64 + self.more

@@ -124,7 +124,7 @@ mod tests {
     fn keys_of_one_hash_are_told_apart() {
         let mut numbers = Numbers::default();
         assert_eq!(numbers.number(b"one"), 0);
-        // Simulates three keys with the same hash.
+        // The map is changed so that it looks as if three keys had the same hash.
         numbers.first.insert(hash(b"two"), 0);
         numbers.first.insert(hash(b"three"), 0);
         let assigned =

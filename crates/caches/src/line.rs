@@ -75,7 +75,7 @@ impl Line {
         self.bytes.trim_ascii()
     }
 
-    /// Number of occurrences of a byte in the line. [1]
+    /// Number of times that `byte` occurs in the line. [1]
     #[must_use]
     pub fn count(&self, byte: u8) -> usize {
         memchr::memchr_iter(byte, &self.bytes).count()

@@ -77,7 +77,7 @@ impl Popularity {
         }
     }
 
-    /// Share of references that hit a cache with this number of entries.
+    /// Share of references that hit in a cache of `entries` entries.
     #[must_use]
     pub fn hit_ratio(&self, entries: u64) -> f64 {
         let room = entries as f64;
@@ -111,7 +111,7 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks i from `from` to before `to`, approximated by the integral from `from` - 1/2 to `to` -
+/// Sum of i^-skew over the ranks i with `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` -
 /// 1/2. The relative error is 10^-8 for the ranks for which it is used.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);

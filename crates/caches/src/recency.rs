@@ -278,7 +278,7 @@ mod tests {
             found,
             [None, None, None, deep(3, 16), deep(1, 10), deep(3, 16)]
         );
-        // Key 1 has grown to 7 bytes and does not shrink again.
+        // Key 1 has grown to 7 bytes and keeps this size, although a later reference to it is smaller.
         recency.refer(1, 2);
         assert_eq!((recency.keys(), recency.bytes()), (3, 18));
     }

@@ -17,7 +17,7 @@ use crate::recency::Distance;
 pub struct Limits {
     /// Limit on entries; `None` without a limit. [1]
     pub entries: Option<u64>,
-    /// Limit on bytes, including metadata; `None` without a limit. [byte]
+    /// Limit on bytes of content and metadata together; `None` without a limit. [byte]
     pub bytes: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct Plan {
     pub bytes: Ladder,
     /// Caches with two limits: one row of the table of limits for each.
     pub limits: Vec<Limits>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
+    /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
     /// `true` if the references of the trace have sizes.
     pub weighted: bool,

@@ -186,7 +186,8 @@ impl<R: BufRead> Reader<R> {
         found.first().copied()
     }
 
-    /// Reads the next line that is neither empty nor a comment (`#`). Returns `false` at the end of the file.
+    /// Reads lines up to the next line that is neither empty nor a comment (`#`). Returns `false` at the end of the
+    /// file.
     fn content(&mut self) -> io::Result<bool> {
         while self.line.read(&mut self.source)? {
             self.number += 1;

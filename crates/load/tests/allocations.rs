@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{closed, get, plan_of, run};
 
-/// Length of a period, in requests: the allocations are counted once per period. Only few periods contain an interval
-/// line of the recorder, which allocates memory.
+/// Length of a period, in requests: the allocations are counted per period, and most periods must have none. Only few
+/// periods contain an interval line of the recorder, which may allocate memory.
 const STRETCH: u64 = 200;
 /// Number of periods at the start that are ignored, since connections, buffers and histograms still grow in them.
 const WARM_UP: usize = 5;

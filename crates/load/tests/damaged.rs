@@ -44,7 +44,7 @@ fn responses_split_anywhere_are_read_as_in_one_piece() {
     }
 }
 
-/// Frames of an HTTP/2 server that answers two requests.
+/// Returns the HTTP/2 frames of a server that answers two requests.
 fn frames() -> Vec<Frame> {
     let mut fields = Vec::new();
     let mut encoder = Encoder::default();

@@ -287,8 +287,8 @@ fn connections_are_kept_and_remade_as_the_server_says() {
         connections(|| Reply::Close(b"HTTP/1.0 200 OK\r\n\r\nbody".to_vec())),
         [0, 1, 2]
     );
-    // The server closes the idle connection without `Connection: close`; the engine detects this and opens a new
-    // connection before the next request.
+    // The server closes the connection while no request is open, without `Connection: close`. The engine detects this
+    // and opens a new connection for the next request.
     let silently = || Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec());
     assert_eq!(connections_after(1.0, silently), [0, 1, 2]);
 }

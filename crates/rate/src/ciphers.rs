@@ -95,7 +95,7 @@ impl Work for Digesting {
     }
 }
 
-/// The six kernels of this module.
+/// Returns the six kernels of this module.
 #[must_use]
 pub fn kernels() -> Vec<Threaded> {
     vec![

@@ -84,7 +84,7 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Kind of access to the file.
+/// Kind of access to the file on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Sequential writes of 1 MiB each.

@@ -45,7 +45,7 @@ pub struct Turn {
 
 /// A kind of work with a measured rate, in operations or bytes per second.
 pub trait Kernel {
-    /// Name of the kernel in machine files.
+    /// Name of the kernel in machine files (the results of a rating).
     fn name(&self) -> &'static str;
 
     /// Runs one thread on each of `cpus` for one turn (one measured execution), and returns the rates.
@@ -58,7 +58,7 @@ pub trait Kernel {
 /// Number of a thread, and the number of threads that execute the kernel together.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
-    /// Number of the thread, from 0.
+    /// Number of this thread, from 0.
     pub number: usize,
     /// Number of threads that execute the kernel together.
     pub threads: usize,

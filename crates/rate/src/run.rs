@@ -165,7 +165,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Path of the folder.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

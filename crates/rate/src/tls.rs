@@ -140,7 +140,7 @@ impl Work for Handshakes {
     }
 }
 
-/// The kernel of this module.
+/// Returns the kernel of this module.
 #[must_use]
 pub fn kernel() -> Threaded {
     Threaded::new("tls_handshake", |_| Handshakes::new())

@@ -22,7 +22,7 @@ use crate::kernel::{Failed, Kernel, Timing, Turn};
 const BODY: usize = 1024;
 /// Number of users of each thread of the load engine.
 const USERS: usize = 16;
-/// Minimum duration of a load. In a shorter load, its start and its end would distort the rate. [s]
+/// Minimum duration of a load. In a shorter load, the start and the end would distort the rate. [s]
 const SHORTEST_S: f64 = 0.1;
 /// If this number of loads have had no response, the measurement fails.
 const LOADS_AT_MOST: usize = 20;

@@ -65,7 +65,7 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
 
 pub struct Server {
     pub address: SocketAddr,
-    /// Addresses of the clients, in the order of their connections.
+    /// Addresses of the connected clients, in the order in which they connected.
     peers: Arc<Mutex<Vec<SocketAddr>>>,
     log: Arc<Mutex<Vec<Seen>>>,
 }
@@ -313,7 +313,7 @@ pub struct Results {
 /// Maximum number of runs of a plan. A run is repeated if a stall of the machine kept all users from starting.
 const TRIES: usize = 5;
 
-/// Runs a plan to its end in this process.
+/// Runs a plan to its end in this process. The run is repeated if a stall of the machine kept all users from starting.
 pub fn run(mut plan: Value) -> Results {
     // If a stall of the machine lasts until the end of the load, no user starts and the server gets no request. The
     // plan is then run again.
@@ -353,7 +353,7 @@ fn run_once(plan: &mut Value) -> Results {
 }
 
 impl Results {
-    /// Returns `true` if the engine stood still until the load was over, so that no user started.
+    /// Returns `true` if the engine was stalled until the end of the load, so that no user started.
     fn was_missed(&self) -> bool {
         self.intervals().all(|line| line["user_ns"] == 0)
             && self
@@ -361,7 +361,7 @@ impl Results {
                 .any(|line| line.get("stalled_ns").is_some())
     }
 
-    /// Returns `true` if a stall lasted until the end of the load, so that no user started.
+    /// Returns the sum of a count over all intervals of one series of the results, for example of step 0.
     pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
         self.series(of, id)
             .filter_map(|series| series.pointer(key))

@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Payment,
     /// The status of the last order of a customer is read.
     Status,
-    /// The oldest order of each district is delivered.
+    /// In each district, the oldest order that is not yet delivered is delivered.
     Delivery,
     /// The items of the latest orders whose stock is low are counted.
     StockLevel,
@@ -96,7 +96,7 @@ fn new_order(
     Ok(true)
 }
 
-/// Adds one line to an order; returns `false` if the item does not exist.
+/// Adds one item to an order; returns `false` if the item does not exist.
 fn order_item(
     connection: &Connection,
     key: i64,

@@ -12,7 +12,7 @@ struct Postgresql {
     in_transaction: bool,
 }
 
-/// Serves one session.
+/// Serves one session until its connection ends.
 pub(super) fn serve(session: Session) {
     let postgresql = Postgresql {
         session,
