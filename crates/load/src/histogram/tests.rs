@@ -116,8 +116,8 @@ fn an_encoder_serves_many_histograms() {
 
 #[test]
 fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
-    // The comparison above is repeated in the opposite direction: each counter of `hdrhistogram` must also be in this
-    // crate's histogram.
+    // Here `hdrhistogram` encodes and decodes its own histogram of the same values. The decoded counts must equal the
+    // counters of this crate.
     let (ours, theirs) = filled(&spread_values(8, 5_000));
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()

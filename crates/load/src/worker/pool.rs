@@ -20,7 +20,7 @@ pub(super) struct Pool {
 /// Connections that can carry another request.
 #[derive(Debug)]
 enum Free {
-    /// Connections that carry one request at a time, and are idle.
+    /// Connections without a request, each of which carries one request at a time.
     Single {
         /// Idle connections that are open; the most recently used connection is at the end.
         open: Vec<u32>,
