@@ -1,4 +1,4 @@
-//! Analyses a trace: reads its lines and computes the results.
+//! Analyses the trace of a cache: reads its references and computes miss ratios by cache size.
 
 use std::io::BufRead;
 
@@ -13,23 +13,26 @@ use crate::trace::Reader;
 
 /// Limit on the sum of the sizes of all keys, so that sums of bytes fit into 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
-/// Minimum number of sampled keys for a reliable result: 50 keys in each of the groups. [1]
+/// Minimum number of sampled keys for a reliable result: 50 keys in each of the eight random groups that estimate the
+/// error. [1]
 const SAMPLES_AT_LEAST: usize = 400;
 
-/// Settings of an analysis.
+/// Settings of the analysis of a trace.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Numbers of entries at which to report misses, and limits for the table of limits. [1]
+    /// Cache sizes in entries at which to report miss ratios. They are also the limits on entries in the table of
+    /// caches with two limits. [1]
     pub entries: Vec<u64>,
-    /// Numbers of bytes at which to report misses, and limits for the table of limits. [byte]
+    /// Cache sizes in bytes at which to report miss ratios. They are also the limits on bytes in the table of caches
+    /// with two limits. [byte]
     pub bytes: Vec<u64>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
+    /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
-    /// Sampling of the keys; by default all keys are used.
+    /// Sampling of the keys; `None` uses all keys.
     pub sampling: Option<Sampling>,
-    /// Number of references at the start that fill the caches and are not counted. [1]
+    /// Number of references at the start of the trace that fill the caches but do not count as hits or misses. [1]
     pub warm_up: u64,
-    /// Limit on the memory for exact distances. [byte]
+    /// Limit on the memory in use if the keys are not sampled. [byte]
     pub memory_bytes: usize,
 }
 
@@ -46,19 +49,19 @@ impl Default for Settings {
     }
 }
 
-/// Counts references, of all keys or of a sample of the keys.
+/// Counts the hits, from the references to all keys or to a sample of the keys.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
 }
 
-/// Sums over all references, sampled or not.
+/// Sums over all references of the trace, whether their keys are sampled or not.
 #[derive(Default)]
 struct Totals {
     read: u64,
     counted: u64,
     bytes: f64,
-    /// Earliest and latest time in the trace. [s]
+    /// Times of the earliest and the latest counted reference. [s]
     times: Option<(f64, f64)>,
 }
 
@@ -66,7 +69,7 @@ struct Totals {
 ///
 /// # Errors
 ///
-/// All faults of the trace. A trace with more keys than fit into memory has a fault, too.
+/// All faults of the trace. It is also a fault if the trace has more keys than fit into memory.
 pub fn analyse(source: impl BufRead, settings: &Settings) -> Result<Answer, Faults> {
     let mut reader = Reader::open(source)?;
     let plan = plan(settings, reader.weighted());
@@ -152,7 +155,7 @@ impl Totals {
 
     fn rate(&self) -> Option<f64> {
         let (first, last) = self.times?;
-        // There are n - 1 intervals between n references.
+        // The rate has n - 1 in the numerator, since there are n - 1 time intervals between n references.
         (last > first).then(|| (self.counted - 1) as f64 / (last - first))
     }
 }
@@ -172,7 +175,7 @@ impl Counter {
         }
     }
 
-    /// Returns an error if the trace exceeds the limit on bytes or the limit on memory.
+    /// Returns an error if the trace exceeds the limit on the sum of the sizes of its keys or the limit on memory.
     fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),
@@ -231,7 +234,8 @@ impl Counter {
         }
     }
 
-    /// Applies `hits` to the counts of each group of a sample; empty without a sample.
+    /// Applies `hits` to the counts of each random group of the sample. The result is empty if the keys are not
+    /// sampled.
     fn groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         match self {
             Self::Exact(_) => Vec::new(),
@@ -240,7 +244,7 @@ impl Counter {
     }
 }
 
-/// Ratio of the misses (`all` - `hits`) to the exact total `of`, limited to [0, 1].
+/// Miss ratio: misses (`all` - `hits`) divided by the exact total `of`, limited to [0, 1].
 ///
 /// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The quotient may
 /// therefore exceed 1 if nearly all references miss.
@@ -254,7 +258,8 @@ fn missed(all: f64, hits: f64, of: f64) -> f64 {
 
 fn answer(plan: &Plan, settings: &Settings, counter: &Counter, totals: &Totals) -> Answer {
     let curve = entries_curve(plan, counter, totals);
-    // If an entry changes its size, its largest size is kept. Distances in bytes are then upper bounds.
+    // If the size of a key changes, its entry keeps the largest size. Distances in bytes are then upper bounds, so the
+    // result is not exact.
     let exact = matches!(counter, Counter::Exact(_)) && counter.resized() == 0;
     let sampling = match counter {
         Counter::Exact(_) => None,
@@ -293,8 +298,8 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are groups:
-/// its result is random, and the error is unknown. [entries]
+/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are random
+/// groups, so its miss ratio is random with an unknown error. [entries]
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -330,8 +335,8 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width of the 95 % interval from the groups of a sample; `None` if a cache of `entries` holds less than one
-/// sampled key per group.
+/// Half-width of the 95 % confidence interval, from the random groups of a sample. It is `None` if a cache of `entries`
+/// holds less than one sampled key per group.
 ///
 /// The interval is corrected for the finite number of keys: its width is 0 if all keys were sampled.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
@@ -349,7 +354,7 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let hits = tally.hits_by_bytes();
     let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
     let last = plan.bytes.place(tally.longest.bytes.max(1));
-    // All sizes without hits have the same miss ratio, so that the largest of them is sufficient.
+    // All cache sizes without hits have the same miss ratio, so only the largest of these sizes is reported.
     let first = hits
         .partition_point(|entry| entry.references <= 0.0)
         .saturating_sub(1);

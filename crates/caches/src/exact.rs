@@ -1,28 +1,28 @@
-//! Exact stack distances for all keys.
+//! Computes exact stack distances from the references to all keys, without sampling.
 
 use crate::keys::Numbers;
 use crate::recency::Recency;
 use crate::tally::{Plan, Seen, Tally};
 
-/// Memory per key without the text of the key. It includes the old tables, which still exist while tables are doubled.
-/// [byte]
+/// Upper bound on the memory per key without the text of the key. It includes the old copy of each table that exists
+/// while the table doubles its capacity. [byte]
 const BYTES_OF_A_KEY: usize = 256;
 
-/// Exact distances of all keys of a trace.
+/// Exact stack distances of the references to all keys of a trace.
 #[derive(Debug)]
 pub struct Exact {
     numbers: Numbers,
     recency: Recency,
-    /// Hits by cache size.
+    /// Number of hits for each cache size.
     pub tally: Tally,
-    /// References to each key. [1]
+    /// Number of references to each key. [1]
     references: Vec<u64>,
-    /// References whose size differs from the largest earlier size of their key. [1]
+    /// Number of references with a size that differs from the largest earlier size of the same key. [1]
     pub resized: u64,
 }
 
 impl Exact {
-    /// Creates an empty state.
+    /// Creates the state before the first reference.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -34,7 +34,8 @@ impl Exact {
         }
     }
 
-    /// Records a reference to `key`; `counted` is `false` during the warm-up.
+    /// Records a reference to `key`. `counted` is `false` during the warm-up: the reference then counts neither as a
+    /// hit nor as a miss.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let held = self.recency.keys() as u64;
         let number = self.numbers.number(key);
@@ -57,25 +58,25 @@ impl Exact {
         }
     }
 
-    /// Upper bound on the memory in use. [byte]
+    /// Upper bound on the memory that this value uses. [byte]
     #[must_use]
     pub fn memory(&self) -> usize {
         self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()
     }
 
-    /// Number of keys. [1]
+    /// Number of different keys so far. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Bytes of all keys. [byte]
+    /// Sum of the sizes of all keys so far. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recency.bytes()
     }
 
-    /// Pairs of a number of references and the number of keys that have this many references.
+    /// Returns pairs of two numbers: a number of references, and the number of keys with this many references.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let mut sorted: Vec<u64> = self.references.iter().copied().filter(|&n| n > 0).collect();

@@ -2,29 +2,29 @@
 
 use serde::Serialize;
 
-/// Limit on the faults that are reported in full; the others are only counted.
+/// Maximum number of faults that are reported with their location and message. Further faults are only counted.
 const REPORTED_AT_MOST: usize = 100;
 
-/// A fault of a trace.
+/// A fault in the file of a trace.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Fault {
-    /// Line, from 1; 0 if the fault concerns the whole file.
+    /// Number of the line, from 1; 0 if the fault concerns the whole file.
     pub line: u64,
-    /// Position in the line, in characters from 1.
+    /// Position of the fault in the line, in characters from 1.
     pub column: usize,
-    /// Name of the column of the CSV file; empty if the fault concerns no single column.
+    /// Name of the column in the CSV file; empty if the fault concerns more than one column or none.
     #[serde(rename = "where")]
     pub place: String,
-    /// The requirement, and the value found.
+    /// The message: it states the violated requirement and the value found.
     pub message: String,
 }
 
 /// All faults of a trace.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Faults {
-    /// The faults that are reported in full.
+    /// The first faults, which are reported with location and message.
     pub faults: Vec<Fault>,
-    /// Number of further faults. [1]
+    /// Number of faults beyond those in `faults`. [1]
     pub more: u64,
 }
 
@@ -38,7 +38,7 @@ impl Faults {
         }
     }
 
-    /// Number of faults. [1]
+    /// Number of all faults, including those that are only counted. [1]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.faults.len() as u64 + self.more

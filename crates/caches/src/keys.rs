@@ -1,13 +1,13 @@
-//! Maps keys to consecutive integers, and to hashes.
+//! Maps keys of a trace to consecutive integers, and to hashes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are hashes, so that they are not hashed again.
+/// A map with hashes as its keys. They are used unchanged instead of being hashed again.
 pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
 const NONE: u32 = u32::MAX;
 
-/// A hasher that returns a hash unchanged.
+/// A hasher for values that are already hashes: returns the value unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mixed(u64);
 
@@ -25,7 +25,7 @@ impl Hasher for Mixed {
     }
 }
 
-/// Mixes all bits: the finalizer of MurmurHash3.
+/// Makes every bit of the result depend on all bits of `value`, by the finalizer of MurmurHash3.
 #[must_use]
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -33,7 +33,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Hash of a key, the same in every run, which determines whether the key is sampled.
+/// Hash of a key, which determines whether the key is sampled. It is the same in every run.
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);
@@ -45,8 +45,8 @@ pub fn hash(key: &[u8]) -> u64 {
     state
 }
 
-/// Assigns each key a number, in the order of first references. Keys are distinguished by their bytes, not by their
-/// hash.
+/// Assigns consecutive numbers to keys, in the order of the first references to them. Different keys with the same hash
+/// get different numbers.
 #[derive(Debug, Default)]
 pub struct Numbers {
     first: ByHash,
@@ -58,12 +58,12 @@ pub struct Numbers {
 struct Key {
     begin: usize,
     end: usize,
-    /// Number of another key with the same hash.
+    /// Number of the next key with the same hash (linked list).
     next: u32,
 }
 
 impl Numbers {
-    /// Number of keys. [1]
+    /// Number of different keys. [1]
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -75,13 +75,13 @@ impl Numbers {
         self.keys.is_empty()
     }
 
-    /// Total length of all keys. [byte]
+    /// Sum of the lengths of the texts of all keys. [byte]
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// Returns the number of a key; assigns one if the key is new.
+    /// Returns the number of a key. A new key is assigned the next number.
     pub fn number(&mut self, key: &[u8]) -> u32 {
         let new = self.keys.len() as u32;
         let first = *self.first.entry(hash(key)).or_insert(new);
@@ -124,7 +124,7 @@ mod tests {
     fn keys_of_one_hash_are_told_apart() {
         let mut numbers = Numbers::default();
         assert_eq!(numbers.number(b"one"), 0);
-        // Simulates three keys with the same hash.
+        // The map is changed so that it looks as if three keys had the same hash.
         numbers.first.insert(hash(b"two"), 0);
         numbers.first.insert(hash(b"three"), 0);
         let assigned =
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn hashes_of_numbered_keys_are_even() {
-        // 100,000 hashes in 256 buckets: chi-squared with 255 degrees of freedom is below 347 in 9,999 of 10,000 cases.
+        // 100,000 hashes are distributed over 256 buckets. If all buckets are equally likely, chi-squared with 255
+        // degrees of freedom is below 347 in 9,999 of 10,000 cases.
         for shift in [0, 28, 56] {
             let mut counts = [0_u32; 256];
             for number in 0..100_000 {

@@ -1,21 +1,21 @@
-//! Sizes at which a curve is reported. They are fixed before the trace is read, so that results are exact at each of
-//! them.
+//! Cache sizes at which miss ratios are reported. They are fixed before the trace is read, so that hits can be counted
+//! exactly at each size.
 
 use std::collections::BTreeSet;
 
-/// All sizes from 1 to this one are reported.
+/// All cache sizes from 1 to this number are reported.
 const SINGLY_AT_MOST: u64 = 32;
-/// Number of sizes from each power of two to the next one, above `SINGLY_AT_MOST`.
+/// Number of reported cache sizes from each power of two to the next one, above `SINGLY_AT_MOST`.
 const STEPS_OF_A_DOUBLING: u32 = 8;
-/// Exponent of the largest size, 2^53: integers up to it are exact as floating-point numbers.
+/// The largest cache size is 2 to the power of this number. Integers up to 2^53 are exact as floating-point numbers.
 const LARGEST: u32 = 53;
 
-/// Sizes in ascending order.
+/// Cache sizes at which miss ratios are reported, in ascending order.
 #[derive(Clone, Debug)]
 pub struct Ladder(Vec<u64>);
 
 impl Ladder {
-    /// Creates the sizes 1 to 32, eight per doubling up to 2^53, and the requested sizes.
+    /// Creates the cache sizes 1 to 32, then eight sizes per doubling up to 2^53, and adds the requested sizes.
     #[must_use]
     pub fn new(asked: &[u64]) -> Self {
         let from = SINGLY_AT_MOST.ilog2() * STEPS_OF_A_DOUBLING;
@@ -31,13 +31,14 @@ impl Ladder {
         Self(all.into_iter().collect())
     }
 
-    /// The sizes.
+    /// The cache sizes in ascending order.
     #[must_use]
     pub fn sizes(&self) -> &[u64] {
         &self.0
     }
 
-    /// Index of the smallest size that is at least `distance`; the number of sizes if there is none.
+    /// Index of the smallest cache size that is at least `distance`, that is, of the smallest cache that hits. It is
+    /// the number of sizes if all are smaller.
     #[must_use]
     pub fn place(&self, distance: u64) -> usize {
         self.0.partition_point(|&size| size < distance)

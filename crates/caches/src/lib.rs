@@ -16,7 +16,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// Clippy mistakes formulas with subscripts for code.
+// This lint takes formulas with subscripts in the documentation for code.
 #![allow(clippy::doc_markdown)]
 
 pub mod analysis;

@@ -1,11 +1,11 @@
-//! Splits a line of a CSV file into cells. Quotes must end in the line in which they begin.
+//! Splits a line of a CSV file into cells. A quoted cell must end in the line in which it begins.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
 
-/// Limit on the length of a line. [byte]
+/// Maximum length of a line of a trace. [byte]
 pub const LINE_AT_MOST: usize = 65_536;
-/// Byte order mark, which may precede the first line. It does not count towards `LINE_AT_MOST`.
+/// Byte order mark of UTF-8, which may precede the first line. Its bytes do not count towards `LINE_AT_MOST`.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A cell: its text, and its position in the line.
@@ -15,27 +15,27 @@ struct Cell {
     begin: usize,
 }
 
-/// The current line.
+/// The current line of a CSV file and its cells.
 #[derive(Debug, Default)]
 pub struct Line {
     bytes: Vec<u8>,
-    /// Text of the cells without quotes, if the line has quotes.
+    /// Texts of the cells after the removal of quotes; used only if the line has quotes.
     unquoted: Vec<u8>,
     quoted: bool,
     cells: Vec<Cell>,
 }
 
-/// Position of an invalid quote, and the violated rule.
+/// Position of an invalid quote, and the message about it.
 pub struct Misquoted {
-    /// Column, in characters from 1.
+    /// Position of the quote in the line, in characters from 1.
     pub column: usize,
-    /// The requirement, and the value found.
+    /// The message: it states the violated requirement and the value found.
     pub message: &'static str,
 }
 
 impl Line {
-    /// Reads a line without its end; only the beginning of a line that is too long is kept. Returns `false` at the end
-    /// of the file.
+    /// Reads a line without its line end. If the line is longer than `LINE_AT_MOST`, only its beginning is kept.
+    /// Returns `false` at the end of the file.
     ///
     /// # Errors
     ///
@@ -69,25 +69,25 @@ impl Line {
         }
     }
 
-    /// Text of the line without surrounding blanks.
+    /// Text of the line without blanks at its start and end.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.bytes.trim_ascii()
     }
 
-    /// Number of occurrences of a byte in the line. [1]
+    /// Number of times that `byte` occurs in the line. [1]
     #[must_use]
     pub fn count(&self, byte: u8) -> usize {
         memchr::memchr_iter(byte, &self.bytes).count()
     }
 
-    /// Number of cells. [1]
+    /// Number of cells in the line. [1]
     #[must_use]
     pub fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// Text of a cell without surrounding blanks.
+    /// Text of a cell without blanks at its start and end.
     #[must_use]
     pub fn cell(&self, at: usize) -> &[u8] {
         let text = if self.quoted {
@@ -98,7 +98,7 @@ impl Line {
         text[self.cells[at].text.clone()].trim_ascii()
     }
 
-    /// Column at which a cell begins, in characters from 1.
+    /// Position in the line at which a cell begins, in characters from 1.
     #[must_use]
     pub fn column(&self, at: usize) -> usize {
         self.character(self.cells[at].begin)
@@ -163,7 +163,8 @@ impl Line {
         }
     }
 
-    /// Reads the text between quotes, in which two quotes stand for one; returns the position after the closing quote.
+    /// Reads a quoted text, in which two consecutive quotes stand for one quote. Returns the position after the closing
+    /// quote.
     fn unquote(&mut self, begin: usize) -> Result<usize, Misquoted> {
         let mut at = begin + 1;
         while let Some(length) = memchr::memchr(b'"', &self.bytes[at..]) {

@@ -8,23 +8,23 @@
 //! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths even for small caches
 //! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Last rank of Zipf's law that is treated separately. Beyond it, ranks that differ by less than a thousandth form a
-/// group.
+/// Ranks of Zipf's law up to this one are computed separately. Beyond it, ranks that differ by less than a thousandth
+/// form a group with equal popularity.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
-/// Limit on the steps of Newton's method, far more than it needs.
+/// Maximum number of steps of Newton's method, which usually converges after far fewer steps.
 const STEPS_AT_MOST: usize = 500;
 
 /// A group of keys with the same popularity.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
-    /// Share of all references that each key of the group has.
+    /// Popularity of each key of the group: the share of all references that are to this key.
     share: f64,
-    /// Number of keys. [1]
+    /// Number of keys in the group. [1]
     keys: f64,
 }
 
-/// Popularity of the keys.
+/// Popularity of the keys: the share of all references that are to each key.
 #[derive(Clone, Debug)]
 pub struct Popularity {
     alike: Vec<Alike>,
@@ -32,7 +32,8 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// Zipf's law: key i of `keys` is referenced in proportion to i^-skew. `keys` is at least 1, `skew` at least 0.
+    /// Popularities by Zipf's law: key i of `keys` is referenced in proportion to i^-skew. `keys` is at least 1, `skew`
+    /// at least 0.
     #[must_use]
     pub fn zipf(keys: u64, skew: f64) -> Self {
         let mut groups = Vec::new();
@@ -51,8 +52,8 @@ impl Popularity {
         Self::of(&groups)
     }
 
-    /// Creates popularities from pairs of a number of references and the number of keys that have this many references.
-    /// At least one key must have references.
+    /// Creates popularities from pairs of two numbers: a number of references, and the number of keys with this many
+    /// references. At least one key must have references.
     #[must_use]
     pub fn counted(groups: &[(u64, u64)]) -> Self {
         let groups: Vec<(f64, f64)> = groups
@@ -76,7 +77,7 @@ impl Popularity {
         }
     }
 
-    /// Share of references that hit a cache with this number of entries.
+    /// Share of references that hit in a cache of `entries` entries.
     #[must_use]
     pub fn hit_ratio(&self, entries: u64) -> f64 {
         let room = entries as f64;
@@ -88,9 +89,9 @@ impl Popularity {
         self.alike.iter().map(hits).sum()
     }
 
-    /// Time that an entry stays in a cache of `room` entries after its last reference. [references]
+    /// Time that an entry stays in a cache of `room` entries after the last reference to it, measured in references.
     fn time(&self, room: f64) -> f64 {
-        // The expected number of cached keys is concave in this time, so that Newton's method never overshoots if it
+        // The expected number of cached keys is a concave function of `time`, so Newton's method never overshoots if it
         // starts at 0.
         let mut time = 0.0;
         for _ in 0..STEPS_AT_MOST {
@@ -110,7 +111,7 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks i from `from` to before `to`, approximated by the integral from `from` - 1/2 to `to` -
+/// Sum of i^-skew over the ranks i with `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` -
 /// 1/2. The relative error is 10^-8 for the ranks for which it is used.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
@@ -157,8 +158,8 @@ mod tests {
     #[test]
     fn counts_are_a_popularity() {
         let counted = Popularity::counted(&[(4, 1), (2, 1), (1, 2)]);
-        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition of the time, the expected number of cached keys equals
-        // the capacity, 2.
+        // The popularities are 1/2, 1/4, 1/8, 1/8. By its definition, this is the time after which the expected number
+        // of cached keys equals the capacity of 2 entries.
         let time = counted.time(2.0);
         let held: f64 = [0.5_f64, 0.25, 0.125, 0.125]
             .iter()

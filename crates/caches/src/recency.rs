@@ -10,42 +10,44 @@
 //!
 //! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest size.
 
-/// Slots of a block. Their marks are the bits of one word.
+/// Number of slots in a block: each slot has a mark, which is one bit of a 64-bit word.
 const BLOCK: usize = 64;
-/// Minimum number of slots. With fewer slots, the marks would often have to be compacted.
+/// Minimum number of slots, which represent references in their order. With fewer slots, the marks of the last
+/// references would often have to be compacted.
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
-/// Depth at which a reference finds its key, including the key itself: a cache of at least this size hits.
+/// Stack distance: the depth at which a reference finds its key in the stack, including the key itself. The reference
+/// hits in all caches of at least this size.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Distance {
-    /// Number of different keys since the last reference to this key, including this key. [1]
+    /// Number of different keys since the previous reference to this key, including this key. [1]
     pub entries: u64,
-    /// Sum of the sizes of these keys; 0 if the trace has no sizes. [byte]
+    /// Sum of the sizes of the keys counted in `entries`; 0 if the trace has no sizes. [byte]
     pub bytes: u64,
 }
 
-/// Keys in the order of their last references. Keys are small integers that the caller assigns.
+/// Keys in the order of the last references to them. Keys are small integers that the caller assigns.
 #[derive(Debug)]
 pub struct Recency {
     weighted: bool,
-    /// Slot of each key.
+    /// Slot of the last reference to each key.
     slot_of: Vec<u32>,
-    /// Key of each marked slot.
+    /// Key of each slot with a mark.
     key_at: Vec<u32>,
-    /// Bytes of each marked slot; empty without sizes.
+    /// Size of the key of each slot with a mark; empty if the trace has no sizes. [byte]
     bytes_at: Vec<u64>,
-    /// Marked slots.
+    /// One bit per slot: it is set if the slot is the last reference to its key.
     marks: Vec<u64>,
     sums: Sums,
-    /// Slot for the next reference.
+    /// Number of the slot that the next reference takes.
     next: usize,
     keys: usize,
     bytes: u64,
 }
 
 impl Recency {
-    /// Creates an empty stack; `weighted` if references have sizes.
+    /// Creates an empty stack. `weighted` is `true` if references have sizes.
     #[must_use]
     pub fn new(weighted: bool) -> Self {
         let mut recency = Self {
@@ -63,19 +65,20 @@ impl Recency {
         recency
     }
 
-    /// Number of keys. [1]
+    /// Number of keys in the stack. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.keys
     }
 
-    /// Bytes of all keys. [byte]
+    /// Sum of the sizes of all keys in the stack. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Records a reference; returns the depth of its key, or `None` for a key that was not in the stack.
+    /// Records a reference to a key. Returns the depth of the key in the stack, or `None` for a key that was not in the
+    /// stack.
     pub fn refer(&mut self, key: u32, size: u64) -> Option<Distance> {
         let place = key as usize;
         if place >= self.slot_of.len() {
@@ -97,7 +100,7 @@ impl Recency {
         Some(found)
     }
 
-    /// Bytes of a key in the stack; 0 without sizes. [B]
+    /// Size of a key in the stack; 0 if the trace has no sizes. [B]
     #[must_use]
     pub fn size(&self, key: u32) -> u64 {
         match self.slot_of.get(key as usize) {
@@ -106,7 +109,7 @@ impl Recency {
         }
     }
 
-    /// Removes a key. Its number may then be reused.
+    /// Removes a key from the stack. The number of the key may then be used for another key.
     pub fn forget(&mut self, key: u32) {
         let slot = self.slot_of[key as usize];
         if slot != NOWHERE {
@@ -160,13 +163,13 @@ impl Recency {
             0
         };
         self.bytes -= size;
-        // Adding the wrapped negative value subtracts.
+        // Additions wrap around, so adding the wrapped negative value subtracts.
         self.sums
             .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
     }
 
-    /// Moves the marks to the first slots, in their order. As many slots stay free as are used, so that the mean cost
-    /// per reference is constant.
+    /// Moves the marks to the first slots without changing their order. At least as many slots become free as remain in
+    /// use, so that the mean cost per reference is constant.
     fn compact(&mut self) {
         let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
         let mut key_at = Vec::with_capacity(slots);
@@ -198,11 +201,12 @@ impl Recency {
     }
 }
 
-/// Partial sums over blocks, stored as a Fenwick tree. Additions wrap around, so that subtraction is an addition.
+/// Partial sums over the blocks of slots, stored as a Fenwick tree. Additions wrap around, so that a negative number
+/// can be added.
 #[derive(Debug, Default)]
 struct Sums {
     keys: Vec<u32>,
-    /// Sums of bytes; empty without sizes.
+    /// Partial sums of the sizes of keys; empty if the trace has no sizes. [byte]
     bytes: Vec<u64>,
 }
 
@@ -214,7 +218,8 @@ impl Sums {
             keys[block + 1] = word.count_ones();
         }
         if !bytes_at.is_empty() {
-            // Slots without a mark have no bytes, since the marks were just compacted.
+            // Slots without a mark have 0 bytes, since the marks were just compacted. The sum may therefore include
+            // them.
             bytes.push(0);
             bytes.extend(
                 bytes_at
@@ -245,7 +250,7 @@ impl Sums {
         }
     }
 
-    /// Sum over the blocks up to and including this one.
+    /// Sum over all blocks from the first one to `block`, inclusive.
     fn up_to(&self, block: usize) -> (u32, u64) {
         let (mut keys, mut bytes) = (0_u32, 0_u64);
         let mut at = block + 1;
@@ -273,7 +278,7 @@ mod tests {
             found,
             [None, None, None, deep(3, 16), deep(1, 10), deep(3, 16)]
         );
-        // Key 1 has grown to 7 bytes and does not shrink again.
+        // Key 1 has grown to 7 bytes and keeps this size, although a later reference to it is smaller.
         recency.refer(1, 2);
         assert_eq!((recency.keys(), recency.bytes()), (3, 18));
     }

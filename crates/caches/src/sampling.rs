@@ -20,47 +20,47 @@ use crate::keys::{ByHash, hash, mix};
 use crate::recency::{Distance, Recency};
 use crate::tally::{Plan, Seen, Tally};
 
-/// Number of groups from which the interval is computed.
+/// Number of random groups of sampled keys, from which confidence intervals are computed.
 pub const GROUPS: usize = 8;
-/// 0.975 quantile of Student's t with `GROUPS - 1` degrees of freedom.
+/// 0.975 quantile of Student's t distribution with `GROUPS - 1` degrees of freedom.
 const STUDENT: f64 = 2.364_624_251_592_784;
-/// Number of possible hashes: the rate is the threshold divided by it.
+/// Number of possible hashes, 2^64. The sampling rate is the threshold divided by this number.
 const HASHES: f64 = 18_446_744_073_709_551_616.0;
 
-/// Sampling of keys.
+/// Settings of the sampling of keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// Initial share of the keys, in (0, 1].
+    /// Share of the keys that are sampled at the start, in (0, 1].
     pub rate: f64,
-    /// Limit on the keys; the rate decreases to keep it. [1]
+    /// Maximum number of sampled keys: the sampling rate decreases so that the number stays within this limit. [1]
     pub keys_at_most: Option<usize>,
 }
 
-/// Distances of a sample of the keys of a trace.
+/// Stack distances from the references to a sample of the keys of a trace.
 #[derive(Debug)]
 pub struct Sampled {
-    /// Keys with hashes up to this one are sampled.
+    /// Keys are sampled if their hash is at most this number.
     threshold: u64,
     keys_at_most: usize,
-    /// The whole sample.
+    /// Counts of all sampled keys.
     pub all: Part,
     groups: Vec<Part>,
-    /// Hashes of the sample, the largest on top; empty if the rate is fixed.
+    /// Hashes of the sampled keys as a heap with the largest hash on top; empty if the sampling rate is fixed.
     largest: BinaryHeap<u64>,
-    /// References of the sample that were counted. [1]
+    /// Number of counted references to sampled keys. [1]
     pub references: u64,
-    /// References of the sample whose size differs from the largest earlier size of their key. [1]
+    /// Number of references to sampled keys with a size that differs from the largest earlier size of the same key. [1]
     pub resized: u64,
 }
 
-/// The whole sample, or one of its groups.
+/// Stack and counts of all sampled keys, or of one random group of them.
 #[derive(Debug)]
 pub struct Part {
     numbers: ByHash,
-    /// Numbers of removed keys, for reuse.
+    /// Numbers of keys that were removed from the sample, for reuse by other keys.
     free: Vec<u32>,
     recency: Recency,
-    /// Hits by cache size.
+    /// Number of hits for each cache size.
     pub tally: Tally,
 }
 
@@ -69,7 +69,8 @@ impl Sampled {
     #[must_use]
     pub fn new(plan: &Plan, sampling: Sampling) -> Self {
         Self {
-            // At a rate of 1 the product is 2^64. The conversion saturates, which selects all hashes.
+            // At a rate of 1 the product is 2^64, which does not fit into 64 bits. The conversion then gives the
+            // largest integer, which selects all hashes.
             threshold: (sampling.rate * HASHES) as u64,
             keys_at_most: sampling.keys_at_most.unwrap_or(usize::MAX),
             all: Part::new(plan),
@@ -86,7 +87,8 @@ impl Sampled {
         self.threshold as f64 / HASHES
     }
 
-    /// Records a reference if its key is sampled; `counted` is `false` during the warm-up.
+    /// Records a reference if its key is sampled. `counted` is `false` during the warm-up: the reference then counts
+    /// neither as a hit nor as a miss.
     pub fn refer(&mut self, plan: &Plan, key: &[u8], size: u64, counted: bool) {
         let hash = hash(key);
         if hash > self.threshold {
@@ -115,13 +117,13 @@ impl Sampled {
         }
     }
 
-    /// Applies `hits` to the counts of each group.
+    /// Applies `hits` to the counts of each random group of sampled keys.
     pub fn of_groups<T>(&self, hits: impl Fn(&Tally) -> T) -> Vec<T> {
         self.groups.iter().map(|part| hits(&part.tally)).collect()
     }
 }
 
-/// Half-width of the 95 % interval of the mean of the groups.
+/// Half-width of the 95 % confidence interval for the mean of `values`, which has a value for each random group.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = values.len() as f64;
@@ -144,13 +146,13 @@ impl Part {
         }
     }
 
-    /// Number of keys. [1]
+    /// Number of keys in this part of the sample. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.recency.keys()
     }
 
-    /// Sum of the sizes of the keys. [byte]
+    /// Sum of the sizes of the keys in this part of the sample. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recency.bytes()
@@ -161,7 +163,7 @@ impl Part {
         number.map_or(0, |&number| self.recency.size(number))
     }
 
-    /// Records a reference; returns `true` if its key is new.
+    /// Records a reference to a sampled key; returns `true` if the key is new.
     fn refer(&mut self, plan: &Plan, hash: u64, size: u64, rate: f64, counted: bool) -> bool {
         let held = (self.keys() as f64 / rate) as u64;
         let own = self.size(hash);
@@ -192,8 +194,8 @@ impl Part {
     }
 }
 
-/// Converts a distance among sampled keys to a distance among all keys. The keys in between are scaled by 1/`rate`; the
-/// key itself counts as one key of `own` bytes.
+/// Estimates the stack distance among all keys from a distance among sampled keys. The number of keys in between is
+/// divided by `rate`; the referenced key itself counts as one key of `own` bytes.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,
@@ -230,7 +232,8 @@ mod tests {
         }
         let of_groups: usize = sampled.groups.iter().map(Part::keys).sum();
         assert_eq!((sampled.all.keys(), of_groups), (64, 64));
-        // 64 of 50,000 keys are below the threshold: 5 standard errors of a binomial share are 0.0008.
+        // 64 of the 50,000 keys are below the threshold. The tolerance 0.0008 is five standard errors of this share
+        // (binomial distribution).
         assert!((sampled.rate() - 64.0 / 50_000.0).abs() < 0.0008);
         assert_eq!(sampled.all.bytes(), 640);
     }
@@ -256,8 +259,8 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_student() {
-        // Eight values with mean 2 and a sum of squared deviations of 20; t(0.975, 7) is from a table of Student's
-        // distribution.
+        // The eight values have the mean 2 and a sum of squared deviations of 20. The quantile t(0.975, 7) is from a
+        // table of Student's t distribution.
         let values = [0.0, 4.0, 0.0, 4.0, 1.0, 3.0, 1.0, 3.0];
         let exact = 2.364_624_251_592_784 * (20.0_f64 / 7.0 / 8.0).sqrt();
         assert!((half_width(&values) - exact).abs() < 1e-12);

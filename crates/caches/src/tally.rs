@@ -12,17 +12,17 @@
 use crate::ladder::Ladder;
 use crate::recency::Distance;
 
-/// Limits of one cache.
+/// Limits of one cache, on the number of entries and on bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Limit on entries; `None` without a limit. [1]
     pub entries: Option<u64>,
-    /// Limit on bytes, including metadata; `None` without a limit. [byte]
+    /// Limit on bytes of content and metadata together; `None` without a limit. [byte]
     pub bytes: Option<u64>,
 }
 
 impl Limits {
-    /// Bytes of metadata after references to `held` different keys. [byte]
+    /// Memory that metadata occupy after references to `held` different keys. [byte]
     #[must_use]
     pub fn metadata(&self, bytes_of_an_entry: u64, held: u64) -> u64 {
         let entries = self.entries.map_or(held, |most| most.min(held));
@@ -30,53 +30,53 @@ impl Limits {
     }
 }
 
-/// Sizes and limits for which hits are counted.
+/// Cache sizes, and pairs of limits, for which hits are counted.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Sizes in entries.
+    /// Cache sizes in entries.
     pub entries: Ladder,
-    /// Sizes in bytes.
+    /// Cache sizes in bytes.
     pub bytes: Ladder,
-    /// Rows of the table of limits.
+    /// Caches with two limits: one row of the table of limits for each.
     pub limits: Vec<Limits>,
-    /// Size of the metadata of an entry, which reduces the memory that is left for cached bytes. [byte]
+    /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
-    /// `true` if references have sizes.
+    /// `true` if the references of the trace have sizes.
     pub weighted: bool,
 }
 
 /// A reference and the depth of its key in the stack.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Depth of its key; `None` for the first reference to it.
+    /// Depth of the key in the stack; `None` for the first reference to the key.
     pub distance: Option<Distance>,
-    /// Requested bytes. [B]
+    /// Requested bytes of this reference. [B]
     pub size: u64,
-    /// Number of references that this one represents. [1]
+    /// Number of references of the trace that this sampled reference represents. [1]
     pub weight: f64,
-    /// Number of different keys referenced before. [1]
+    /// Number of different keys referenced before this reference. [1]
     pub held: u64,
 }
 
-/// Hits of one cache size, or of one row of the table of limits.
+/// Hits of a cache of one size, or of the cache of one row of the table of limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hits {
-    /// References whose bytes are in the cache. [1]
+    /// Number of references whose content is in the cache. [1]
     pub references: f64,
-    /// Bytes that are in the cache. [byte]
+    /// Sum of the requested bytes that are in the cache. [byte]
     pub bytes: f64,
-    /// References whose entry is in the cache, with or without its bytes. [1]
+    /// Number of references whose entry (the metadata of a key) is in the cache, with or without its content. [1]
     pub entries: f64,
 }
 
-/// Hits over all references so far.
+/// Numbers of hits for each cache size, over all references so far.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Totals over all references, hits and misses.
+    /// Totals over all references, whether they hit or miss.
     pub all: Hits,
-    /// First references to a key. [1]
+    /// Number of references that are the first to their key. [1]
     pub first: f64,
-    /// Longest distance in entries, and longest distance in bytes.
+    /// Largest stack distance so far in entries, and the largest one in bytes. They may be of different references.
     pub longest: Distance,
     by_entries: Vec<f64>,
     by_bytes: Vec<Hits>,
@@ -84,7 +84,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Creates empty counts.
+    /// Creates the counts of a plan, all 0.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Tally {
         }
     }
 
-    /// Counts a reference.
+    /// Adds a reference to the counts of all cache sizes in which it hits.
     pub fn add(&mut self, plan: &Plan, seen: &Seen) {
         let bytes = seen.weight * seen.size as f64;
         self.all.references += seen.weight;
@@ -128,7 +128,7 @@ impl Tally {
         }
     }
 
-    /// Hits for each cache size of `Plan::entries`.
+    /// Number of hits for each cache size in `Plan::entries`.
     #[must_use]
     pub fn hits_by_entries(&self) -> Vec<f64> {
         let sums = self.by_entries.iter().scan(0.0, |sum, hits| {
@@ -138,7 +138,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Hits for each cache size of `Plan::bytes`.
+    /// Number of hits for each cache size in `Plan::bytes`.
     #[must_use]
     pub fn hits_by_bytes(&self) -> Vec<Hits> {
         let sums = self.by_bytes.iter().scan(Hits::default(), |sum, hits| {
@@ -149,7 +149,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Hits for each row of the table of limits.
+    /// Number of hits for each row of the table of limits.
     #[must_use]
     pub fn hits_by_limits(&self) -> &[Hits] {
         &self.by_limits

@@ -1,18 +1,19 @@
-//! Reads traces: CSV files with a header, line by line, in bounded memory. Reports every fault with its location.
+//! Reads traces from CSV files with a header, line by line and in bounded memory. Reports every fault with its
+//! location.
 
 use std::io::{self, BufRead};
 
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Accepted names of the column of keys. The lists below are for the columns of sizes and of times.
+/// Accepted names for the column that contains the keys. The next two lists are for the columns of sizes and of times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
-/// Limit on a size: integers up to it are exact as floating-point numbers. [byte]
+/// Maximum size of a reference. Integers up to 2^53 are exact as floating-point numbers. [byte]
 const BYTES_AT_MOST: u64 = 1 << 53;
 
-/// Indices of the columns in a row.
+/// Positions of the columns of keys, sizes and times in a row, from 0.
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     key: usize,
@@ -20,14 +21,14 @@ struct Columns {
     time: Option<usize>,
 }
 
-/// A row of a trace.
+/// A row of a trace, which describes one reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row<'a> {
-    /// Key of the reference.
+    /// Key that is referenced.
     pub key: &'a [u8],
-    /// Size of the reference; 0 without a column of sizes. [byte]
+    /// Size of the reference; 0 if the trace has no column of sizes. [byte]
     pub bytes: u64,
-    /// Time of the reference. [s]
+    /// Time of the reference; `None` if the trace has no column of times. [s]
     pub time: Option<f64>,
 }
 
@@ -39,12 +40,12 @@ pub struct Reader<R> {
     header: Vec<String>,
     separator: u8,
     places: Columns,
-    /// Faults found so far.
+    /// Faults of the trace found so far.
     pub faults: Faults,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Reads the header.
+    /// Reads the header of a trace.
     ///
     /// # Errors
     ///
@@ -88,19 +89,19 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Returns `true` if rows have sizes.
+    /// Returns `true` if the trace has a column of sizes.
     #[must_use]
     pub fn weighted(&self) -> bool {
         self.places.bytes.is_some()
     }
 
-    /// Number of the current line.
+    /// Number of the current line, from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The next row without a fault; `None` at the end.
+    /// Returns the next row without a fault, or `None` at the end of the trace.
     pub fn next_row(&mut self) -> Option<Row<'_>> {
         loop {
             match self.content() {
@@ -122,7 +123,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Adds a fault of the current line.
+    /// Adds a fault at a position in the current line.
     pub fn fault(&mut self, column: usize, place: &str, message: &str) {
         let fault = Fault {
             line: self.number.max(1),
@@ -142,7 +143,7 @@ impl<R: BufRead> Reader<R> {
             );
             return;
         }
-        // A header without any separator has a single column; the separator is then a comma.
+        // A header without any separator has only one column. The separator is then the comma by default.
         for separator in [b',', b';', b'\t'] {
             if self.line.count(separator) > self.line.count(self.separator) {
                 self.separator = separator;
@@ -172,7 +173,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Index of the column that has one of the `names`. Records a fault if two columns have one.
+    /// Position of the column whose name is in `names`. Records a fault if there are several such columns.
     fn column(&mut self, what: &str, names: &[&str]) -> Option<usize> {
         let found: Vec<usize> = (0..self.header.len())
             .filter(|&at| names.contains(&self.header[at].to_lowercase().as_str()))
@@ -185,7 +186,8 @@ impl<R: BufRead> Reader<R> {
         found.first().copied()
     }
 
-    /// Reads the next line that is neither empty nor a comment (`#`). Returns `false` at the end of the file.
+    /// Reads lines up to the next line that is neither empty nor a comment (`#`). Returns `false` at the end of the
+    /// file.
     fn content(&mut self) -> io::Result<bool> {
         while self.line.read(&mut self.source)? {
             self.number += 1;
@@ -214,7 +216,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Size and time of the current line; `None` if it has a fault.
+    /// Size and time in the current line; `None` if the line has a fault.
     fn values(&mut self) -> Option<(u64, Option<f64>)> {
         if !self.split() {
             return None;
@@ -239,7 +241,7 @@ impl<R: BufRead> Reader<R> {
 
     fn size(&mut self, at: usize) -> u64 {
         let text = self.line.cell(at);
-        // Only digits are accepted: `+1` and `1_000` are not sizes.
+        // Only digits are accepted: `+1` and `1_000` are faults, although other parsers accept them.
         let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit) && text.len() < 18;
         let value = text
             .iter()
@@ -279,7 +281,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// Returns a text for display: unprintable characters are escaped, and a long text is cut.
+/// Returns a text for display: unprintable characters are escaped, and a long text is truncated.
 fn shortened(text: &str) -> String {
     let some: String = text.chars().take(57).flat_map(char::escape_debug).collect();
     if text.chars().nth(57).is_some() {

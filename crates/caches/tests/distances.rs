@@ -1,4 +1,4 @@
-//! Complete curves and tables of limits, compared with the definition: a cache that is simulated for each size.
+//! Compares all miss ratios and tables of limits with caches that are simulated, one for each size.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn answer(references: &[(u64, u64)], settings: &Settings) -> Answer {
     analyse(trace(references).as_bytes(), settings).expect("the trace is right")
 }
 
-/// Number of misses of a simulated cache with these limits.
+/// Number of misses of a simulated cache with a limit on entries and a limit on bytes.
 fn misses(references: &[(u64, u64)], entries: u64, bytes: u64, metadata: u64) -> usize {
     let mut cache = TwoLimits::new(entries, bytes, metadata);
     references
@@ -29,8 +29,9 @@ fn is_near(found: f64, exact: f64, within: f64) -> bool {
 
 #[test]
 fn textbook_strings_have_their_faults_at_every_size() {
-    // Silberschatz, Galvin and Gagne, *Operating System Concepts*: 12 faults with 3 frames. Belady, Nelson and Shedler,
-    // *Comm. ACM* 12(6), 1969: 10 faults of LRU with 3 frames, 8 with 4.
+    // The expected numbers are from the literature. Silberschatz, Galvin and Gagne, *Operating System Concepts*: 12
+    // faults with 3 page frames. Belady, Nelson and Shedler,
+    // *Comm. ACM* 12(6), 1969: 10 page faults of LRU with 3 frames, 8 with 4.
     let cases: [(&[u64], &[usize]); 2] = [
         (
             &[7, 0, 1, 2, 0, 3, 0, 4, 2, 3, 0, 3, 2, 1, 2, 0, 1, 7, 0, 1],
@@ -72,7 +73,7 @@ fn curves_are_those_of_caches_that_are_simulated() {
         let sizes: Vec<u64> = (0..keys).map(|_| draw() % 9).collect();
         let references: Vec<(u64, u64)> = (0..600)
             .map(|_| {
-                // Half of the references go to a few keys, so that there are short and long distances.
+                // Half of the references are to a few keys, so that there are short and long stack distances.
                 let key = if draw().is_multiple_of(2) {
                     draw() % keys
                 } else {
@@ -100,7 +101,7 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
     for seed in 100..140 {
         let mut draw = random(seed);
         let keys = 2 + draw() % 50;
-        // Sizes increase and decrease; an entry keeps its largest size.
+        // The sizes of keys increase and decrease. An entry keeps the largest size of its key so far.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
         let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],
@@ -146,8 +147,8 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
 
 #[test]
 fn too_many_entries_crowd_the_bytes_out() {
-    // Files have 100 bytes and their metadata 20. With few entries, only few files are cached; with many entries,
-    // metadata leaves too little memory for files.
+    // Each file has 100 bytes and each entry 20 bytes of metadata; the cache has 20,000 bytes. With few entries, only
+    // few files are cached. With many entries, metadata leaves too little memory for files.
     let zipf = Zipf::new(2000, 0.8);
     let mut draw = random(7);
     let references: Vec<(u64, u64)> = (0..40_000).map(|_| (zipf.key(draw()), 100)).collect();
@@ -168,7 +169,7 @@ fn too_many_entries_crowd_the_bytes_out() {
     assert_eq!(metadata, 150 * 20);
 }
 
-/// A trace of a million references by Zipf's law to 100,000 keys of different sizes.
+/// Creates a trace of a million references to 100,000 keys of different sizes. Popularities follow Zipf's law.
 fn many() -> String {
     let zipf = Zipf::new(100_000, 0.9);
     let mut draw = random(11);
@@ -181,8 +182,8 @@ fn many() -> String {
     trace(&references)
 }
 
-/// The mean errors of the miss ratios of references and of bytes are small at a hundred evenly spaced sizes. The
-/// reported intervals contain most of the exact values.
+/// The mean errors of the sampled miss ratios (of references and of bytes) are small over a hundred evenly spaced cache
+/// sizes. The reported confidence intervals contain at least 80 of the 100 exact values.
 #[test]
 fn samples_are_near_the_exact_curve_and_say_how_near() {
     let text = many();
@@ -234,8 +235,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
                     (one.miss_ratio - other.miss_ratio).abs() <= one.half_width.unwrap()
                 })
                 .count();
-            // The confidence level is 95 %, but fewer points may be inside, since the errors of the points of one curve
-            // are correlated.
+            // About 95 of 100 exact values are expected in their intervals (confidence level 95 %). Fewer are accepted,
+            // since the errors for the cache sizes of one sample are correlated.
             assert!(
                 held >= 80 && width < 4.0 * within,
                 "{sampling:?}: {held} {width}"
@@ -248,8 +249,8 @@ fn samples_are_near_the_exact_curve_and_say_how_near() {
 
 #[test]
 fn independent_references_hit_as_che_says() {
-    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for the approximation. The random
-    // references of the trace add 0.001.
+    // Fricker, Robert and Roberts (2012) report errors of a few thousandths for Che's approximation. The randomness of
+    // the references in the trace adds an error of 0.001.
     for (skew, seed) in [(0.0, 1), (0.7, 2), (1.0, 3), (1.2, 4)] {
         let zipf = Zipf::new(5000, skew);
         let mut draw = random(seed);
@@ -270,7 +271,8 @@ fn independent_references_hit_as_che_says() {
                 "{skew}, {room}: {predicted} {exact}"
             );
         }
-        // The popularities counted in the trace give the same result as the law if each key occurs often.
+        // If each key occurs often, the popularities counted in the trace give nearly the same hit ratio as those of
+        // Zipf's law.
         let point = found
             .curve
             .iter()
@@ -363,7 +365,8 @@ fn limits_on_bytes_need_sizes() {
     assert!(faults.faults[0].message.contains("more rows than the 5"));
 }
 
-/// An entry keeps its largest size, so distances in bytes are upper bounds once a key changes its size.
+/// The result is not marked as exact if a key changes its size: its entry keeps the largest size, so distances in bytes
+/// are upper bounds.
 #[test]
 fn keys_that_change_their_size_are_not_exact() {
     for (text, exact) in [

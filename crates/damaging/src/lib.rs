@@ -6,7 +6,7 @@
 use std::env;
 use std::time::{Duration, Instant};
 
-/// Numbers beyond common limits, and line ends: inputs that often reveal errors in parsers.
+/// Texts that often reveal errors in parsers: numbers just beyond common limits, and line ends.
 const EDGES: [&[u8]; 10] = [
     b"0",
     b"-1",
@@ -20,7 +20,7 @@ const EDGES: [&[u8]; 10] = [
     "\u{2028}".as_bytes(),
 ];
 
-/// Numbers that replace a number in a text.
+/// Numbers that often reveal errors in parsers. They replace a number in a valid text.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",
@@ -36,15 +36,15 @@ const NUMBERS: [&str; 12] = [
     "1e308",
 ];
 
-/// Maximum length of a run of bytes that is copied or removed. [B]
+/// Maximum number of consecutive bytes that are copied or removed at once. [B]
 const RUN: u64 = 64;
 
-/// Damages inputs at random. The seed determines the sequence of damages.
+/// Damages inputs at random. The seed determines the whole sequence of damages.
 #[derive(Debug)]
 pub struct Damaging(u64);
 
 impl Damaging {
-    /// Starts the sequence of the seed `TOWTANK_FUZZ_SEED`, which is 0 if the variable is not set.
+    /// Starts the sequence of damages for the seed `TOWTANK_FUZZ_SEED`, which is 0 if the variable is not set.
     #[must_use]
     pub fn new() -> Self {
         let given = env::var("TOWTANK_FUZZ_SEED").ok();
@@ -52,12 +52,12 @@ impl Damaging {
         Self(0x2545_f491_4f6c_dd1d ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// Returns a random number below `bound`, which is at least 1.
+    /// Returns a random number from 0 to `bound` - 1; `bound` must be at least 1.
     pub const fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    /// Returns the next random number, by xorshift64*. The quality of the generator does not matter here.
+    /// Returns the next random number, by xorshift64*. A generator of low quality is sufficient for random damage.
     const fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -65,7 +65,8 @@ impl Damaging {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Inserts, removes or changes one byte or a run of bytes, 1 to `times_at_most` times.
+    /// Damages the bytes 1 to `times_at_most` times. Each damage inserts, removes or changes a single byte or
+    /// consecutive bytes.
     pub fn damage(&mut self, bytes: &mut Vec<u8>, times_at_most: u64) {
         for _ in 0..=self.next() % times_at_most {
             if bytes.is_empty() {
@@ -94,7 +95,7 @@ impl Damaging {
         }
     }
 
-    /// Replaces a number in a text by another number, so that the syntax of the text stays valid.
+    /// Replaces a number in a text by a different number, so that the syntax of the text stays valid.
     pub fn another_number(&mut self, text: &mut Vec<u8>) {
         let starts: Vec<usize> = (0..text.len())
             .filter(|&at| text[at].is_ascii_digit() && (at == 0 || !text[at - 1].is_ascii_digit()))
@@ -111,8 +112,8 @@ impl Damaging {
         text.splice(start..end, number.bytes());
     }
 
-    /// Picks an input at random and damages it at up to `times_at_most` places. In half of the cases, the end of the
-    /// input is first replaced by the end of another input.
+    /// Picks an input at random and damages it 1 to `times_at_most` times. In half of the cases, the end of the input
+    /// is first replaced by the end of another input.
     pub fn one_of<B: AsRef<[u8]>>(&mut self, inputs: &[B], times_at_most: u64) -> Vec<u8> {
         let mut bytes = inputs[self.below(inputs.len())].as_ref().to_vec();
         if self.next().is_multiple_of(2) {
@@ -131,7 +132,8 @@ impl Default for Damaging {
     }
 }
 
-/// Numbers of the rounds of a test: `usual` rounds, or as many as fit into the time `TOWTANK_FUZZ_S` if it is set.
+/// Returns the numbers of the rounds of a test, from 0: `usual` rounds or, if `TOWTANK_FUZZ_S` is set, as many rounds
+/// as fit into that time.
 pub fn rounds(usual: u64) -> impl Iterator<Item = u64> {
     let given = env::var("TOWTANK_FUZZ_S").ok();
     let seconds = given.and_then(|text| text.parse::<f64>().ok());

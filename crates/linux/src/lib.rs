@@ -14,48 +14,48 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
-/// Reads a clock. The clocks used here exist on every Linux system, so that reading them cannot fail.
+/// Reads a clock of the system. Reading cannot fail, since all clocks used here exist on every Linux system.
 fn read_ns(clock: ClockId) -> u64 {
     clock_gettime(clock).map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
     })
 }
 
-/// `CLOCK_MONOTONIC`. [ns]
+/// Time of the clock `CLOCK_MONOTONIC`. [ns]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Wall clock since 1970. [ns]
+/// Time of the wall clock, since the start of 1970. [ns]
 #[must_use]
 pub fn wall_ns() -> u64 {
     read_ns(ClockId::CLOCK_REALTIME)
 }
 
-/// CPU time of the calling thread. [ns]
+/// CPU time that the calling thread has used. [ns]
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time of this process, all threads. [ns]
+/// CPU time that all threads of this process have used. [ns]
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// Pins the calling thread, and all threads and processes that it starts later, to one CPU.
+/// Pins the calling thread to one CPU, and also all threads and processes that this thread starts later.
 ///
 /// # Errors
-/// If the machine has no such CPU, or does not let this process use it.
+/// If the machine has no such CPU, or this process is not allowed to use it.
 pub fn pin_thread(cpu: usize) -> io::Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu)?;
     Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
 }
 
-/// Raises the limit on open files as far as the system permits.
+/// Raises this process's limit on open files as far as the system permits.
 ///
 /// # Errors
 /// If the system refuses. A caller that continues gets an error when it opens too many files.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_pinned_to_a_cpu_that_there_is() {
-        // Pinning a separate thread leaves the CPUs of the other threads of this process unchanged.
+        // A separate thread is pinned, so that the CPUs of the other threads of this process do not change.
         let pinned =
             std::thread::spawn(|| (pin_thread(usize::MAX).is_err(), pin_thread(1023).is_err()));
         assert_eq!(pinned.join().ok(), Some((true, true)));

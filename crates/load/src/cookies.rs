@@ -18,7 +18,7 @@ const NEVER: i64 = i64::MAX;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cookie {
     domain: Box<[u8]>,
-    /// `true` if the cookie is also sent to hosts below its domain.
+    /// `true` if the cookie is also sent to hosts below its domain, such as `a.shop.example` for `shop.example`.
     below: bool,
     secure: bool,
     path: Box<[u8]>,
@@ -26,7 +26,8 @@ struct Cookie {
     value: Box<[u8]>,
     /// Time from which the cookie is no longer sent. [ms since 1970]
     expires_ms: i64,
-    /// Value of the jar's use counter when the cookie was last used.
+    /// Value of the use counter of the cookie jar when this cookie was last used; orders cookies from least to most
+    /// recently used.
     used: u64,
 }
 
@@ -34,26 +35,26 @@ struct Cookie {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jar {
     cookies: Vec<Cookie>,
-    /// `true` if any cookie may expire, so that requests need the current time.
+    /// `true` if any cookie in the jar has an expiry time. Only then do requests need the current time.
     ages: bool,
     uses: u64,
 }
 
 impl Jar {
-    /// Returns `true` if there is no cookie.
+    /// Returns `true` if the jar has no cookies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
 
-    /// Resets the jar to the cookies `given`, which a user has at its start.
+    /// Replaces the content of the jar by the cookies `given`, which the plan gives each user at its start.
     pub fn restart(&mut self, given: &Self) {
         self.cookies.clone_from(&given.cookies);
         (self.ages, self.uses) = (given.ages, given.uses);
     }
 
-    /// Adds a cookie that no server has set, for one host with and without TLS. Replaces the cookie with the same name,
-    /// host and path.
+    /// Adds a cookie from the plan, which no server has set, for one host. It is sent with and without TLS. A cookie
+    /// with the same name, host and path is replaced.
     pub fn give(&mut self, site: &Site, path: &[u8], name: &[u8], value: &[u8]) {
         self.keep(Cookie {
             domain: site.host().into(),
@@ -101,7 +102,8 @@ impl Jar {
         }
     }
 
-    /// Adds or replaces a cookie. A replaced cookie keeps its position in the order of creation.
+    /// Adds a cookie, or replaces the one with the same name, domain and path. The new cookie then keeps the creation
+    /// position of the replaced cookie.
     fn keep(&mut self, cookie: Cookie) {
         self.ages |= cookie.expires_ms != NEVER;
         if let Some(old) = self.cookies.iter_mut().find(|old| old.is_same(&cookie)) {
@@ -115,7 +117,8 @@ impl Jar {
             .insert(at.unwrap_or(self.cookies.len()), cookie);
     }
 
-    /// Removes the least recently used cookie of a domain that is full (RFC 6265, section 5.3).
+    /// Removes the least recently used cookie of a domain that already has the largest allowed number of cookies
+    /// (RFC 6265, section 5.3).
     fn make_room_at(&mut self, domain: &[u8]) {
         let of_domain = |(_, old): &(usize, &Cookie)| *old.domain == *domain;
         let all = self.cookies.iter().enumerate();
@@ -134,11 +137,11 @@ impl Jar {
         }
     }
 
-    /// Appends the cookies for this path to the value of the Cookie header that begins at `start` of `out`. A request
-    /// has only one Cookie header (RFC 6265, section 5.4).
+    /// Appends the stored cookies that match the request to its Cookie header, whose value begins at `start` of `out`.
+    /// A request has only one Cookie header (RFC 6265, section 5.4).
     ///
-    /// Cookies already in the value were set by the step, and override stored cookies of the same name. `now_ms` [ms
-    /// since 1970] is called only if a cookie may expire.
+    /// Cookies that the header already contains were set by the plan step. They override stored cookies of the same
+    /// name. The clock function `now_ms` [ms since 1970] is called only if a stored cookie may expire.
     pub fn join(
         &mut self,
         site: &Site,
@@ -176,7 +179,8 @@ impl Cookie {
         self.name == other.name && self.domain == other.domain && self.path == other.path
     }
 
-    /// Returns `true` if the cookie matches a request, apart from its expiry (RFC 6265, section 5.4, step 1).
+    /// Returns `true` if the cookie may be sent with a request to this site and path, ignoring its expiry time (RFC
+    /// 6265, section 5.4, step 1).
     #[inline]
     fn goes_to(&self, site: &Site, path: &[u8]) -> bool {
         let of_host = if self.below {
@@ -188,7 +192,7 @@ impl Cookie {
     }
 }
 
-/// Returns `true` if the value of a Cookie header has a cookie of this name.
+/// Returns `true` if the value of a Cookie header contains a cookie with this name.
 fn names(value: &[u8], name: &[u8]) -> bool {
     let mut pairs = value.split(|byte| *byte == b';');
     pairs.any(|pair| split_once(pair, b'=').is_some_and(|(own, _)| own.trim_ascii() == name))

@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use crate::recorder::writer::Stage;
 use crate::worker::Published;
 
-/// Content of one frame: counts of all threads over `seconds`.
+/// Content of one frame of the live display: values summed over all threads, and counts over the last `seconds`.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// Time since the start of the run. [s]
     pub t_s: f64,
-    /// Index of the current stage.
+    /// Index of the current load stage.
     pub stage_index: usize,
-    /// The current stage.
+    /// The current load stage.
     pub stage: &'a Stage,
-    /// Values that all threads published: gauges, and counts since the previous frame.
+    /// Values from all threads: gauges at the time of the frame, and counts since the previous frame.
     pub published: &'a Published,
     /// Time since the previous frame. [s]
     pub seconds: f64,
@@ -31,7 +31,7 @@ fn millis(nanoseconds: Option<u64>) -> Value {
 }
 
 impl Frame<'_> {
-    /// Formats the frame as one line.
+    /// Formats the frame as one line of JSON.
     #[must_use]
     pub fn line(&self) -> String {
         let counts = &self.published.counts;
@@ -59,7 +59,7 @@ impl Frame<'_> {
     }
 }
 
-/// Formats the line that announces a new stage.
+/// Formats the JSON line that announces a new load stage.
 #[must_use]
 pub fn stage_line(t_s: f64, index: usize, stage: &Stage) -> String {
     json!({"k": "stage", "t_s": rounded(t_s), "index": index, "name": stage.name, "end_s": rounded(stage.end_s)})

@@ -3,7 +3,7 @@
 /// Reason why a started request, page or transaction did not succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// No connection: refused, unreachable, or not made in time.
+    /// No connection: it was refused, the server was unreachable, or the time limit was exceeded.
     Connect,
     /// The response was not complete within the time limit.
     Timeout,
@@ -30,10 +30,10 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Number of kinds.
+    /// Number of failure reasons.
     pub const COUNT: usize = 12;
 
-    /// All kinds, in the order of their index.
+    /// All failure reasons, in the order of their index.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Connect,
         Self::Timeout,
@@ -55,7 +55,7 @@ impl Failure {
         self as usize
     }
 
-    /// Name in result files.
+    /// Name of the failure reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// The failure for a response with a status that no check allows.
+    /// Returns the failure reason for a response whose status no check allows.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
         match status {
@@ -84,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// Returns `true` if a complete HTTP response arrived, and its status, a check or an extraction failed.
+    /// Returns `true` if a complete HTTP response arrived but its status, a check or an extraction failed.
     #[must_use]
     pub const fn has_answer(self) -> bool {
         matches!(
@@ -93,8 +93,8 @@ impl Failure {
         )
     }
 
-    /// Returns `true` if the time until this failure is a response time: a response arrived, or the wait for a response
-    /// timed out.
+    /// Returns `true` if the time until this failure counts as a response time: a response arrived, or the time limit
+    /// for the response was exceeded.
     #[must_use]
     pub const fn has_response_time(self) -> bool {
         matches!(
@@ -110,17 +110,17 @@ impl Failure {
     }
 }
 
-/// Reason why an offered request never started.
+/// Reason why an offered request or transaction was never started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NotStarted {
-    /// The backlog of arrivals waiting for a user was full.
+    /// Too many arrivals were already waiting for an idle user.
     Overflow,
     /// The run ended while the arrival was waiting.
     Stopped,
 }
 
 impl NotStarted {
-    /// Number of reasons.
+    /// Number of reasons why an arrival was not started.
     pub const COUNT: usize = 2;
 
     /// All reasons why an arrival was not started, in the order of their index.
@@ -132,7 +132,7 @@ impl NotStarted {
         self as usize
     }
 
-    /// Name in result files.
+    /// Name of the reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

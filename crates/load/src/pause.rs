@@ -1,14 +1,14 @@
-//! Draws the lengths of pauses.
+//! Generates the random lengths of pauses.
 
 use crate::plan::Pause;
 use crate::rng::Random;
 
-/// Draws one pause of a distribution. [ns]
+/// Generates one random pause length from a distribution. [ns]
 pub fn draw_ns(pause: &Pause, random: &mut Random) -> u64 {
     nanoseconds(draw_s(pause, random))
 }
 
-/// Converts seconds to whole nanoseconds.
+/// Converts seconds to nanoseconds, rounded to an integer.
 #[must_use]
 pub fn nanoseconds(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
@@ -19,8 +19,8 @@ fn draw_s(pause: &Pause, random: &mut Random) -> f64 {
         Pause::Fixed { mean_s } => mean_s,
         Pause::Exponential { mean_s } => mean_s * random.exponential(),
         Pause::Uniform { min_s, max_s } => min_s + (max_s - min_s) * random.unit(),
-        // Rejection keeps the shape of the density inside the bounds, whereas clipping would concentrate probability at
-        // the bounds. The plan check ensures that enough of the distribution lies inside for the loop to end.
+        // Rejecting values outside the bounds keeps the shape of the density inside, whereas clipping would concentrate
+        // probability at the bounds. The plan check ensures that the loop ends: enough of the distribution lies inside.
         Pause::Normal {
             mean_s,
             sd_s,
@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn exponential_has_its_mean_as_deviation() {
         let (mean, deviation, _, _) = moments(&Pause::Exponential { mean_s: 2.0 });
-        // The tolerances are five standard errors. For the mean, the standard error is 2 / sqrt(1e5); for the standard
-        // deviation, it is sqrt(2) times as large.
+        // The tolerances are five standard errors of 1e5 values. The standard error of the mean is 2 / sqrt(1e5) =
+        // 0.0063. The standard error of the standard deviation is sqrt(2) times as large, 0.0089.
         assert!((mean - 2.0).abs() < 0.032, "{mean}");
         assert!((deviation - 2.0).abs() < 0.045, "{deviation}");
     }
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn truncated_normal_has_the_moments_of_the_truncated_density() {
-        // Normal(1, 1) within [0, 2] is symmetric: mean 1, variance 1 - 2 phi(1) / (2 Phi(1) - 1) = 1 - 2 * 0.2419707 /
-        // 0.6826895 = 0.2911251. Here phi is the density and Phi the distribution function of the standard normal
-        // distribution (N. L. Johnson, S. Kotz and N. Balakrishnan, *Continuous Univariate Distributions* 1, 2nd
-        // edition, 1994, section 13.10.1).
+        // Normal(1, 1) within [0, 2] is symmetric about its mean 1. Its variance is 1 - 2 phi(1) / (2 Phi(1) - 1) = 1 -
+        // 2 * 0.2419707 / 0.6826895 = 0.2911251. Here phi is the density and Phi the distribution function of the
+        // standard normal distribution (N. L. Johnson, S. Kotz and N. Balakrishnan, *Continuous Univariate
+        // Distributions* 1, 2nd edition, 1994, section 13.10.1).
         let (mean, deviation, least, most) = moments(&Pause::Normal {
             mean_s: 1.0,
             sd_s: 1.0,

@@ -1,4 +1,5 @@
-//! Data pools that users draw rows from. Threads share only the number of the next row of a unique pool.
+//! Data pools: tables from which users take rows as input values. Load threads share only the number of the next row of
+//! a `unique` pool.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::plan::{Fault, Order, Plan, Pool as PoolPlan};
 use crate::rng::{Alias, Random};
 
-/// Rows of one pool and their order.
+/// Rows of one data pool, and the order in which users receive them.
 #[derive(Debug)]
 pub struct Pool {
     columns: usize,
-    /// The fields of all rows, `columns` fields per row.
+    /// Values of all rows in sequence, `columns` values per row.
     fields: Vec<Box<[u8]>>,
     deal: Deal,
 }
@@ -20,12 +21,14 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// Number of the next row. The next user that draws receives this row; no row is reserved for a particular user.
+    /// Number of the next row. It is given to the next user that requests a row; no row is reserved for a particular
+    /// user.
     Unique(AtomicU64),
 }
 
 impl Pool {
-    /// Returns the row for draw number `draws` of a user, from 0; `None` if a unique pool has no row left.
+    /// Returns the row that a user receives when it has taken `draws` rows before; `None` if a unique pool has no row
+    /// left.
     pub fn draw(
         &self,
         user: u64,
@@ -38,7 +41,7 @@ impl Pool {
             Deal::Random => random.below(rows),
             Deal::Weighted(alias) => alias.draw(random) as u64,
             Deal::Sequential => user.saturating_add(draws.saturating_mul(users_at_most)) % rows,
-            // Relaxed ordering is sufficient, since threads share only this number and the rows never change.
+            // Relaxed ordering is sufficient, since the threads share only this counter and the rows never change.
             Deal::Unique(next) => {
                 let row = next.fetch_add(1, Ordering::Relaxed);
                 if row >= rows {

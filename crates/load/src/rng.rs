@@ -1,14 +1,14 @@
-//! Seeded random numbers. Each user has one small generator per purpose, so that its sequence depends only on the seed
-//! and the number of the user.
+//! Seeded random numbers. Each user has a small random generator for each purpose. The random numbers of a user
+//! therefore depend only on the seed and the number of the user.
 
-/// Purposes of generators. Each user has a separate sequence for each purpose.
+/// Purposes of random generators. Each user has a separate generator for each purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
-    /// Decisions and values of a user.
+    /// Random decisions and values of a user.
     User = 1,
-    /// Gaps between arrivals.
+    /// Times between arrivals.
     Gaps = 2,
-    /// The kind of each arrival.
+    /// Group and transaction of each arrival.
     Kinds = 3,
 }
 
@@ -28,7 +28,7 @@ fn splitmix64(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// Creates the generator of one user and purpose.
+    /// Creates the generator of one user for one purpose.
     #[must_use]
     pub fn for_stream(seed: u64, user: u64, stream: Stream) -> Self {
         let mut chain = seed;
@@ -37,7 +37,7 @@ impl Random {
         Self::from_seed(splitmix64(&mut mixed))
     }
 
-    /// Creates a generator from a single number.
+    /// Creates a generator from a single seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut chain = seed;
@@ -46,7 +46,7 @@ impl Random {
         }
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let [s0, s1, s2, s3] = self.state;
         let result = s0.wrapping_add(s3).rotate_left(23).wrapping_add(s0);
@@ -55,13 +55,13 @@ impl Random {
         result
     }
 
-    /// Uniform in `[0, 1)`, with 53 random bits.
+    /// Returns a random number, uniformly distributed in `[0, 1)`, with a resolution of 53 bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform over the integers below `bound`, which is above 0, without bias (D. Lemire, *Fast Random Integer
-    /// Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>).
+    /// Returns a random integer, uniformly distributed below `bound`, which must be above 0. It has no bias (D. Lemire,
+    /// *Fast Random Integer Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>).
     pub fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.next_u64()) * u128::from(bound);
         if (product as u64) < bound {
@@ -73,13 +73,13 @@ impl Random {
         (product >> 64) as u64
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponentially distributed random number with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// Standard normal by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3), 1964,
-    /// <https://doi.org/10.1137/1006063>). The second value of each pair is discarded, to save memory per user.
+    /// Returns a standard normal random number by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3),
+    /// 1964, <https://doi.org/10.1137/1006063>). The second number of each pair is discarded, to save memory per user.
     pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -92,9 +92,9 @@ impl Random {
     }
 }
 
-/// Draws indices with probabilities proportional to weights, using one random number per draw: the alias method (A. J.
-/// Walker, *ACM TOMS* 3(3), 1977, <https://doi.org/10.1145/355744.355749>), with tables built as M. D. Vose shows in
-/// *IEEE TSE* 17(9), 1991.
+/// Chooses random indices with probabilities proportional to weights. Uses one random number per choice by the alias
+/// method (A. J. Walker, *ACM TOMS* 3(3), 1977, <https://doi.org/10.1145/355744.355749>), with tables built by the
+/// algorithm of M. D. Vose, *IEEE TSE* 17(9), 1991.
 #[derive(Debug, Clone)]
 pub struct Alias {
     keep: Vec<f64>,
@@ -102,7 +102,7 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// Builds the tables for weights, which are not negative and not all zero.
+    /// Builds the tables for these weights, which must not be negative or all zero.
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let total: f64 = weights.iter().sum();
@@ -122,8 +122,8 @@ impl Alias {
                 large.push(high);
             }
         }
-        // The remaining columns are full up to rounding. A weight of zero is never among them unless all others are
-        // zero, too.
+        // The remaining columns have probability 1 apart from rounding errors. An index of weight zero is never among
+        // them, unless all weights are zero.
         for index in small
             .into_iter()
             .filter(|index| weights[*index] > 0.0)
@@ -134,7 +134,7 @@ impl Alias {
         Self { keep, other }
     }
 
-    /// Draws an index.
+    /// Returns a random index.
     pub fn draw(&self, random: &mut Random) -> usize {
         let place = random.unit() * self.keep.len() as f64;
         let index = place as usize;
@@ -152,8 +152,8 @@ mod tests {
 
     #[test]
     fn xoshiro_reproduces_its_reference_output() {
-        // First outputs of the authors' xoshiro256plusplus.c from the state 1, 2, 3, 4, as in the test vectors of the
-        // crate rand_xoshiro.
+        // The expected numbers are the first outputs of the authors' program xoshiro256plusplus.c for the state 1, 2,
+        // 3, 4, as in the tests of the crate rand_xoshiro.
         let mut random = Random {
             state: [1, 2, 3, 4],
         };
@@ -182,13 +182,13 @@ mod tests {
         let mut random = Random::from_seed(1);
         let count = 200_000;
         let mean: f64 = (0..count).map(|_| random.exponential()).sum::<f64>() / f64::from(count);
-        // The tolerance is five standard errors of the mean; one is 1 / sqrt(count) = 0.0022.
+        // The tolerance is five standard errors of the mean. The standard error is 1 / sqrt(count) = 0.0022.
         assert!((mean - 1.0).abs() < 0.0112, "{mean}");
         let values: Vec<f64> = (0..count).map(|_| random.normal()).collect();
         let mean = values.iter().sum::<f64>() / f64::from(count);
         let variance = values.iter().map(|value| value * value).sum::<f64>() / f64::from(count);
         assert!(mean.abs() < 0.0112, "{mean}");
-        // The tolerance is five standard errors of the variance; one is sqrt(2 / count) = 0.0032.
+        // The tolerance is five standard errors of the variance. The standard error is sqrt(2 / count) = 0.0032.
         assert!((variance - 1.0).abs() < 0.016, "{variance}");
     }
 
@@ -199,7 +199,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[random.below(7) as usize] += 1;
         }
-        // Chi-square with 6 degrees of freedom: 22.46 is its 99.9 % point.
+        // The bound 22.46 is the 99.9 % quantile of the chi-square distribution with 6 degrees of freedom.
         let chi: f64 = counts
             .iter()
             .map(|count| (f64::from(*count) - 1e4).powi(2) / 1e4)
@@ -217,7 +217,7 @@ mod tests {
             counts[alias.draw(&mut random)] += 1.0;
         }
         assert!(counts[1] == 0.0);
-        // Chi-square with 2 degrees of freedom: 13.82 is its 99.9 % point.
+        // The bound 13.82 is the 99.9 % quantile of the chi-square distribution with 2 degrees of freedom.
         let cells = [0, 2, 3]
             .map(|index| (counts[index] - weights[index] * 1e4).powi(2) / (weights[index] * 1e4));
         assert!(cells.iter().sum::<f64>() < 13.82, "{counts:?}");

@@ -1,4 +1,4 @@
-//! Runs a load: starts the threads, watches them, stops them, and checks their sums.
+//! Runs a load: starts the load threads, watches and stops them, and checks that their counts are consistent.
 
 mod commands;
 mod control;
@@ -32,19 +32,19 @@ use resolved_targets::ResolvedTarget;
 
 pub use control::{Control, Switches};
 
-/// Default limit on concurrent requests over a connection of a pool; the usual limit of servers.
+/// Default limit on concurrent requests over an HTTP/2 connection of a pool. Servers usually have the same limit.
 const STREAMS: u32 = 100;
 
-/// Outcome of a run as written to engine.json.
+/// Result of a run, as written to engine.json.
 #[derive(Debug)]
 pub struct Outcome {
-    /// `finished`, `stopped` or `failed`.
+    /// Reason for the end of the run: `finished`, `stopped` or `failed`.
     pub reason: &'static str,
-    /// Sums over all threads.
+    /// Sums over all load threads.
     pub totals: Totals,
 }
 
-/// Reason why a run has no result, or an incomplete one.
+/// Reason why the results of a run are missing or incomplete.
 #[derive(Debug)]
 pub enum RunFailed {
     /// Results cannot be written.
@@ -53,7 +53,7 @@ pub enum RunFailed {
     Internal(String),
 }
 
-/// A plan whose files are loaded, whose names are resolved, and whose operations are compiled.
+/// A plan that is ready to run: its files are loaded, host names are resolved, and operations are compiled.
 #[derive(Debug)]
 pub struct Prepared {
     plan: Plan,
@@ -68,7 +68,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Loads files, resolves names and compiles operations.
+    /// Loads the files of a plan, resolves its host names and compiles its operations.
     ///
     /// # Errors
     /// All faults that loading, resolving and compiling find.
@@ -107,7 +107,7 @@ impl Prepared {
         }
     }
 
-    /// Creates the first line of the segments of a thread. The start of the run is filled in later.
+    /// Creates the header line for the result files of a load thread. The start time of the run is filled in later.
     fn header(&self, worker: usize) -> Header {
         let plan = &self.plan;
         let named = |names: &[crate::plan::Named]| {
@@ -183,7 +183,7 @@ impl Prepared {
         }
     }
 
-    /// Servers that drivers connect to.
+    /// Returns settings and addresses of the server for each target with a driver, and `None` for the other targets.
     fn servers(&self) -> Vec<Option<(Server, Vec<Location>)>> {
         let places = self.plan.targets.iter().zip(&self.targets);
         let server = |(target, place): (&Target, &ResolvedTarget)| {
@@ -200,7 +200,8 @@ impl Prepared {
         }
     }
 
-    /// Connections of one thread. A pool is divided so that all threads together have exactly its size.
+    /// Returns how the users of one load thread own connections. A pool is divided so that the parts of all threads
+    /// together have exactly its size.
     fn ownership(&self, worker: usize) -> Ownership {
         let (connections, threads) = (&self.plan.connections, self.plan.threads);
         match connections.mode {
@@ -218,10 +219,11 @@ impl Prepared {
     /// # Errors
     /// [`RunFailed`]; everything recorded before the failure is on disk.
     pub fn run(&self, control: &mut Control) -> Result<Outcome, RunFailed> {
-        // If the system refuses to raise the limit, connections fail and are counted as failed.
+        // The result is ignored: if the system refuses to raise the limit on open files, connections fail and are
+        // counted as failed.
         let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
-            // This thread does little work, but must not do it on a CPU of the system under test.
+            // The control thread does little work, but must not do it on a CPU of the system under test.
             sys::pin(&self.plan.cpus).map_err(|error| {
                 RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
             })?;
@@ -353,8 +355,8 @@ fn add_reasons(all: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
     }
 }
 
-/// Assigns a group to every user. With an open load each thread needs a user of each group, otherwise arrivals would
-/// wait for ever.
+/// Assigns a group to every user. In an open load each load thread needs a user of each group, otherwise arrivals of a
+/// group would wait for ever.
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
@@ -383,13 +385,13 @@ fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     groups
 }
 
-/// Assigns a group to every user if groups have their own users: the users of a group have consecutive numbers.
+/// Assigns a group to every user if the plan gives users by group. The users of a group have consecutive numbers.
 fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
     let each = users.iter().zip(0_u16..);
     let mut groups: Vec<u16> = each
         .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
         .collect();
-    // Users beyond the numbers of all groups are never started.
+    // Users whose numbers are beyond those of all groups are never started, so any group can be assigned to them.
     groups.resize(users_at_most, 0);
     groups
 }

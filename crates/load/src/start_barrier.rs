@@ -1,22 +1,22 @@
-//! Common start of all threads. Each thread first prepares its users, which takes seconds for millions of them. The run
-//! starts when all threads are ready.
+//! Lets all load threads start at the same time. Each thread first prepares its users, which takes seconds for millions
+//! of them. The run starts when all threads are ready.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::sys;
 
-/// Start of a run.
+/// Time at which a run started, by two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
-    /// `CLOCK_MONOTONIC`. [ns]
+    /// Reading of `CLOCK_MONOTONIC`. [ns]
     pub monotonic_ns: u64,
-    /// Wall clock since 1970. [ns]
+    /// System time since 1970. [ns]
     pub wall_ns: u64,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Number of threads that are not ready.
+    /// Number of load threads that are not ready yet.
     pending: usize,
     start: Option<Start>,
 }
@@ -29,7 +29,7 @@ pub struct StartBarrier {
 }
 
 impl StartBarrier {
-    /// Creates a barrier for this number of threads.
+    /// Creates a barrier for `threads` load threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
         Self {
@@ -41,13 +41,13 @@ impl StartBarrier {
         }
     }
 
-    /// Returns the handle of one thread.
+    /// Returns the handle with which one load thread takes part in the barrier.
     #[must_use]
     pub fn participant(&self) -> Participant<'_> {
         Participant(self)
     }
 
-    /// Waits until every thread is ready or has ended, and starts the run.
+    /// Waits until every load thread is ready or has ended, and then starts the run.
     pub fn open(&self) -> Start {
         let mut state = self.lock();
         while state.pending > 0 {
@@ -62,7 +62,7 @@ impl StartBarrier {
         start
     }
 
-    // The counters stay correct even if a thread panicked.
+    // The error of a poisoned lock is ignored: the counters are correct even if a thread panicked.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,12 +74,13 @@ impl StartBarrier {
     }
 }
 
-/// Handle of one thread. A thread that ends before the start drops its handle, so that the others do not wait for it.
+/// Handle of one load thread. A thread that ends before the start drops its handle, so that other threads do not wait
+/// for it.
 #[derive(Debug)]
 pub struct Participant<'a>(&'a StartBarrier);
 
 impl Participant<'_> {
-    /// Waits for the start.
+    /// Reports that this thread is ready, and waits for the start of the run.
     #[must_use]
     pub fn wait(self) -> Start {
         let barrier = self.0;

@@ -1,5 +1,6 @@
-//! Linux interfaces that the standard library lacks: epoll with nanoseconds, pinning, signals. This module holds all
-//! unsafe code of the load engine; all pointers passed to the kernel are to local variables that outlive the call.
+//! Linux interfaces that the standard library lacks, such as epoll with nanoseconds, CPU pinning and signals. This
+//! module contains all unsafe code of the load engine. All pointers passed to the kernel refer to local variables that
+//! outlive the call.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -28,12 +29,12 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel. [s]
     pub system_s: f64,
-    /// Largest resident set. [bytes]
+    /// Largest resident set size so far. [bytes]
     pub peak_rss_bytes: u64,
 }
 
-/// Reads `VmHWM` of this process. The `ru_maxrss` of getrusage is not used: through fork and exec it keeps the size of
-/// the process that started this one.
+/// Reads the peak memory `VmHWM` of this process. The `ru_maxrss` of getrusage is not used, because a process inherits
+/// its value from the process that started it.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -47,7 +48,7 @@ fn peak_rss_bytes() -> Option<u64> {
 #[must_use]
 pub fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // Safety: `usage` is valid for writing; zeroes are a valid `rusage` in case the call fails.
+    // Safety: `usage` is valid for writing. If the call fails, it contains zeros, which are a valid `rusage`.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
@@ -60,12 +61,12 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Restricts the calling thread, and the threads that it makes, to these CPUs.
+/// Restricts the calling thread, and the threads that it creates later, to these CPUs.
 ///
 /// # Errors
 /// If none of the CPUs exists and is allowed.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
-    // Safety: zeroes are an empty set; `CPU_SET` stays within it for the CPUs that plans allow.
+    // Safety: zeros are an empty CPU set, and plans allow only CPU numbers that fit into the set.
     let result = unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         for cpu in cpus {
@@ -78,12 +79,12 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 
 /// Makes timers of the calling thread fire when they are due; otherwise the kernel adds up to 50 us of slack.
 pub fn sharp_timers() {
-    // Safety: the call takes numbers only. If the kernel refuses, timers are a little late, which the start lag shows.
+    // Safety: the call takes only numbers. If the kernel refuses, timers are slightly late, which the start lag shows.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Nice value of load threads: ahead of programs that share their CPU, but not so far ahead that probe and conductor
-/// starve when the load threads are busy all the time.
+/// Nice value of load threads. They have priority over programs that share their CPU, but not so much that the probe
+/// and conductor processes starve while load threads are busy.
 const LOAD_THREAD_NICE: i32 = -5;
 
 /// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
@@ -91,7 +92,7 @@ const LOAD_THREAD_NICE: i32 = -5;
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
 /// Makes the calling thread run as soon as it wakes, even if other programs (or the thread that writes the results) use
-/// its CPU. A process that may not lower the nice value gets the short slice only.
+/// its CPU. If the process may not lower the nice value, only the time slice is shortened.
 pub fn come_first() {
     if !schedule_as(LOAD_THREAD_NICE) {
         schedule_as(0);
@@ -114,7 +115,7 @@ fn schedule_as(nice: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
-/// Limit on the open files of a table of descriptors; `None` without a limit.
+/// Limit on the number of open files in a descriptor table; `None` if there is no limit.
 #[must_use]
 pub fn file_limit() -> Option<u64> {
     let mut limit = libc::rlimit {
@@ -132,8 +133,8 @@ pub fn file_limit() -> Option<u64> {
 /// # Errors
 /// If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: the calls take numbers only. Containers often forbid `unshare` but not `close_range`. With this flag,
-    // `close_range` also copies the table; it then closes no descriptors, since the range is above all of them.
+    // Safety: the calls take only numbers. Containers often forbid `unshare` but not `close_range`, which also copies
+    // the table with this flag. It closes no descriptors, since the range is above all of them.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -154,10 +155,10 @@ pub fn ports() -> Option<u64> {
     (last + 1).checked_sub(first)
 }
 
-/// Event of a descriptor.
+/// Events that epoll reports for one file descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// The number given when the descriptor was registered.
+    /// Number that was given when the descriptor was registered.
     pub data: u64,
     flags: u32,
 }
@@ -176,7 +177,7 @@ impl Event {
         self.flags & (libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
     }
 
-    /// Returns `true` if the peer sends no more bytes.
+    /// Returns `true` if the peer has closed its sending direction, so that no more bytes will arrive.
     #[must_use]
     pub fn closed(self) -> bool {
         self.flags & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0
@@ -196,7 +197,7 @@ impl Epoll {
     /// # Errors
     /// If the system has no descriptor left.
     pub fn new(batch: usize) -> io::Result<Self> {
-        // Safety: takes numbers only; the descriptor is owned from here on.
+        // Safety: the call takes only numbers. The returned descriptor has no other owner.
         let fd = unsafe {
             OwnedFd::from_raw_fd(
                 check(i64::from(libc::epoll_create1(libc::EPOLL_CLOEXEC)))? as RawFd
@@ -208,7 +209,7 @@ impl Epoll {
         })
     }
 
-    /// Registers a descriptor for all events until it is closed. With edge triggering, interest in writing costs
+    /// Registers a descriptor for all events until it is closed. Since epoll is edge-triggered, write events cost
     /// nothing until a write finds the buffer full.
     ///
     /// # Errors
@@ -225,7 +226,7 @@ impl Epoll {
         self.fd.try_clone().map(Registry)
     }
 
-    /// Waits for events, at most `timeout_ns`; returns their number.
+    /// Waits for events for at most `timeout_ns`. Returns the number of events.
     ///
     /// # Errors
     /// Any error except an interruption by a signal.
@@ -271,7 +272,7 @@ impl Epoll {
         }
     }
 
-    /// Returns one of the events that [`Epoll::wait`] counted.
+    /// Returns the event with this index among those of the last [`Epoll::wait`].
     #[must_use]
     pub fn event(&self, index: usize) -> Event {
         let event = self.events[index];
@@ -316,7 +317,7 @@ impl Waker {
     /// # Errors
     /// If the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        // Safety: takes numbers only; the descriptor is owned from here on.
+        // Safety: the call takes only numbers. The returned descriptor has no other owner.
         let fd = unsafe {
             let flags = libc::EFD_CLOEXEC | libc::EFD_NONBLOCK;
             OwnedFd::from_raw_fd(check(i64::from(libc::eventfd(0, flags)))? as RawFd)
@@ -324,10 +325,11 @@ impl Waker {
         Ok(Self { fd })
     }
 
-    /// Wakes the waiting thread.
+    /// Wakes the thread that waits for this waker.
     pub fn wake(&self) {
         let one = 1_u64;
-        // Safety: passes eight bytes of a valid local. If the counter is full, the thread has been woken already.
+        // Safety: passes eight bytes of a valid local variable. An error is ignored: if the counter is full, the thread
+        // has already been woken.
         unsafe { libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), 8) };
     }
 }
@@ -338,8 +340,8 @@ impl AsRawFd for Waker {
     }
 }
 
-/// SIGINT and SIGTERM as a descriptor. Must be created before any thread, so that the signals are blocked in all
-/// threads.
+/// Receives SIGINT and SIGTERM by a file descriptor. Must be created before any thread, so that the signals are blocked
+/// in all threads.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -366,13 +368,13 @@ impl Signals {
         }
     }
 
-    /// Number of signals since the last call. The kernel counts signals of the same kind that arrived together as one.
+    /// Returns the number of signals since the last call. Signals of the same kind that arrive together count once.
     #[must_use]
     pub fn take(&self) -> usize {
         let mut count = 0;
         let mut info = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let size = size_of::<libc::signalfd_siginfo>();
-        // Safety: the buffer has the size passed.
+        // Safety: the buffer has the size that is passed to the call.
         while unsafe { libc::read(self.fd.as_raw_fd(), info.as_mut_ptr().cast(), size) }
             == size as isize
         {
@@ -388,7 +390,7 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits until a descriptor can be read or the time is over. Returns `true` for each descriptor that can be read.
+/// Waits until a descriptor can be read, for at most `timeout_ms`. Returns `true` for each descriptor that can be read.
 ///
 /// # Errors
 /// Any error except an interruption by a signal.
@@ -402,7 +404,7 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
         })
         .collect();
     let timeout = libc::c_int::try_from(timeout_ms).unwrap_or(libc::c_int::MAX);
-    // Safety: the array has the length passed.
+    // Safety: the array has the length that is passed to the call.
     let result = unsafe { libc::poll(waits.as_mut_ptr(), waits.len() as libc::nfds_t, timeout) };
     match check(i64::from(result)) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
@@ -413,7 +415,7 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
 /// Appends the readable bytes of standard input to `taken`. Returns `true` if more may come later.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
     let mut bytes = [0_u8; 8192];
-    // Safety: the buffer has the size passed.
+    // Safety: the buffer has the size that is passed to the call.
     let count = unsafe { libc::read(libc::STDIN_FILENO, bytes.as_mut_ptr().cast(), bytes.len()) };
     if count > 0 {
         taken.extend_from_slice(&bytes[..count as usize]);

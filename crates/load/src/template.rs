@@ -1,19 +1,19 @@
-//! Templates, compiled to literals and slots, and the values that fill the slots.
+//! Templates of texts, compiled to literal parts and placeholders, and the values that replace the placeholders.
 
 use crate::plan::{Encode, Function, Part};
 use crate::rng::Random;
 
-/// Variables of a user.
+/// Variables and lists of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Variables by index.
+    /// Values of the variables, by index.
     pub variables: Box<[Vec<u8>]>,
-    /// Lists by index.
+    /// Elements of the lists, by index of the list.
     pub lists: Box<[Vec<Vec<u8>>]>,
 }
 
 impl Memory {
-    /// Creates an empty memory.
+    /// Creates empty variables and lists.
     #[must_use]
     pub fn new(variables: usize, lists: usize) -> Self {
         Self {
@@ -22,23 +22,23 @@ impl Memory {
         }
     }
 
-    /// Clears all variables and lists; keeps the memory of the variables.
+    /// Clears all variables and lists, but keeps the memory allocated for the variables.
     pub fn clear(&mut self) {
         self.variables.iter_mut().for_each(Vec::clear);
         self.lists.iter_mut().for_each(Vec::clear);
     }
 }
 
-/// The user whose values fill a template.
+/// Values of the user for whom a template is rendered.
 #[derive(Debug)]
 pub struct Context<'a> {
-    /// Variables of the user.
+    /// Variables and lists of the user.
     pub memory: &'a mut Memory,
     /// The random generator of the user.
     pub random: &'a mut Random,
     /// Number of the user.
     pub user: u32,
-    /// Number of the user's transaction.
+    /// Number of the transaction that the user executes.
     pub iteration: u64,
 }
 
@@ -56,7 +56,7 @@ enum Piece {
 }
 
 impl Text {
-    /// Compiles a template; adjacent literals are merged.
+    /// Compiles a template and merges adjacent literal parts.
     #[must_use]
     pub fn new(parts: &[Part]) -> Self {
         let mut text = Self::default();
@@ -80,7 +80,7 @@ impl Text {
         }
     }
 
-    /// The text, if it does not vary.
+    /// Returns the text if the template has no placeholders; otherwise `None`.
     #[must_use]
     pub fn constant(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
@@ -90,7 +90,7 @@ impl Text {
         }
     }
 
-    /// Appends the text to `out`.
+    /// Appends the text, with the user's values for the placeholders, to `out`.
     pub fn render(&self, out: &mut Vec<u8>, context: &mut Context<'_>) {
         for piece in &self.pieces {
             match piece {
@@ -104,7 +104,7 @@ impl Text {
     }
 }
 
-/// Appends `value` in an encoding.
+/// Appends `value` to `out` in the encoding `how`.
 pub fn encode(value: &[u8], how: Encode, out: &mut Vec<u8>) {
     match how {
         Encode::None => out.extend_from_slice(value),
@@ -179,7 +179,7 @@ fn call(function: &Function, out: &mut Vec<u8>, context: &mut Context<'_>) {
     }
 }
 
-/// Appends a number without allocating.
+/// Appends a number in decimal digits without allocating memory.
 pub(crate) fn decimal(number: i128, out: &mut Vec<u8>) {
     use std::io::Write as _;
     // Writing into a vector cannot fail.
@@ -225,7 +225,7 @@ mod tests {
         String::from_utf8(out).expect("text")
     }
 
-    /// A user that starts again has none of the values that it read before it left.
+    /// A user that starts again has none of the values that it had before it left.
     #[test]
     fn a_memory_that_is_cleared_is_as_a_new_one() {
         let mut memory = Memory::new(2, 1);

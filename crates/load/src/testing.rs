@@ -23,7 +23,7 @@ impl SplitMix {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `[0, end)`.
+    /// Returns a random number in `[0, end)`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
@@ -53,7 +53,7 @@ impl Drop for Folder {
     }
 }
 
-/// The shape of [`header`].
+/// Numbers of steps, pages and other elements in the run of [`header`].
 pub(crate) const SHAPE: Shape = Shape {
     steps: 2,
     pages: 1,
@@ -63,7 +63,7 @@ pub(crate) const SHAPE: Shape = Shape {
     places: 0,
 };
 
-/// The header of a small run.
+/// Creates the header line of a small run for tests.
 pub(crate) fn header(worker: usize) -> Header {
     let named = |name: &str, transaction: &str| Named {
         name: name.into(),

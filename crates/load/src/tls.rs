@@ -1,5 +1,4 @@
-//! Creates TLS clients from the settings of a plan. A load thread passes the bytes of their sessions to and from the
-//! sockets.
+//! Creates TLS clients from the settings of a plan. A load thread moves bytes between the TLS sessions and the sockets.
 
 mod sessions;
 mod trust;
@@ -21,11 +20,11 @@ pub use words::sentence;
 /// Name of HTTP/2 in ALPN (RFC 9113, section 3.2).
 pub const HTTP2: &[u8] = b"h2";
 
-/// TLS settings of one target, the same for all threads.
+/// TLS settings of one target, shared by all load threads.
 #[derive(Debug, Clone)]
 pub struct Secured {
     config: ClientConfig,
-    /// Server name to request and to verify.
+    /// Server name to send (SNI) and to verify.
     pub name: ServerName<'static>,
     resumption: bool,
 }
@@ -57,7 +56,7 @@ impl Secured {
         }
     }
 
-    /// Creates the configuration for one thread, with its own store of sessions.
+    /// Creates the TLS configuration for one load thread, with a separate store of sessions to resume.
     #[must_use]
     pub fn for_thread(&self) -> (Arc<ClientConfig>, Arc<Sessions>) {
         let sessions = Arc::new(Sessions::default());
@@ -74,7 +73,7 @@ impl Secured {
 /// A certificate with its chain, and its private key.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Marks a fault that has been added to the list.
+/// Error type without content: the fault has already been added to the list of faults.
 struct Faulty;
 
 struct Loading<'a> {
@@ -164,7 +163,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Loads the certificate of the client, if the settings have one.
+    /// Loads the client's certificate and key, if the settings contain them.
     fn identity(&mut self, tls: &Tls) -> Result<Option<Identity>, Faulty> {
         let (Some(certificate), Some(key)) = (&tls.client_certificate, &tls.client_key) else {
             return Ok(None);

@@ -9,15 +9,15 @@
 //! lower level when time enters its slot: at most once per level. Each slot is a list whose links are stored with the
 //! keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
 
-/// Length of a tick as a power of two: 16.4 µs, well below the usual lag of a load thread.
+/// Length of a tick as a power of two in ns: 2^14 ns = 16.4 µs, well below the usual start lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
-/// Number of levels. With 7 levels the wheel spans 2.3 years; later deadlines are set to this limit.
+/// Number of levels of the wheel. Seven levels span 2.3 years; later deadlines are set to this limit.
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// The list of keys that are due and not yet fetched. Its number follows the numbers of all slots.
+/// Number of the list of keys that are due and not fetched yet. It follows the numbers of all slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 
@@ -49,7 +49,7 @@ pub struct Wheel {
     heads: [u32; LISTS],
     /// For each level, one bit per slot, set if the slot is not empty.
     occupied: [u64; LEVELS],
-    /// The current tick. Every key whose tick is at or before the current tick is in the list of due keys.
+    /// The current tick. Keys with a deadline at or before this tick are in the list of due keys.
     now: u64,
     scheduled: usize,
 }
@@ -93,7 +93,7 @@ impl Wheel {
             );
         }
         self.cancel(key);
-        // Rounding up ensures that a deadline never fires early.
+        // The deadline is rounded up to a whole tick, so that it never fires early.
         self.nodes[key as usize].tick = deadline_ns.div_ceil(1 << TICK_MAGNITUDE).min(LAST_TICK);
         self.scheduled += 1;
         self.place(key);
@@ -163,7 +163,7 @@ impl Wheel {
             .map(|(_, _, start)| start << TICK_MAGNITUDE)
     }
 
-    /// Advances time until keys are due or `tick` is reached.
+    /// Advances the wheel until keys are due or `tick` is reached.
     fn advance(&mut self, tick: u64) {
         while let Some((level, slot, start)) = self.next_slot()
             && start <= tick
@@ -174,7 +174,7 @@ impl Wheel {
                 return;
             }
         }
-        // An earlier time than in the previous call changes nothing.
+        // A time before that of the previous call changes nothing.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 

@@ -1,5 +1,5 @@
-//! After warm-up a request allocates no heap memory, and a stall of the server takes no more memory. A counting
-//! allocator measures this between requests that the server receives.
+//! After the warm-up a request allocates no heap memory, and a stall of the server requires hardly any. A counting
+//! allocator measures this while the server receives requests.
 #![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
 
 mod support;
@@ -14,13 +14,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{closed, get, plan_of, run};
 
-/// Requests between two readings of the counter; few of these periods contain an interval line of the recorder.
+/// Length of a period, in requests: the allocations are counted per period, and most periods must have none. Only few
+/// periods contain an interval line of the recorder, which may allocate memory.
 const STRETCH: u64 = 200;
-/// Number of periods that count as warm-up, in which connections, buffers and histograms grow.
+/// Number of periods at the start that are ignored, since connections, buffers and histograms still grow in them.
 const WARM_UP: usize = 5;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-/// Memory in use. [B]
+/// Heap memory in use by this process. [B]
 static TAKEN_BYTES: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
@@ -36,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // Safety: `place` was returned by `System` from `alloc` or `realloc`.
+        // Safety: `place` was returned by `alloc` or `realloc` of the allocator `System`.
         unsafe { System.dealloc(place, layout) }
     }
 
@@ -44,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         TAKEN_BYTES.fetch_add(size as u64, Ordering::Relaxed);
         TAKEN_BYTES.fetch_sub(layout.size() as u64, Ordering::Relaxed);
-        // Safety: as for `dealloc`; the caller guarantees the size.
+        // Safety: `place` was returned by `System`; the caller guarantees that the size is valid.
         unsafe { System.realloc(place, layout, size) }
     }
 }
@@ -52,7 +53,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Answers every read with the same bytes without allocating, and records the number of allocations after each period.
+/// Answers every read with the same response without allocating memory. After each period of `STRETCH` requests, the
+/// number of allocations so far is recorded.
 fn serve(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     let mut requests = 0;
@@ -81,7 +83,7 @@ fn start(looks: &'static Mutex<Vec<u64>>, serve: Serve) -> SocketAddr {
     address
 }
 
-/// A plain workload: two weighted transactions with one status check each, without think time.
+/// A plan without special features: two weighted transactions with one status check each, without think time.
 fn plain(address: SocketAddr) -> Value {
     let with_check = |step: usize, path: &str| {
         let mut request = get(step, &json!([path]));
@@ -100,8 +102,8 @@ fn plain(address: SocketAddr) -> Value {
     plan
 }
 
-/// Serves HTTP/2: answers every request of a read without allocating, and records the number of allocations after each
-/// period.
+/// Serves HTTP/2: answers every request contained in a read without allocating memory. After each period of `STRETCH`
+/// requests, the number of allocations so far is recorded.
 fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let (mut buffer, mut requests) = ([0; 4096], 0);
@@ -120,7 +122,7 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
                 requests += 1;
                 note(requests, looks);
                 let id = &stream_id[..4];
-                // A head with status 200 and a content length of 2, and then the body.
+                // The response consists of a HEADERS frame with status 200 and a content length of 2, and of the body.
                 let mut answer = *b"\0\0\x05\x01\x04....\x88\x0f\x0d\x012\0\0\x02\0\x01....ok";
                 answer[5..9].copy_from_slice(id);
                 answer[19..23].copy_from_slice(id);
@@ -136,25 +138,25 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-/// Records the number of allocations after each period.
+/// Records the number of allocations so far after each period of `STRETCH` requests.
 fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     if requests.is_multiple_of(STRETCH) {
         let mut looks = looks.lock().expect("the looks");
-        // Beyond its capacity, the list itself would allocate memory.
+        // A longer list would have to grow, and would itself allocate memory.
         if looks.len() < looks.capacity() {
             looks.push(ALLOCATIONS.load(Ordering::Relaxed));
         }
     }
 }
 
-/// Requests before the server stalls.
+/// Number of requests before the server stalls.
 const BEFORE_STALL: u64 = 500;
-/// Memory per thread of the server: its handle, its name and its entry in the list of threads. [B]
+/// Heap memory of each thread of the server: its handle, its name and its entry in the list of threads. [B]
 const SERVER_THREAD_BYTES: u64 = 1_000;
-/// Further memory of the stalled requests: lines and lists that grow. [B]
+/// Heap memory that the load engine may allocate in addition during the stall, for lines and lists that grow. [B]
 const STALL_BYTES: u64 = 100_000;
 
-/// Memory in use before and after the stall, and the number of connections after it.
+/// Heap memory in use before and after the stall of the server, and the number of its connections and requests.
 #[derive(Debug, Default)]
 struct Stall {
     requests: u64,
@@ -170,7 +172,7 @@ static STALL: Mutex<Stall> = Mutex::new(Stall {
     after: 0,
 });
 
-/// Stalls once, for all connections: in the meantime, other requests wait for the lock.
+/// Stalls once by holding a lock, which also delays the requests of all other connections.
 fn serve_with_a_stall(mut stream: TcpStream, _: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     STALL.lock().expect("the stall").connections += 1;
@@ -201,8 +203,8 @@ fn check_stall() {
     run(plan).check_identity();
     let stall = STALL.lock().expect("the stall");
     assert!(stall.requests > BEFORE_STALL, "{stall:?}");
-    // Without memory allocated in advance, the 300 requests of the stall took a kilobyte each, and records that wait
-    // for the disk took more.
+    // Memory is allocated in advance. Without it, each of the 300 requests of the stall allocated a kilobyte, and
+    // records that waited for the disk allocated more.
     let grown = stall.after.saturating_sub(stall.before);
     assert!(
         grown <= STALL_BYTES + stall.connections * SERVER_THREAD_BYTES,
@@ -210,7 +212,7 @@ fn check_stall() {
     );
 }
 
-/// The cases run one after the other, since they share the counters.
+/// All cases run one after the other in this test, since they share the counters of allocations.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
     check_stall();

@@ -1,5 +1,5 @@
-//! Checks that all external input is read or refused without a crash: responses, cookies, documents and plans, valid
-//! and damaged.
+//! Checks that no external input causes a crash: responses, cookies, documents and plans, valid and damaged. Each input
+//! is read or refused.
 
 #[path = "../fuzz/hpack.rs"]
 mod hpack;
@@ -20,7 +20,7 @@ use towtank_load::extract::JsonPath;
 use towtank_load::http2::hpack::{Encoder, Name};
 use towtank_load::plan::{read_stages, read_text};
 
-/// Responses found by coverage-guided fuzzing; the first byte selects options.
+/// Returns responses that were found by coverage-guided fuzzing. The first byte of each selects options of the test.
 fn responses() -> Vec<Vec<u8>> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/oracle");
     let entries = std::fs::read_dir(corpus).expect("the corpus is part of the crate");
@@ -28,7 +28,7 @@ fn responses() -> Vec<Vec<u8>> {
         .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file"))
         .filter(|bytes| bytes.len() > 1)
         .collect();
-    // The order of files in a folder depends on the file system.
+    // The responses are sorted, since the order of files in a folder depends on the file system.
     found.sort_unstable();
     found
 }
@@ -44,7 +44,7 @@ fn responses_split_anywhere_are_read_as_in_one_piece() {
     }
 }
 
-/// Frames of an HTTP/2 server that answers two requests.
+/// Returns the HTTP/2 frames of a server that answers two requests.
 fn frames() -> Vec<Frame> {
     let mut fields = Vec::new();
     let mut encoder = Encoder::default();
@@ -121,7 +121,8 @@ fn cookies_of_any_form_leave_a_jar_that_can_be_sent() {
         jar.store(&site, b"/a/b?c", &damaging.one_of(&FIELDS, 6), now_ms);
         out.clear();
         jar.join(&site, b"/a/b", 0, &mut out, || now_ms);
-        // Two domains of the host may have cookies: the host itself, and test.example.
+        // The host may send cookies of two domains: its own name and test.example. The result is at most twice the
+        // limit of one domain.
         assert!(out.len() <= 2 * MOST * 4098);
         kept += usize::from(!out.is_empty());
     }
@@ -167,7 +168,7 @@ fn paths_of_any_form_find_something_or_are_refused() {
     );
 }
 
-/// Plans with all kinds of elements, as text.
+/// Returns plans as text, which together contain all kinds of elements.
 fn plans() -> Vec<Vec<u8>> {
     let ops = json!([
         get(0, &json!(["/a/", {"var": 0, "encode": "url"}])),

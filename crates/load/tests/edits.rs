@@ -1,5 +1,5 @@
-//! Stages that change during a load: events before an edit remain, events after it follow the new stages, and all
-//! threads see the same stages.
+//! Tests of edits, which change the stages during a load. Events before an edit remain, events after it follow the new
+//! stages, and all threads see the same stages.
 
 mod support;
 
@@ -48,16 +48,16 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
     Edit { at_ns, change }
 }
 
-/// Progress of a thread when it makes an edit.
+/// Progress of a thread through its events at the time of an edit.
 #[derive(Clone, Copy)]
 enum Pace {
-    /// The thread has taken all events before the edit, and has also computed the next event.
+    /// The thread has processed all events before the edit, and has already computed the next event.
     Eager,
-    /// The thread was delayed and has taken no event.
+    /// The thread is delayed and has not processed any event.
     Late,
 }
 
-/// User changes of one of several threads, taken as in a load thread.
+/// Returns the starts and leaves of users that belong to one of several threads, computed as in a load thread.
 fn user_changes_of(
     plan: &Plan,
     edits: &[Edit],
@@ -90,7 +90,7 @@ fn user_changes_of(
     taken
 }
 
-/// Arrivals of one of several threads, taken as in a load thread.
+/// Returns the arrivals that belong to one of several threads, computed as in a load thread.
 fn arrivals_of(
     plan: &Plan,
     edits: &[Edit],
@@ -123,7 +123,8 @@ fn arrivals_of(
     taken
 }
 
-/// All user changes, after checking that three threads in any state of progress compute the same changes.
+/// Returns the starts and leaves of all users. First checks that three threads together compute the same, whatever
+/// their progress at the edits.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -133,7 +134,8 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
             .collect();
         all.sort_by_key(|change| change.at_ns);
         let mut expected = alone.clone();
-        // Users that change at the same instant may belong to different threads.
+        // Users that start or leave at the same instant may belong to different threads. A sort by user makes their
+        // order definite.
         let key = |change: &UserChange| (change.at_ns, change.user, change.starts);
         all.sort_by_key(key);
         expected.sort_by_key(key);
@@ -142,7 +144,8 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// All arrivals, after checking that three threads in any state of progress compute the same arrivals.
+/// Returns all arrivals. First checks that three threads together compute the same, whatever their progress at the
+/// edits.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -172,8 +175,8 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         stage("ramp_down", 2.0, "users", 2.0),
     ]);
     let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
-    // Users 0 to 3 start at 0 to 3 s. The settle stage requires 4 users, which are already present, so that no user
-    // starts or leaves in it.
+    // Users 0 to 3 start at 0, 1, 2 and 3 s. The settle stage begins at 3.5 s and requires 4 users. These are already
+    // present, so no user starts or leaves in it.
     let found: Vec<_> = user_changes(&plan, &edits)
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
@@ -204,7 +207,8 @@ fn what_is_due_at_the_instant_of_an_edit_belongs_to_the_next_stage() {
         stage("ramp_up", 10.0, "users", 10.0),
         stage("steady", 1.0, "users", 3.0),
     ]);
-    // The fourth user was due at exactly 3 s, the time of the edit.
+    // The fourth user would start at exactly 3 s, the time of the edit. The next stage requires only 3 users, so it
+    // does not start.
     assert_eq!(user_changes(&plan, &[next(3 * SECOND, 0)]).len(), 3);
 }
 
@@ -216,7 +220,7 @@ fn a_ramp_down_that_is_cut_short_keeps_the_others() {
         stage("ramp_up", 1.0, "users", 9.0),
     ]);
     let found = user_changes(&plan, &[next(2_001_000_000, 1)]);
-    // Users 9, 8 and 7 leave at 0, 1 and 2 s; then users 7 and 8 start again.
+    // Users 9, 8 and 7 leave at 0, 1 and 2 s. The next stage requires 9 users, so users 7 and 8 start again.
     let tail: Vec<_> = found[10..]
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))
@@ -266,8 +270,8 @@ fn the_unit_process_goes_on_over_an_edit() {
             if unedited.at_ns < 30 * SECOND {
                 assert_eq!(unedited, edited);
             } else if unedited.at_ns < 60 * SECOND {
-                // The rate changes from 20/s to 5/s, so that an arrival at a time t after the edit moves to the time 4
-                // t after it, up to rounding.
+                // The edit changes the rate from 20/s to 5/s. An arrival that was due at a time t after the edit is
+                // then due at 4 t after it, up to rounding.
                 let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
                 assert!(
                     edited.at_ns.abs_diff(expected) <= 4,
@@ -284,7 +288,8 @@ fn the_unit_process_goes_on_over_an_edit() {
 
 #[test]
 fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
-    // The rate is 10 t /s up to 4 s, and then falls from 40 /s to 0 within 4 s: 80 arrivals in each part.
+    // The rate is 10 t /s until the edit at 4 s, and then falls from 40 /s to 0 within 4 s. Each of the two parts has
+    // 80 arrivals (40 /s times 4 s, divided by 2).
     let plan = open(
         "constant",
         &[

@@ -1,5 +1,5 @@
 //! Compares the parser with hyper on responses that are known to confuse HTTP parsers, and on responses found by
-//! fuzzing. Either hyper reads the same response, or there is a known reason for the difference.
+//! fuzzing. Both must read the same response, unless the reason for a difference is known.
 
 #[path = "../fuzz/oracle.rs"]
 mod oracle;
@@ -29,9 +29,9 @@ fn refusal(bytes: &[u8]) -> Option<ProtocolError> {
         .err()
 }
 
-/// Responses with ambiguous ends, and the error with which each is refused. RFC 9112 (sections 6.1, 6.3, 7.1 and 11.1)
-/// warns of such messages. Their forms are from C. Linhart et al., "HTTP Request Smuggling" (2005) and J. Kettle, "HTTP
-/// Desync Attacks" (2019), applied to responses.
+/// Responses whose end is ambiguous, each with the error for which it must be refused. RFC 9112 (sections 6.1, 6.3, 7.1
+/// and 11.1) warns of such messages. Their forms are from C. Linhart et al., "HTTP Request Smuggling" (2005) and J.
+/// Kettle, "HTTP Desync Attacks" (2019), applied to responses.
 const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ProtocolError::LengthAndEncoding),
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", ProtocolError::LengthAndEncoding),
@@ -72,7 +72,7 @@ const AMBIGUOUS: &[(&[u8], ProtocolError)] = &[
     (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", ProtocolError::Truncated),
 ];
 
-/// Unusual but well-defined responses.
+/// Unusual but well-defined responses, which must be accepted.
 const FINE: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
     b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
@@ -89,7 +89,8 @@ const FINE: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0;last\r\nTrailer: x\r\n\r\n",
-    // Chunked is not the last coding, so the body ends with the connection (RFC 9112, section 6.3, rule 4.2).
+    // The last transfer coding is not `chunked` but `xchunked`, so the body ends when the connection ends (RFC 9112,
+    // section 6.3, rule 4.2).
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
     b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
 ];

@@ -1,4 +1,5 @@
-//! Closed and open loads: the number of users, waiting arrivals, requests that never start, and the end of the run.
+//! Tests of closed and open loads: the number of users, waiting arrivals, requests that never start, and the end of the
+//! run.
 
 mod support;
 
@@ -15,7 +16,7 @@ fn total(results: &support::Results, key: &str) -> u64 {
     value.and_then(Value::as_u64).unwrap_or(0)
 }
 
-/// Sum of a number over all interval lines that contain it.
+/// Returns the sum of a number over all interval lines. Lines without this number are left out.
 fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u64 {
     results
         .lines
@@ -25,7 +26,7 @@ fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u6
         .sum()
 }
 
-/// Choices of every transaction in an interval line.
+/// Returns the number of times that each transaction was chosen, from an interval line.
 fn picks(line: &Value) -> Vec<u64> {
     let series = line["series"].as_array().expect("series");
     series
@@ -56,8 +57,8 @@ fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
         assert_eq!(index.len(), threads);
         let arrivals = sum(&results, |line| line["arrivals"][0].as_u64());
         assert_eq!(arrivals, 100);
-        // Each gap is counted by one thread, so that for any number of threads the gaps add up to the last intended
-        // start.
+        // Each gap between arrivals is counted by one thread only. For any number of threads, the gaps therefore add up
+        // to the last intended start: 99 gaps of 5 ms are 495 ms.
         let gaps_ns = sum(&results, |line| line["gaps_sum_ns"].as_u64());
         assert_eq!(gaps_ns, 495_000_000);
         let picked = sum(&results, |line| {
@@ -94,8 +95,8 @@ fn a_waiting_arrival_keeps_its_intended_start() {
     results.check_identity();
     let ok = total(&results, "/ok");
     assert!(ok >= 2, "{ok}");
-    // One user serves each arrival for 50 ms, and arrivals come every 25 ms. Arrival k, counted from 0, has therefore
-    // waited at least k times 25 ms when it starts.
+    // The only user takes 50 ms for each arrival, and arrivals come every 25 ms. Arrival k, counted from 0, has
+    // therefore waited at least k times 25 ms when it starts.
     let waited_ns =
         results.count("step", 0, "/response_sum_ns") - results.count("step", 0, "/exchange_sum_ns");
     assert!(
@@ -158,7 +159,7 @@ fn intervals_tile_the_run_and_never_span_two_stages() {
         .intervals()
         .find(|line| line["t0_ns"] == 1_000_000_000)
         .expect("an interval");
-    // Users are late if the machine stands still when they should start.
+    // The numbers are checked only without stalls: users start late if the machine is stalled when they should start.
     if results
         .intervals()
         .all(|line| line.get("stalled_ns").is_none())
@@ -178,7 +179,8 @@ fn pacing_counts_from_intended_start_to_intended_start() {
     plan["load"] = closed(1, 0.45);
     let results = run(plan);
     results.check_identity();
-    // Transactions start at 0, 0.1, 0.2, 0.3 and 0.4 s, whatever the response times, if these are below 0.1 s.
+    // Intended starts are at 0, 0.1, 0.2, 0.3 and 0.4 s for all response times below 0.1 s. At most 5 transactions are
+    // therefore made.
     let (ok, think) = (
         total(&results, "/ok"),
         results

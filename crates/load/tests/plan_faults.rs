@@ -1,4 +1,4 @@
-//! Checks that each fault of a plan is found, and that all faults are reported together with their locations.
+//! Tests of plans with faults: each fault is found, and all faults are reported together with their locations.
 
 mod support;
 
@@ -26,7 +26,8 @@ fn faults(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Puts `value` at a JSON pointer of a valid plan and returns the only fault.
+/// Replaces the part of a valid plan at a JSON pointer by `value`. Returns the fault of the changed plan, which must be
+/// its only fault.
 fn fault(pointer: &str, value: Value) -> String {
     let mut plan = good();
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer");

@@ -1,4 +1,4 @@
-//! Checks that starts and arrivals are pure functions of plan and seed, exact to the nanosecond.
+//! Checks that starts of users and arrivals depend only on the plan and the seed, exact to the nanosecond.
 
 mod support;
 
@@ -133,14 +133,16 @@ fn gaps_are_those_between_intended_starts() {
 
 #[test]
 fn a_ramp_moves_the_rate_linearly() {
-    // The integral of the rate is 4 t², so arrival k is at sqrt(k) / 2.
+    // The rate rises from 0 to 16/s in 2 s, so its integral up to t is 4 t². Arrival k is where the integral is k, at
+    // sqrt(k) / 2.
     let at = arrivals("constant", &[rated("ramp_up", 2.0, 16.0)]);
     assert_eq!(at.len(), 16);
     for (index, at_ns) in at.iter().enumerate() {
         let expected = (index as f64).sqrt() / 2.0 * 1e9;
         assert!((*at_ns as f64 - expected).abs() <= 1.0, "{index} {at_ns}");
     }
-    // The ramp down is the mirror image: arrival k is at the time t with 16 - 4 (2 - t)² = k.
+    // In the ramp down, the integral of the rate up to t is 16 - 4 (2 - t)². Arrival k is at the time t at which this
+    // is k.
     let at = arrivals(
         "constant",
         &[rated("settle", 0.0, 16.0), rated("ramp_down", 2.0, 0.0)],
@@ -176,10 +178,11 @@ fn poisson_arrivals_have_exponential_gaps_and_repeat_with_the_seed() {
     let count = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / count;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / count;
-    // 50,000 arrivals are expected; five standard deviations of a Poisson count are 1,118.
+    // 50,000 arrivals are expected (50/s in 1,000 s). The tolerance, 1,118, is five standard deviations of a Poisson
+    // count.
     assert!((count - 50_000.0).abs() < 1_118.0, "{count}");
-    // An exponential distribution has a coefficient of variation of 1; the standard error of its estimate is about 1 /
-    // sqrt(count) = 0.0045.
+    // The coefficient of variation of an exponential distribution is 1. The standard error of its estimate is about 1 /
+    // sqrt(count) = 0.0045, and the tolerance is five standard errors.
     assert!(
         (variance.sqrt() / mean - 1.0).abs() < 0.0225,
         "{mean} {variance}"

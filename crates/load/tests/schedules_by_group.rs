@@ -1,4 +1,4 @@
-//! Rates that follow a trace, and groups with separate users and arrivals.
+//! Tests of arrival rates that follow a trace, and of groups with separate users and arrivals.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn arrivals(plan: &Plan) -> Vec<Arrival> {
     Arrivals::new(plan, &Stages::new(plan)).collect()
 }
 
-/// Evenly spaced arrivals of a load with these rates over ten seconds.
+/// Returns the times of evenly spaced arrivals in a load of ten seconds. `knots` are pairs of a time and a rate.
 fn traced(knots: &Value) -> Vec<u64> {
     let load = open("constant", &json!([stage("steady", 10.0, "rates", knots)]));
     let found = arrivals(&plan(&load));
@@ -45,7 +45,8 @@ fn traced(knots: &Value) -> Vec<u64> {
 
 #[test]
 fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
-    // The rate rises from 0 to 8/s in 2 s (8 arrivals, at sqrt(k / 2)), stays at 8/s for a second, and is then 1.9/s.
+    // The rate rises from 0 to 8/s in 2 s, which gives 8 arrivals at sqrt(k / 2). It stays at 8/s for a second, and is
+    // then 1.9/s.
     let at = traced(&json!([[0, 0], [2, 8], [3, 8], [3.000_001, 1.9]]));
     let expected: Vec<f64> = (0..8)
         .map(|k| f64::from(k).sqrt() / 2_f64.sqrt())
@@ -54,7 +55,8 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The fall of the rate takes a microsecond, which contains at most 5 millionths of an arrival.
+        // The tolerance is due to the fall of the rate from 8/s to 1.9/s. It takes a microsecond, in which at most 5
+        // millionths of an arrival are due.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }
@@ -84,7 +86,8 @@ fn knots_beyond_the_end_of_the_stage_do_not_count() {
 
 #[test]
 fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
-    // The rate is 2 t /s: 16 arrivals in 4 s. It then falls from 8 /s to 0 within 4 s: 16 more arrivals.
+    // The rate is 2 t /s until the edit at 4 s: 16 arrivals. It then falls from 8 /s to 0 within 4 s: 16 more arrivals
+    // (8 /s times 4 s, divided by 2).
     let knots = json!([[0, 0], [10, 20]]);
     let stages = json!([
         stage("steady", 10.0, "rates", &knots),
@@ -127,7 +130,7 @@ fn every_group_has_a_sequence_of_its_own() {
             .copied()
             .collect()
     };
-    // The rate of one group does not affect the arrivals of the other group.
+    // A change of the rate of group 0 does not affect the arrivals of group 1.
     let mut others = two_groups();
     others[0]["rates_by_group"][0] = json!(5.0);
     let changed = arrivals(&plan(&open("poisson", &others)));
@@ -147,8 +150,8 @@ fn every_group_has_a_sequence_of_its_own() {
             before_ns = arrival.at_ns;
         }
     }
-    // 400 arrivals of the first group, and 20 + 20 of the second group, are expected. Five standard deviations are 100
-    // and 32.
+    // The expected arrivals are 400 in the first group and 20 + 20 in the second group. The tolerances, 100 and 32, are
+    // five standard deviations of Poisson counts.
     let counts = [of(&both, 0).len(), of(&both, 1).len()];
     assert!(
         counts[0].abs_diff(400) < 100 && counts[1].abs_diff(40) < 32,
@@ -209,7 +212,7 @@ fn every_group_moves_by_itself_with_users_of_its_own() {
     let found: Vec<_> = UserChanges::new(&stages)
         .map(|change| (change.at_ns / SECOND, change.user, change.starts))
         .collect();
-    // Readers are users 0 to 3, the batch users 4 to 6.
+    // Users 0 to 3 belong to the first group (readers), users 4 to 6 to the second group (batch).
     let expected = [
         (0, 0, true),
         (0, 4, true),
@@ -236,7 +239,7 @@ fn a_ramp_of_groups_that_is_cut_short_leaves_what_each_reached() {
     let plan = plan(&closed(&stages));
     let mut stages = Stages::new(&plan);
     let mut user_changes = UserChanges::new(&stages);
-    // A load thread skips the changes of other threads.
+    // As in a load thread, the changes of users that belong to other threads are skipped.
     while user_changes.next_if(|change| change.user != 7).is_some() {}
     let edit = Edit {
         at_ns: 4 * SECOND,

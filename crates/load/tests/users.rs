@@ -1,4 +1,4 @@
-//! Behaviour of users: order, data, variables, and reproducibility from the seed.
+//! Tests of the behaviour of users: order of operations, data, variables, and reproducibility from the seed.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn a_user_does_once_then_its_mix_then_exit() {
     assert_eq!(results.outcome.reason, "finished");
 }
 
-/// Each user of each group makes two requests over separate connections, and both go to the same server.
+/// Each user of each group makes two requests over two new connections. Both connections must go to the same server.
 #[test]
 fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
     for threads in [1, 2] {
@@ -108,7 +108,7 @@ fn values_flow_from_answers_into_requests() {
     );
     assert_eq!(seen[0].header("Cookie"), None);
     assert_eq!(seen[1].header("Cookie"), Some("sid=s9"));
-    // `dToy` is "u:2" in base64.
+    // `dToy` is the base64 encoding of "u:2".
     assert_eq!(seen[1].header("Authorization"), Some("Basic dToy"));
     assert_eq!(seen[1].header("Host"), Some("test.example"));
     assert_eq!(seen[1].header("Accept-Encoding"), Some("identity"));
@@ -142,7 +142,8 @@ fn a_step_s_cookies_and_the_user_s_are_one_header() {
     assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
 }
 
-/// Cookies that one user sends: before its rounds, in each request of a round, and when it leaves.
+/// Returns the cookies that one user sends: before its first transaction, in each request of a transaction, and when it
+/// leaves.
 fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
     let server = Server::start(|seen| match seen.path() {
         "/login" => answer(200, "Set-Cookie: sid=login; Path=/\r\n", ""),
@@ -218,7 +219,7 @@ fn cookies_are_kept_as_long_as_the_group_says() {
     }
 }
 
-/// One user draws continuously while the other users sleep: every row is drawn exactly once.
+/// Two users draw 20 rows each from a pool of 40 rows and then sleep. Every row is drawn exactly once.
 #[test]
 fn rows_of_a_unique_pool_go_to_whoever_asks() {
     for threads in [1, 2] {
@@ -234,7 +235,7 @@ fn rows_of_a_unique_pool_go_to_whoever_asks() {
             {"op": "think", "pause": {"dist": "fixed", "mean_s": 60.0}}]);
         plan["load"] = closed(2, 2.0);
         plan["load"]["users_at_most"] = json!(10);
-        // The pauses are longer than the drain.
+        // A user sleeps for 60 s, longer than the drain (the time for users to finish after the load).
         plan["timeouts"]["drain_s"] = json!(5.0);
         let results = run(plan);
         results.check_identity();
@@ -302,7 +303,7 @@ fn loops_and_branches_go_as_often_as_they_say() {
     assert_eq!(server.paths(), expected);
 }
 
-/// A workload in which everything that can be random is random.
+/// Returns a plan in which every choice that can be random is random.
 fn random_plan(server: &Server, threads: usize) -> Value {
     let user = json!({"function": "user"});
     let tail = json!({"variable": 0});
@@ -368,7 +369,8 @@ fn the_mix_has_its_proportions() {
     let counts = [0, 1].map(|id| results.count("transaction", id, "/ok") as f64);
     let total = counts[0] + counts[1];
     assert!(total > 200.0, "{total}");
-    // The tolerance is five standard deviations of a binomial count.
+    // About 30 % of the transactions are expected to be the first one. The tolerance is five standard deviations of a
+    // binomial count.
     assert!(
         (counts[0] - 0.3 * total).abs() < 5.0 * (0.3 * 0.7 * total).sqrt(),
         "{counts:?}"
@@ -417,15 +419,16 @@ fn think_time_is_told_and_is_no_response_time() {
             .filter_map(|line| line["think"][key].as_u64());
         counts.sum()
     };
-    // Each transaction has two pauses of 0.1 s, and a pause of 0.05 s follows it. The end of the load may cut off the
-    // last pause.
+    // Each transaction has two pauses of 0.1 s, and is followed by a pause of 0.05 s. The last of these pauses may be
+    // missing, cut off by the end of the load.
     let between = think("count") - 2 * transactions;
     assert!(between == transactions || between + 1 == transactions);
     assert_eq!(
         think("sum_ns"),
         2 * transactions * 100_000_000 + between * 50_000_000
     );
-    // The response times of one user and its think times cannot overlap.
+    // The response times of one user cannot overlap its think times, so the sum of both is at most the duration of the
+    // run.
     let wall_s = results.engine["generator"]["wall_s"]
         .as_f64()
         .expect("a time");

@@ -1,14 +1,14 @@
-//! Ciphers and digests, which determine the cost of each byte of a secure connection.
+//! Kernels for ciphers and digests, which determine the CPU time per byte of a secure connection.
 
 use ring::aead::{AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::digest::{SHA256, digest};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Bytes that one batch processes, whatever the size of the pieces.
+/// Number of bytes that one batch encrypts or digests, whatever the size of the pieces into which they are divided.
 const BATCH_BYTES: usize = 1 << 16;
 
-/// Encrypts pieces of one size in place.
+/// Encrypts pieces of data of one size in place.
 pub struct Sealing {
     key: LessSafeKey,
     pieces: u64,
@@ -16,7 +16,7 @@ pub struct Sealing {
 }
 
 impl Sealing {
-    /// Creates the work for pieces of `size` bytes with a fixed key.
+    /// Creates the work of one thread: the encryption of pieces of `size` bytes with a fixed key.
     ///
     /// # Errors
     /// If the key cannot be created.
@@ -29,7 +29,7 @@ impl Sealing {
         })
     }
 
-    /// Returns a nonce that is used only once.
+    /// Returns a nonce that was not used before with this key.
     fn nonce(&mut self) -> Nonce {
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&self.pieces.to_be_bytes());
@@ -51,7 +51,7 @@ impl Work for Sealing {
         Ok(BATCH_BYTES as f64)
     }
 
-    /// Checks that decryption returns the original data.
+    /// Checks that decryption of an encrypted piece returns the original data.
     fn check(&mut self) -> Result<(), Failed> {
         let before = self.piece.clone();
         let (sealing, opening) = (self.nonce(), self.pieces - 1);
@@ -70,13 +70,13 @@ impl Work for Sealing {
     }
 }
 
-/// Computes digests of pieces of one size; each piece begins with the previous digest.
+/// Computes digests of pieces of data of one size. Each piece begins with the digest of the previous piece.
 pub struct Digesting {
     piece: Vec<u8>,
 }
 
 impl Digesting {
-    /// Creates the work for pieces of `size` bytes, at least 32.
+    /// Creates the work of one thread: digests of pieces of `size` bytes, at least 32.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Work for Digesting {
     }
 }
 
-/// The six kernels of this module.
+/// Returns the six kernels of this module.
 #[must_use]
 pub fn kernels() -> Vec<Threaded> {
     vec![
@@ -143,7 +143,8 @@ mod tests {
         bytes
     }
 
-    /// Compares with D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix B, test case 14.
+    /// Compares the encryption with D. A. `McGrew` and J. Viega, *The Galois/Counter Mode of Operation*, appendix B,
+    /// test case 14.
     #[test]
     fn aes_256_gcm_seals_as_published() {
         let zeros = "00".repeat(32);
@@ -154,7 +155,7 @@ mod tests {
         );
     }
 
-    /// Compares the first bytes of the cipher text and the tag with RFC 8439, section 2.8.2.
+    /// Compares the first bytes of the encrypted text and its tag with RFC 8439, section 2.8.2.
     #[test]
     fn chacha20_poly1305_seals_as_published() {
         let text = b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen would be it.";
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(got[text.len()..], hex("1ae10b594f09e26a7e902ecbd0600691"));
     }
 
-    /// Compares with the example of the one-block message "abc" in FIPS 180-4.
+    /// Compares the digest with the example of FIPS 180-4 for the one-block message "abc".
     #[test]
     fn sha_256_digests_as_published() {
         let got = digest(&SHA256, b"abc");

@@ -1,5 +1,5 @@
-//! Detects disturbances of a measurement: other programs, CPU time taken by a hypervisor, and changes of the clock
-//! rate.
+//! Detects three disturbances of a measurement: CPU time used by other programs, CPU time taken by a hypervisor, and
+//! changes of the clock rate of the CPU.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,32 +7,34 @@ use std::time::Instant;
 use serde::Serialize;
 use towtank_load::sys;
 
-/// Steps of the loop that measures the clock rate. The loop takes about a millisecond.
+/// Number of steps of the loop that measures the clock rate of the CPU. The loop takes about a millisecond.
 const STEPS: u64 = 1 << 20;
 
-/// Clock ticks of `/proc/stat` per second (`USER_HZ`), the same on every architecture of Linux except Alpha.
+/// Clock ticks per second in `/proc/stat` (`USER_HZ`). The number is the same on every architecture of Linux except
+/// Alpha.
 const TICKS_PER_S: f64 = 100.0;
 
-/// CPU time of the machine since it was started. [s]
+/// CPU times, summed over all CPUs, since the machine was started. [s]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Times {
-    /// CPU time of programs: user, nice and system. Interrupts are left out, since the kernels of this crate cause
-    /// interrupts, too.
+    /// CPU time of programs (user, nice and system). Interrupts are left out, since the measured kernels cause
+    /// interrupts, too. [s]
     programs: f64,
-    /// CPU time taken by the hypervisor.
+    /// CPU time that the hypervisor took from this machine (steal). [s]
     stolen: f64,
-    /// CPU time of all kinds, including idle time.
+    /// Sum of the CPU times of all kinds, including idle time. [s]
     total: f64,
 }
 
-/// Parses the first line of `/proc/stat`.
+/// Parses the CPU times in the first line of `/proc/stat`.
 fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<f64> = fields
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // The guest times after these eight fields are not added, since the first two fields include them.
+    // Only eight fields are summed. The guest times that follow are already included in the first two fields (user and
+    // nice).
     let [user, nice, system, _, _, _, _, steal] = ticks.get(..8)?.try_into().ok()?;
     Some(Times {
         programs: (user + nice + system) / ticks_per_s,
@@ -41,22 +43,22 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
     })
 }
 
-/// CPU times [s] and clock rate during a turn.
+/// Conditions of a turn (one measured execution of a kernel): CPU times and the clock rate of the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Conditions {
-    /// CPU time of all CPUs, used or idle.
+    /// Sum of the CPU times of all CPUs during the turn, used or idle. [s]
     pub total_s: f64,
-    /// CPU time of this program and of processes that worked for it.
+    /// CPU time that this program used during the turn, and processes that worked for it. [s]
     pub own_s: f64,
-    /// CPU time of all programs, including this one.
+    /// CPU time that all programs used during the turn, including this program. [s]
     pub programs_s: f64,
-    /// CPU time taken by the hypervisor.
+    /// CPU time that the hypervisor took from this machine during the turn (steal). [s]
     pub stolen_s: f64,
-    /// Steps per second of a fixed loop that ran just before the turn: a measure of the clock rate of the CPU. [1/s]
+    /// Steps per second of a fixed loop that ran just before the turn. They indicate the clock rate of the CPU. [1/s]
     pub clock_steps_per_s: f64,
 }
 
-/// Observes the conditions of one turn.
+/// Observes the conditions of one turn (one measured execution of a kernel).
 #[derive(Debug)]
 pub struct Watch {
     clock_steps_per_s: f64,
@@ -65,7 +67,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Measures the clock rate and begins the observation.
+    /// Measures the clock rate of the CPU and begins the observation of a turn.
     #[must_use]
     pub fn begin() -> Self {
         Self {
@@ -75,7 +77,8 @@ impl Watch {
         }
     }
 
-    /// Ends the observation; `helpers_s` is the CPU time of other processes that worked for the kernel.
+    /// Ends the observation of a turn. `helpers_s` is the CPU time of other processes that worked for the measured
+    /// kernel.
     #[must_use]
     pub fn end(&self, helpers_s: f64) -> Conditions {
         let after = now();
@@ -101,12 +104,12 @@ fn now() -> Times {
         .unwrap_or_default()
 }
 
-/// Measures the steps per second of a loop in which every step depends on the previous one.
+/// Measures the steps per second of a loop in which every step depends on the result of the previous step.
 fn clock() -> f64 {
     let start = Instant::now();
     let mut state = black_box(1_u64);
     for _ in 0..STEPS {
-        // Without the shift, the compiler could merge several steps into one.
+        // Without the shift, the compiler could merge several multiplications into one.
         state = (state ^ (state >> 7)).wrapping_mul(6_364_136_223_846_793_005);
     }
     black_box(state);

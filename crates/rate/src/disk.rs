@@ -1,8 +1,8 @@
-//! Kernels that access the disk past the page cache: sequential accesses of 1 MiB and random accesses of 4 KiB, reading
-//! and writing.
+//! Kernels that read and write the disk without the page cache: sequential accesses of 1 MiB and random accesses of 4
+//! KiB.
 //!
 //! All threads share one file of fixed size, so that the required space does not depend on the number of CPUs. Every
-//! block of 4 KiB begins with its number, which each read checks.
+//! block of 4 KiB begins with the number of the block, which is checked at each read.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,12 +14,12 @@ use towtank_load::rng::Random;
 
 use crate::kernel::{Failed, Seat, Threaded, Work};
 
-/// Size of the file. [bytes]
+/// Size of the file that the disk kernels read and write. [bytes]
 pub const FILE_BYTES: u64 = 128 << 20;
 const BLOCK: usize = 4 << 10;
 const PIECE: usize = 1 << 20;
 
-/// Buffer with the alignment that direct access to the disk (`O_DIRECT`) requires.
+/// Memory with the alignment that direct access to the disk (`O_DIRECT`) requires.
 struct Aligned {
     bytes: Vec<u8>,
     start: usize,
@@ -42,8 +42,8 @@ impl Aligned {
     }
 }
 
-/// Fills a buffer with the content of the file at an offset: random bytes, which do not compress, with the block number
-/// at the start of each block.
+/// Fills a buffer with the content that the file has at an offset. Each block starts with its number; random bytes,
+/// which cannot be compressed, follow.
 fn fill(memory: &mut [u8], offset: u64, random: &mut Random) {
     for word in memory.chunks_exact_mut(8) {
         word.copy_from_slice(&random.next_u64().to_le_bytes());
@@ -73,7 +73,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Creates the file and writes all of its blocks.
+/// Creates the file and writes all its blocks.
 fn make(path: &Path, size: u64) -> io::Result<()> {
     let file = open(path)?;
     let (mut memory, mut random) = (Aligned::new(PIECE), Random::from_seed(2));
@@ -84,24 +84,25 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Kind of access to the file.
+/// Kind of access to the file on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Sequential writes of 1 MiB.
+    /// Sequential writes of 1 MiB each.
     Write,
-    /// Sequential reads of 1 MiB.
+    /// Sequential reads of 1 MiB each.
     Read,
-    /// Random writes of 4 KiB.
+    /// Writes of 4 KiB each at random offsets.
     WriteAnywhere,
-    /// Random reads of 4 KiB.
+    /// Reads of 4 KiB each at random offsets.
     ReadAnywhere,
 }
 
-/// The work of one thread on the file.
+/// The accesses of one thread to the file, without the page cache.
 pub struct Direct {
     access: Access,
     file: File,
-    /// Start of the thread's part of the file for sequential accesses; random accesses use the whole file. [bytes]
+    /// Offset in the file at which the sequential accesses of this thread begin. Random accesses use the whole file.
+    /// [bytes]
     begin: u64,
     end: u64,
     place: u64,
@@ -132,7 +133,7 @@ impl Direct {
         })
     }
 
-    /// Offset of the next access.
+    /// Returns the offset in the file of the next access.
     fn next(&mut self) -> u64 {
         match self.access {
             Access::WriteAnywhere | Access::ReadAnywhere => {
@@ -186,14 +187,14 @@ impl Work for Direct {
     }
 }
 
-/// The file of the four kernels, created by the first kernel that runs.
+/// The file that the four disk kernels share. The first kernel that runs creates it.
 struct Shared {
     path: PathBuf,
     size: u64,
     made: OnceLock<Result<(), Failed>>,
 }
 
-/// The four kernels, which share one file in a folder.
+/// Returns the four disk kernels, which share one file of `size` bytes in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path, size: u64) -> Vec<Threaded> {
     let shared = Arc::new(Shared {
@@ -228,7 +229,8 @@ mod tests {
         threads: 1,
     };
 
-    /// Creates a test file in the folder of the crate, since the folder for temporary files is often not on a disk.
+    /// Creates a test file in the folder of this crate. The folder for temporary files is often in memory and not on a
+    /// disk.
     fn file(name: &str) -> (Folder, PathBuf) {
         let folder = Folder::within(Path::new(env!("CARGO_MANIFEST_DIR")), name).expect("a folder");
         let path = folder.path().join("file");

@@ -1,4 +1,5 @@
-//! Kernels for small files, from creation to deletion: in the page cache, and synchronized to disk.
+//! Kernels for small files, from creation to deletion. One kernel uses only the page cache, the other also syncs the
+//! files to disk.
 
 use std::fs;
 use std::io::Write;
@@ -6,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Size of each file. [bytes]
+/// Size of each file that the kernels write. [bytes]
 const SIZE: usize = 16 << 10;
 
-/// Creates, writes, reads, renames and deletes files in a separate folder; syncs them if requested.
+/// Creates, writes, reads, renames and deletes files in a folder of its own. If requested, it also syncs the files to
+/// disk.
 pub struct Files {
     folder: PathBuf,
     synced: bool,
@@ -18,7 +20,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates the work in a new folder.
+    /// Creates the work of one thread, with a new folder for its files.
     ///
     /// # Errors
     /// If the folder cannot be created.
@@ -59,7 +61,7 @@ impl Work for Files {
         Err("the bytes read differ from the bytes written".to_owned())
     }
 
-    /// Checks that no file is left.
+    /// Checks that the folder contains no file after the turn.
     fn check(&mut self) -> Result<(), Failed> {
         let left = fs::read_dir(&self.folder).map_err(|error| error.to_string())?;
         match left.count() {
@@ -77,7 +79,7 @@ fn kernel(name: &'static str, folder: &Path, synced: bool) -> Threaded {
     })
 }
 
-/// Both kernels of this module; they create their files in `folder`.
+/// Returns the two kernels of this module, which create their files in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     vec![

@@ -1,4 +1,4 @@
-//! Kernels (kinds of work whose rate is measured), and the threads that run them.
+//! Kernels (kinds of work with a measured rate), and the threads that execute them.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -9,19 +9,21 @@ use towtank_load::sys;
 /// Reason why a kernel failed, as a sentence.
 pub type Failed = String;
 
-/// Durations of a turn.
+/// Durations of the parts of a turn (one measured execution of a kernel).
 #[derive(Debug, Clone, Copy)]
 pub struct Timing {
-    /// Time before anything is counted.
+    /// Time at the start of the execution in which work is done but not counted.
     pub warm_up: Duration,
-    /// Time in which work is counted.
+    /// Time after the warm-up in which work is counted.
     pub turn: Duration,
-    /// Minimum length of a slice. A turn consists of slices, and each slice gives a rate.
+    /// Minimum length of a slice. A turn (one measured execution of a kernel) is divided into slices, and each slice
+    /// gives a rate.
     pub slice: Duration,
 }
 
 impl Timing {
-    /// Divides a turn of this many seconds into twenty slices, after a warm-up of a fifth of the turn.
+    /// Divides a turn (one measured execution) of `seconds` into twenty slices. A warm-up of a fifth of this time
+    /// precedes it.
     #[must_use]
     pub fn of_turn(seconds: f64) -> Self {
         Self {
@@ -32,37 +34,37 @@ impl Timing {
     }
 }
 
-/// Result of a turn.
+/// Result of a turn (one measured execution of a kernel).
 #[derive(Debug, Default, Clone)]
 pub struct Turn {
-    /// Rate of each slice, summed over all threads. [1/s] or [byte/s]
+    /// Rate in each slice of the turn, summed over all threads. [1/s] or [byte/s]
     pub slices: Vec<f64>,
-    /// CPU time of other processes that work for this kernel. [s]
+    /// CPU time of other processes that worked for the kernel during the turn. [s]
     pub helpers_cpu_s: f64,
 }
 
-/// A kind of work that is counted per second.
+/// A kind of work with a measured rate, in operations or bytes per second.
 pub trait Kernel {
-    /// Name of the kernel in machine files.
+    /// Name of the kernel in machine files (the results of a rating).
     fn name(&self) -> &'static str;
 
-    /// Runs one thread on each of these CPUs for one turn, and returns the rates.
+    /// Runs one thread on each of `cpus` for one turn (one measured execution), and returns the rates.
     ///
     /// # Errors
     /// If the machine lacks something that the kernel needs, or a result of the work is wrong.
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed>;
 }
 
-/// Position of a thread among the threads of a turn.
+/// Number of a thread, and the number of threads that execute the kernel together.
 #[derive(Debug, Clone, Copy)]
 pub struct Seat {
-    /// Number of the thread, from 0.
+    /// Number of this thread, from 0.
     pub number: usize,
-    /// Number of threads.
+    /// Number of threads that execute the kernel together.
     pub threads: usize,
 }
 
-/// The work of one thread.
+/// The work that one thread does for a kernel.
 pub trait Work: Send {
     /// Does a fixed amount of work, and returns its number of units (operations or bytes).
     ///
@@ -70,7 +72,7 @@ pub trait Work: Send {
     /// If a result is wrong.
     fn batch(&mut self) -> Result<f64, Failed>;
 
-    /// Checks the state after a turn.
+    /// Checks the state of the work after a turn (one measured execution of a kernel).
     ///
     /// # Errors
     /// If the state is wrong.
@@ -81,16 +83,17 @@ pub trait Work: Send {
 
 type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 
-/// A kernel whose threads work independently, each pinned to a CPU.
+/// A kernel with threads that work independently of each other. Each thread is pinned to a CPU.
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// Work that the threads have prepared, by number of threads. Later turns use it again.
+    /// Prepared work of the threads, by the number of threads that execute the kernel. Later turns with this number of
+    /// threads use it again.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 
 impl Threaded {
-    /// Creates a kernel of this name. Each thread creates its own work with `prepare`.
+    /// Creates a kernel with this name. Each thread calls `prepare` once to create its work.
     pub fn new<W, F>(name: &'static str, prepare: F) -> Self
     where
         W: Work + 'static,
@@ -153,7 +156,8 @@ fn work_on(
         Some(_) => Ok(()),
         None => prepare(seat).map(|made| *work = Some(made)),
     });
-    // A thread that failed must wait here, too; otherwise the other threads would wait forever.
+    // A thread that failed to prepare its work must also wait at the barrier; otherwise the other threads would wait
+    // there forever.
     barrier.wait();
     prepared?;
     let work = work
@@ -164,7 +168,8 @@ fn work_on(
     Ok(rates)
 }
 
-/// Works for the warm-up and one turn. Returns the rate of each slice, at least one rate.
+/// Executes the work for the warm-up and one turn. Returns the rate in each slice of the turn; there is at least one
+/// slice.
 fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     let begin = Instant::now();
     while begin.elapsed() < timing.warm_up {
@@ -188,7 +193,7 @@ fn slices(work: &mut dyn Work, timing: &Timing) -> Result<Vec<f64>, Failed> {
     }
 }
 
-/// Sums the rates of the threads slice by slice, for the slices that all threads completed.
+/// Returns the sum of the rates of all threads for each slice. Slices that some thread did not complete are left out.
 fn together(threads: &[Vec<f64>]) -> Vec<f64> {
     let shortest = threads.iter().map(Vec::len).min().unwrap_or(0);
     (0..shortest)

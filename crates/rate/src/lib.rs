@@ -1,8 +1,8 @@
 //! Kernels that rate a machine: typical work of servers, counted per second on a single CPU and on all CPUs at once.
 //!
-//! A [`kernel::Kernel`] runs for a fraction of a second per turn and returns the rates of many short slices. [`run`]
-//! lets all kernels take turns for several rounds, so that a temporary disturbance of the machine affects all of them.
-//! Statistics of the rates are computed elsewhere.
+//! In a turn (one measured execution), a [`kernel::Kernel`] runs for a fraction of a second and returns the rates of
+//! many short slices. [`run`] executes all kernels one after the other, in several rounds, so that a temporary
+//! disturbance of the machine affects all of them. Statistics of the rates are computed elsewhere.
 
 pub mod ciphers;
 pub mod conditions;

@@ -1,4 +1,5 @@
-//! Kernels for main memory: bandwidth by the triad of STREAM, latency by following a chain of addresses.
+//! Kernels for main memory. Bandwidth is measured by the triad of STREAM, latency by a chain in which each load returns
+//! the address of the next load.
 //!
 //! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
 //! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
@@ -10,24 +11,24 @@ use towtank_load::rng::Random;
 
 use crate::kernel::{Failed, Seat, Threaded, Work};
 
-/// Elements of each array that one batch processes.
+/// Number of elements of each array that one batch of the triad processes.
 const STRETCH: usize = 1 << 15;
-/// Bytes that the triad moves per element.
+/// Bytes that the triad moves per element: two reads and one write of 8 bytes each.
 const BYTES_OF_ELEMENT: usize = 24;
-/// Factor q of the triad.
+/// Factor q in the triad a(i) = b(i) + q c(i).
 const FACTOR: f64 = 3.0;
-/// Bytes that one load of the chain transfers: a cache line.
+/// Bytes that one load of the chain transfers from memory: the size of a cache line.
 const LINE: usize = 64;
 const WORDS_OF_LINE: usize = LINE / size_of::<u32>();
-/// Loads of one batch.
+/// Number of loads in one batch of the chain kernel.
 const LOADS: usize = 1 << 13;
-/// Minimum of the memory that all threads of a kernel use together. [bytes]
+/// Minimum amount of memory that all threads of a kernel use together. [bytes]
 const LEAST: u64 = 192 << 20;
-/// Minimum of the memory of a kernel, in multiples of the size of the last-level cache.
+/// The memory that all threads of a kernel use together is at least this multiple of the size of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Memory that all threads of one kernel use together: four times the last-level cache and at least 192 MiB, but at
-/// most an eighth of the available memory. [bytes]
+/// Amount of memory that all threads of one kernel use together. It is four times the last-level cache and at least 192
+/// MiB, but at most an eighth of the available memory. [bytes]
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST
@@ -35,7 +36,7 @@ pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
         .min((available_bytes / 8).max(1 << 20))
 }
 
-/// The triad kernel.
+/// Work of one thread of the triad kernel: a(i) = b(i) + q c(i).
 pub struct Triad {
     sum: Vec<f64>,
     first: Vec<f64>,
@@ -44,7 +45,7 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Creates three arrays with a total size of `bytes`.
+    /// Creates the three arrays of the triad, with `bytes` as their total size.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let stretches = (bytes as usize / BYTES_OF_ELEMENT / STRETCH).max(1);
@@ -71,7 +72,7 @@ impl Work for Triad {
         Ok((STRETCH * BYTES_OF_ELEMENT) as f64)
     }
 
-    /// Checks the numbers that the last batch wrote. They are integers, so the comparison is exact.
+    /// Checks the last result of the last batch. It is an integer, which a floating-point number represents exactly.
     fn check(&mut self) -> Result<(), Failed> {
         let last = (self.place + self.sum.len() - 1) % self.sum.len();
         let expected = last as f64 + FACTOR * 2.0;
@@ -85,20 +86,21 @@ impl Work for Triad {
     }
 }
 
-/// The chain kernel: each cache line contains the address of the next one, in an order that prefetchers cannot predict.
+/// Work of one thread of the chain kernel. Each cache line contains the address of the next line, in an order that
+/// prefetchers cannot predict.
 pub struct Chase {
     next: Vec<u32>,
     place: u32,
 }
 
 impl Chase {
-    /// Creates a chain through this number of bytes.
+    /// Creates a chain of addresses through `bytes` of memory.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         let lines = (bytes as usize / LINE).max(2);
         let mut next = vec![0; lines * WORDS_OF_LINE];
-        // One random cycle through all lines: S. Sattolo, *An algorithm to generate a random cyclic permutation*,
-        // Information Processing Letters 22 (1986).
+        // The chain is one random cycle through all cache lines: S. Sattolo, *An algorithm to generate a random cyclic
+        // permutation*, Information Processing Letters 22 (1986).
         let mut order: Vec<u32> = (0..lines as u32).collect();
         let mut random = Random::from_seed(1);
         for last in (1..lines).rev() {
@@ -126,7 +128,7 @@ impl Work for Chase {
     }
 }
 
-/// Both kernels of this module. The threads of a kernel divide `working_set` bytes of memory among them.
+/// Returns the two kernels of this module. The threads of a kernel divide `working_set` bytes of memory among them.
 #[must_use]
 pub fn kernels(working_set: u64) -> Vec<Threaded> {
     let share = move |seat: Seat| working_set / seat.threads as u64;

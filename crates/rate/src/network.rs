@@ -1,16 +1,17 @@
-//! Request and response over TCP on loopback: the work of the operating system for each message.
+//! Kernels for requests and responses over TCP on loopback: the work of the operating system for each message.
 //!
-//! Client and server share a CPU, so that the result measures work, and not the time that an idle CPU takes to wake.
+//! Client and server share a CPU. The result therefore measures this work, and not the time that an idle CPU takes to
+//! wake up.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Exchanges of one batch.
+/// Number of exchanges (request and response) in one batch.
 const BATCH: u8 = 16;
 
-/// A client that is connected to its own server thread.
+/// A client that is connected to a separate server thread.
 pub struct Exchanges {
     stream: TcpStream,
     response: Vec<u8>,
@@ -18,7 +19,8 @@ pub struct Exchanges {
 }
 
 impl Exchanges {
-    /// Starts a server and connects to it. A request is one byte; the response repeats this byte `response` times.
+    /// Starts a server thread and connects to it. A request is one byte; the response repeats this byte `response`
+    /// times.
     ///
     /// # Errors
     /// If the connection fails.
@@ -29,7 +31,7 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // The server thread stays on the CPU of the pinned thread that starts it. It ends when the client closes
+            // The server thread inherits the CPU of the pinned thread that starts it. It ends when the client closes
             // the connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
@@ -74,7 +76,7 @@ impl Work for Exchanges {
     }
 }
 
-/// Both kernels of this module.
+/// Returns the two kernels of this module.
 #[must_use]
 pub fn kernels() -> Vec<Threaded> {
     vec![

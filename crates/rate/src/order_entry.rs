@@ -1,10 +1,11 @@
 //! Order entry on the embedded database: the five usual transactions of order systems in their usual mix.
 //!
 //! The workload resembles the TPC-C benchmark (revision 5.11, clauses 1 and 2): one warehouse, ten districts, 45 % new
-//! orders, 43 % payments, and 4 % each of status, delivery and stock level. One new order in a hundred is rolled back.
+//! orders, 43 % payments, and 4 % each of order status, delivery and stock level. One new order in a hundred is rolled
+//! back.
 //!
-//! The data set is smaller than in TPC-C, and its size is constant: each new order replaces the oldest order of its
-//! district. The results are not TPC-C results and must not be compared with TPC-C results.
+//! The data set is smaller than in TPC-C, and its size is constant: each new order replaces the oldest order of the
+//! same district. The results are not TPC-C results and must not be compared with TPC-C results.
 
 mod data;
 mod transactions;
@@ -17,8 +18,8 @@ use towtank_load::rng::Random;
 use crate::kernel::{Failed, Threaded, Work};
 use transactions::Kind;
 
-/// Number of transactions of each kind in a deck. Transactions are taken from a shuffled deck, so that every complete
-/// deck has exactly this mix.
+/// Number of transactions of each kind in a deck (100 transactions in random order). Every complete deck therefore has
+/// exactly this mix.
 const DECK: [(Kind, usize); 5] = [
     (Kind::NewOrder, 45),
     (Kind::Payment, 43),
@@ -27,7 +28,7 @@ const DECK: [(Kind, usize); 5] = [
     (Kind::StockLevel, 4),
 ];
 
-/// Sums over the transactions so far. The database must contain the same sums.
+/// Sums over all transactions that were executed. The content of the database must agree with them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) transactions: i64,
@@ -38,16 +39,16 @@ pub(crate) struct Sums {
     pub(crate) delivered: i64,
 }
 
-/// Location of the database.
+/// Location of the database, in memory or on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Storage {
-    /// In memory, without a log.
+    /// The database is in memory and has no log.
     Memory,
-    /// In this file, with a write-ahead log that is synchronized at each commit.
+    /// The database is in this file. It has a write-ahead log that is synced to disk at each commit.
     Disk(PathBuf),
 }
 
-/// A database and the state of the thread that works on it.
+/// The work of one thread: a separate database, and the transactions executed on it.
 pub struct OrderEntry {
     connection: Connection,
     random: Random,
@@ -57,7 +58,7 @@ pub struct OrderEntry {
 }
 
 impl OrderEntry {
-    /// Creates the data set, which depends only on the seed.
+    /// Creates the database and its content, which depends only on `seed`.
     ///
     /// # Errors
     /// Errors of the database.
@@ -83,7 +84,7 @@ impl OrderEntry {
         })
     }
 
-    /// Runs the transactions of one deck.
+    /// Executes all transactions of one deck (100 transactions in random order).
     fn deal(&mut self) -> rusqlite::Result<()> {
         for last in (1..self.deck.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
@@ -95,8 +96,8 @@ impl OrderEntry {
             self.sums.transactions += 1;
         }
         if matches!(self.place, Storage::Disk(_)) {
-            // The checkpoint follows each deck, so that every slice includes its share of the cost of the write-ahead
-            // log.
+            // A checkpoint of the write-ahead log follows each deck. Every slice then includes the same share of the
+            // cost of checkpoints.
             self.connection
                 .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
         }
@@ -108,8 +109,8 @@ fn failed(error: &rusqlite::Error) -> Failed {
     format!("the database failed: {error}")
 }
 
-/// Rejects a database library in which all databases share locks: threads would then wait for each other although each
-/// has its own database. See `.cargo/config.toml`.
+/// Rejects a database library in which all databases share locks. Threads would then wait for each other although each
+/// thread has a separate database. See `.cargo/config.toml`.
 fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     let has = |text: &str| {
         let query = "SELECT count(*) FROM pragma_compile_options WHERE compile_options = ?1";
@@ -125,7 +126,7 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
     )
 }
 
-/// Sets the durability of commits. It is called after the creation of the data set, which needs no durability.
+/// Sets the durability of commits. It is called only after the database is filled, since filling needs no durability.
 fn settle(connection: &Connection, place: &Storage) -> rusqlite::Result<()> {
     if *place == Storage::Memory {
         return Ok(());
@@ -141,7 +142,7 @@ impl Work for OrderEntry {
         Ok(self.deck.len() as f64)
     }
 
-    /// Checks that every sum in the database matches the transactions.
+    /// Checks that every sum in the database agrees with the executed transactions.
     fn check(&mut self) -> Result<(), Failed> {
         let faults = data::faults(&self.connection, &self.sums).map_err(|error| failed(&error))?;
         if faults.is_empty() {
@@ -154,7 +155,7 @@ impl Work for OrderEntry {
     }
 }
 
-/// Both kernels of this module; databases on disk are created in `folder`.
+/// Returns the two kernels of this module. Databases on disk are created in `folder`.
 #[must_use]
 pub fn kernels(folder: &Path) -> Vec<Threaded> {
     let folder = folder.to_owned();

@@ -1,4 +1,4 @@
-//! A complete measurement: all kernels take turns, round after round, on one CPU and on all CPUs.
+//! Measures the rates of all kernels: in each round, every kernel runs on one CPU and on all CPUs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ use crate::conditions::Watch;
 use crate::kernel::{Failed, Kernel, Timing};
 use crate::{ciphers, disk, files, memory, network, order_entry, tls, web};
 
-/// Settings of a rating.
+/// Settings of the measurement of a machine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder for files, which the caller creates and removes; it is empty before and after the run.
+    /// Folder for the files of the kernels, which the caller creates and removes. It is empty before and after the
+    /// measurement.
     pub folder: PathBuf,
-    /// Path of the program with the subcommand `null-server`.
+    /// Path of the program that contains the subcommand `null-server`.
     pub engine: PathBuf,
-    /// Number of rounds.
+    /// Number of rounds. Every kernel is measured in each round.
     pub rounds: usize,
-    /// Length of a turn without its warm-up. [s]
+    /// Length of a turn (one measured execution of a kernel) without its warm-up. [s]
     pub turn_s: f64,
-    /// Names of the kernels to run; empty for all.
+    /// Names of the kernels to measure. If the list is empty, all kernels are measured.
     pub kernels: Vec<String>,
 }
 
@@ -37,7 +38,7 @@ pub fn allowed_cpus() -> Result<Vec<usize>, Failed> {
     Ok(cpus.collect())
 }
 
-/// All kernels, in the order of their turns.
+/// Returns all kernels, in the order in which they run in a round.
 #[must_use]
 pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     let memory = memory::working_set(last_cache_bytes(), available_bytes());
@@ -54,7 +55,7 @@ pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     boxed.chain([Box::new(web) as Box<dyn Kernel>]).collect()
 }
 
-/// Size of the last-level cache of the first CPU; 32 MiB if the system does not report one. [B]
+/// Size of the last-level cache of the first CPU. It is 32 MiB if the system reports no such cache. [B]
 fn last_cache_bytes() -> u64 {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |number: usize| {
@@ -64,7 +65,7 @@ fn last_cache_bytes() -> u64 {
     (0..8).filter_map(size).max().unwrap_or(32 << 10) << 10
 }
 
-/// Memory that is available to programs; 1 GiB if the system does not report it. [B]
+/// Memory that is available to programs. It is 1 GiB if the system does not report it. [B]
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text
@@ -75,9 +76,10 @@ fn available_bytes() -> u64 {
     kibibytes.unwrap_or(1 << 20) << 10
 }
 
-/// Runs the measurement, and writes one line of JSON at the beginning and for each turn.
+/// Runs the measurement. Writes one line of JSON at the beginning, and one for each turn (one measured execution of a
+/// kernel).
 ///
-/// A kernel that fails is reported once and not run again; the others continue.
+/// A kernel that fails is reported once and not run again; the other kernels continue.
 ///
 /// # Errors
 /// If the lines cannot be written, or the system does not report its CPUs.
@@ -99,7 +101,7 @@ pub fn run(settings: &Settings, out: &mut dyn Write) -> io::Result<()> {
     for round in 0..settings.rounds {
         let mut failed = Vec::new();
         for (place, kernel) in kernels.iter_mut().enumerate() {
-            // Turns on one CPU use the last CPU, since the first CPU handles most interrupts.
+            // The last CPU is used if a kernel runs on one CPU, since the first CPU handles most interrupts.
             let last = &cpus[cpus.len() - 1..];
             for (mode, cpus) in [("single", last), ("all", &cpus[..])] {
                 let line = turn(&mut **kernel, cpus, &timing);
@@ -138,12 +140,12 @@ fn write_line(out: &mut dyn Write, line: &Value) -> io::Result<()> {
     out.flush()
 }
 
-/// A folder that is deleted when the value is dropped.
+/// A folder that is deleted with its content when the value is dropped.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Creates a folder among the temporary files.
+    /// Creates a folder in the folder for temporary files.
     ///
     /// # Errors
     /// If the folder cannot be created.
@@ -163,7 +165,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// Path of the folder.
+    /// Returns the path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -1,4 +1,5 @@
-//! Full handshakes of TLS 1.3. Client and server run in one thread and are connected through memory.
+//! A kernel for full handshakes of TLS 1.3. Client and server run in one thread and exchange bytes in memory, without a
+//! network.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use rustls::{
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Name in the certificate.
+/// Host name in the certificate of the server.
 const NAME: &str = "rate.test";
-/// Maximum number of round trips of a handshake. A handshake that needs more fails.
+/// Maximum number of round trips of a handshake. A handshake that is not complete after them fails.
 const FLIGHTS_AT_MOST: usize = 10;
-/// Handshakes of one batch.
+/// Number of handshakes in one batch.
 const BATCH: usize = 4;
 
-/// Makes handshakes with X25519 and AES-128-GCM; the ECDSA P-256 certificate is signed by an authority that the client
-/// trusts.
+/// Makes full handshakes with X25519 and AES-128-GCM. The client trusts the authority that signed the ECDSA P-256
+/// certificate of the server.
 pub struct Handshakes {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
@@ -30,7 +31,7 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Creates a certificate authority, a certificate, and the settings of client and server.
+    /// Creates a certificate authority, the certificate of the server, and the TLS settings of client and server.
     ///
     /// # Errors
     /// If one of them cannot be created.
@@ -72,7 +73,7 @@ impl Handshakes {
         })
     }
 
-    /// Makes one complete handshake.
+    /// Makes one complete handshake between client and server.
     ///
     /// # Errors
     /// If it is not a full handshake of TLS 1.3.
@@ -103,7 +104,7 @@ impl Handshakes {
     }
 }
 
-/// Allows a single cipher suite and key exchange, so that all machines do the same work.
+/// Allows only one cipher suite and one key exchange, so that all machines do the same work.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider.cipher_suites = vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256];
@@ -111,7 +112,7 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Passes the TLS records of one side to the other side.
+/// Passes the TLS records that `from` has produced to `to`.
 fn pass<A, B>(
     wire: &mut Vec<u8>,
     from: &mut ConnectionCommon<A>,
@@ -139,7 +140,7 @@ impl Work for Handshakes {
     }
 }
 
-/// The kernel of this module.
+/// Returns the kernel of this module.
 #[must_use]
 pub fn kernel() -> Threaded {
     Threaded::new("tls_handshake", |_| Handshakes::new())

@@ -1,8 +1,8 @@
-//! Web serving: the null server and the load engine, on separate CPUs if there is more than one CPU.
+//! A kernel for web serving: the null server and the load engine. They use separate CPUs if there is more than one CPU.
 //!
-//! The result is the number of requests per second of the CPU time that server and load engine use together, so that
-//! waiting does not count. With more than one CPU, it is multiplied by the number of CPUs of the turn, which gives the
-//! throughput with all CPUs busy.
+//! The result is the number of requests per second of CPU time. This CPU time is the sum for the server and the load
+//! engine, so that waiting does not count. With more than one CPU, the result is multiplied by the number of CPUs,
+//! which gives the throughput with all CPUs busy.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -18,31 +18,33 @@ use towtank_load::sys;
 
 use crate::kernel::{Failed, Kernel, Timing, Turn};
 
-/// Length of a response. [bytes]
+/// Length of the body of a response. [bytes]
 const BODY: usize = 1024;
-/// Users of each load thread.
+/// Number of users of each thread of the load engine.
 const USERS: usize = 16;
-/// Minimum duration of a load. In a shorter load, its start and its end would distort the rate. [s]
+/// Minimum duration of a load. In a shorter load, the start and the end would distort the rate. [s]
 const SHORTEST_S: f64 = 0.1;
-/// Number of loads without any response after which the measurement fails.
+/// If this number of loads have had no response, the measurement fails.
 const LOADS_AT_MOST: usize = 20;
 
-/// The web kernel.
+/// The web serving kernel: the null server under load from the load engine.
 #[derive(Debug)]
 pub struct Web {
-    /// Path of the program with the subcommand `null-server`.
+    /// Path of the program that contains the subcommand `null-server`.
     engine: PathBuf,
     folder: PathBuf,
 }
 
 impl Web {
-    /// Creates the kernel for this program; the load engine writes its output to `folder`.
+    /// Creates the kernel. The program `engine` serves as the null server, and the load engine writes its results to
+    /// `folder`.
     #[must_use]
     pub fn new(engine: PathBuf, folder: PathBuf) -> Self {
         Self { engine, folder }
     }
 
-    /// Loads the server once; returns the number of requests and the CPU time of the load engine. [s]
+    /// Runs one load against the server. Returns the number of successful requests, and the CPU time of the load engine
+    /// [s].
     fn drive(&self, address: &str, cpus: &[usize], seconds: f64) -> Result<(f64, f64), Failed> {
         let results = self.folder.join("web");
         clear(&results)?;
@@ -88,7 +90,7 @@ impl Web {
             let before = server.cpu_s()?;
             let (requests, own_s) = self.drive(&server.address, load, each.as_secs_f64())?;
             let spent_s = own_s + server.cpu_s()? - before;
-            // On a very busy machine a load may end before its first response. It then gives no rate.
+            // On a very busy machine a load may end before its first response. Such a load gives no rate.
             if requests > 0.0 {
                 slices.push(requests / spent_s * cpus.len() as f64);
             }
@@ -107,7 +109,8 @@ impl Kernel for Web {
     }
 
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
-        // The work runs in a separate thread, since the load engine pins the thread that runs it.
+        // The load engine pins the thread that runs it to a CPU. A separate thread keeps the pinning away from the
+        // calling thread.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.work(cpus, timing))
@@ -117,7 +120,7 @@ impl Kernel for Web {
     }
 }
 
-/// Removes earlier results, since the load engine does not overwrite them.
+/// Deletes the results of earlier loads, since the load engine does not overwrite them.
 fn clear(results: &Path) -> Result<(), Failed> {
     match std::fs::remove_dir_all(results) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -127,7 +130,7 @@ fn clear(results: &Path) -> Result<(), Failed> {
     }
 }
 
-/// CPUs of the load engine and of the server; both use the same CPU if there is only one.
+/// Returns the CPUs of the load engine and those of the server. If there is only one CPU, both use it.
 fn sides(cpus: &[usize]) -> (&[usize], &[usize]) {
     if cpus.len() == 1 {
         return (cpus, cpus);
@@ -161,7 +164,7 @@ fn plan(out: &Path, address: &str, cpus: &[usize], seconds: f64) -> Value {
     })
 }
 
-/// A null server. It stops when the value is dropped or when this process ends.
+/// A null server in a separate process. The server stops when the value is dropped or when this process ends.
 struct Server {
     child: Child,
     address: String,
@@ -181,7 +184,7 @@ impl Server {
             .map_err(|error| format!("the server cannot be started: {error}"))?;
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
-            // The line is empty if the server could not listen.
+            // The server prints its address in this line. The line is empty if the server could not listen.
             let _ = BufReader::new(output).read_line(&mut line);
         }
         let address = line.trim().strip_prefix("listening on ").map(str::to_owned);
@@ -208,7 +211,7 @@ impl Server {
         }
     }
 
-    /// CPU time that the server has used. [s]
+    /// CPU time that the process of the server has used so far. [s]
     fn cpu_s(&self) -> Result<f64, Failed> {
         let time = clock_gettime(self.clock)
             .map_err(|error| format!("the CPU time of the server cannot be read: {error}"))?;

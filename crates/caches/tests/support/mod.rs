@@ -1,8 +1,9 @@
-//! Simulated caches, and traces generated from seeds.
+//! Simulated caches, and random traces that are the same for the same seed.
 
 use std::fmt::Write;
 
-/// Random numbers by `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), the same in every run.
+/// Random numbers from the generator `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014). A seed gives the same numbers
+/// in every run.
 pub fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -13,7 +14,7 @@ pub fn random(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// Draws keys by Zipf's law, by inversion of its distribution function.
+/// Chooses keys at random by Zipf's law, by inversion of the distribution function.
 pub struct Zipf(Vec<f64>);
 
 impl Zipf {
@@ -34,7 +35,7 @@ impl Zipf {
     }
 }
 
-/// Formats a trace as a file.
+/// Formats references (key and size) as the CSV file of a trace.
 pub fn trace(references: &[(u64, u64)]) -> String {
     let mut text = String::from("key,bytes\n");
     for (key, size) in references {
@@ -43,21 +44,21 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// Parts of a key that a reference finds in the cache.
+/// States which of the metadata (`entry`) and the content (`bytes`) of a key a reference finds in the cache.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,
 }
 
-/// Simulates a cache with two limits. Entries, and files with their bytes, are ordered by use. After every reference
-/// the least recently used ones are evicted until both limits are met.
+/// Simulates a cache with a limit on entries and a limit on bytes. The list of entries and the list of cached files are
+/// ordered by last use. After every reference, the least recently used are evicted until both limits are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,
     metadata: u64,
     entries: Vec<u64>,
     files: Vec<(u64, u64)>,
-    /// Largest size of each key so far.
+    /// Each key with its largest size so far.
     sizes: Vec<(u64, u64)>,
 }
 

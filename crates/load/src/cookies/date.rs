@@ -1,17 +1,17 @@
-//! Dates of cookies (RFC 6265, section 5.1.1).
+//! Parses the dates in the Expires attribute of cookies (RFC 6265, section 5.1.1).
 
 const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// Result for a time of day that does not exist. [s]
+/// Marker for a well-formed time of day that does not exist, such as 25:00:00. [s]
 const IMPOSSIBLE: i64 = -1;
 
-/// First year that cookie dates may have.
+/// First year that a cookie date may have; earlier dates are invalid (RFC 6265, section 5.1.1).
 const FIRST_YEAR: i64 = 1601;
 
-/// Seconds since 1970 of a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT`; `None` if the text is not a date. The
-/// zone is ignored: all dates are UTC.
+/// Converts a cookie date such as `Wed, 21 Oct 2015 07:28:00 GMT` to seconds since 1970; `None` if the text is not a
+/// date. The time zone in the text is ignored, because cookie dates are always UTC.
 pub(super) fn parse(text: &[u8]) -> Option<i64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     let tokens = text.split(|byte| is_delimiter(*byte));
@@ -42,7 +42,7 @@ fn is_delimiter(byte: u8) -> bool {
     matches!(byte, 0x09 | 0x20..=0x2f | 0x3b..=0x40 | 0x5b..=0x60 | 0x7b..=0x7e)
 }
 
-/// Stores `value` in `place`. Returns `true` if it is not `None`.
+/// Assigns `value` to `place`. Returns `true` if `value` is not `None`.
 fn take(place: &mut Option<i64>, value: Option<i64>) -> bool {
     *place = value;
     value.is_some()
@@ -57,8 +57,8 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<i64> {
         .then(|| digits.fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Seconds of `hh:mm:ss` since midnight; `None` if the token does not have this form. A time that does not exist gives
-/// [`IMPOSSIBLE`]: it still counts as the time of the date, which is then invalid.
+/// Converts `hh:mm:ss` to seconds since midnight; `None` if the token does not have this form. A time that does not
+/// exist gives [`IMPOSSIBLE`], which makes the whole date invalid.
 fn time_of(token: &[u8]) -> Option<i64> {
     let mut fields = token.splitn(3, |byte| *byte == b':');
     let (hours, minutes, seconds) = (fields.next()?, fields.next()?, fields.next()?);
@@ -91,8 +91,8 @@ fn days_of(month: i64, year: i64) -> i64 {
     days_since_1970(next_year, next_month, 1) - days_since_1970(year, month, 1)
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar. Years are counted in the calendar's 400-year cycle and
-/// begin in March, so that the leap day is the last day of its year.
+/// Days from 1970-01-01 to a date of the Gregorian calendar. The calculation uses the calendar's 400-year cycle and
+/// years that begin in March, so that the leap day is the last day of its year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month <= 2 {
         (year - 1, month + 9)
@@ -112,7 +112,7 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// The expected times are from `date -u -d ... +%s`.
+    /// The expected times are the output of `date -u -d DATE +%s`.
     #[test]
     fn dates_are_read_by_the_algorithm_of_cookies() {
         let cases = [

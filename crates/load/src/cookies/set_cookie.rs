@@ -1,11 +1,12 @@
-//! One Set-Cookie field: its name, value and attributes.
+//! Parses one Set-Cookie header field into name, value and attributes of the cookie.
 
 use super::{Site, date, split_once};
 
-/// Limit on the length of a field. Longer fields are ignored. [bytes]
+/// Limit on the length of a Set-Cookie field. Longer fields are ignored. [bytes]
 const LONGEST: usize = 4096;
 
-/// Expiry time of a cookie that deletes the stored one. [ms since 1970]
+/// Expiry time that is always in the past: a cookie with this time deletes the stored cookie of the same name. [ms
+/// since 1970]
 const EARLIEST: i64 = i64::MIN;
 
 /// A parsed Set-Cookie field. If an attribute occurs twice, the last one counts.
@@ -13,18 +14,18 @@ const EARLIEST: i64 = i64::MIN;
 pub(super) struct SetCookie<'a> {
     pub(super) name: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Attribute Path, if it is an absolute path.
+    /// Value of the attribute Path; `None` if it is missing or does not begin with `/`.
     pub(super) path: Option<&'a [u8]>,
     pub(super) secure: bool,
-    /// Expiry time from Max-Age, otherwise from Expires. [ms since 1970]
+    /// Expiry time, calculated from Max-Age if present, otherwise from Expires. [ms since 1970]
     pub(super) expires_ms: Option<i64>,
-    /// Attribute Domain in lower case, without a leading dot.
+    /// Value of the attribute Domain in lower case, without a leading dot.
     domain: Option<Vec<u8>>,
 }
 
 impl<'a> SetCookie<'a> {
-    /// Parses a field (RFC 6265, section 5.2) that arrived at `now_ms` [ms since 1970]. Returns `None` if it has no
-    /// name or is too long.
+    /// Parses a Set-Cookie field (RFC 6265, section 5.2) that arrived at `now_ms` [ms since 1970]. Returns `None` if
+    /// the cookie has no name or the field is too long.
     pub(super) fn parse(field: &'a [u8], now_ms: i64) -> Option<Self> {
         if field.len() > LONGEST {
             return None;
@@ -81,8 +82,9 @@ impl<'a> SetCookie<'a> {
         site.is_in(domain).then_some((domain, true))
     }
 
-    /// Returns `true` if the cookie fulfils the prefix of its name. Both prefixes require Secure and a response over
-    /// TLS; `__Host-` also requires `Path=/` and no domain (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+    /// Returns `true` if the cookie fulfils the requirements that the prefix of its name states. `__Secure-` and
+    /// `__Host-` require Secure and a response over TLS. `__Host-` also requires `Path=/` and no Domain
+    /// (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
     pub(super) fn keeps_its_prefix(&self, site: &Site) -> bool {
         let begins = |prefix: &[u8]| {
             let start = self.name.get(..prefix.len());
@@ -96,8 +98,8 @@ impl<'a> SetCookie<'a> {
     }
 }
 
-/// Seconds of a Max-Age; `None` if the text is not a number (RFC 6265, section 5.2.2). A number that does not fit
-/// becomes the largest possible number.
+/// Parses the value of Max-Age as seconds; `None` if it is not a number (RFC 6265, section 5.2.2). A number outside
+/// the range of `i64` becomes the largest possible number of the same sign.
 fn seconds(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),

@@ -1,4 +1,4 @@
-//! Matching of hosts and paths for cookies.
+//! Decides whether a cookie matches the host and path of a request.
 
 use std::net::IpAddr;
 
@@ -34,7 +34,7 @@ impl Site {
         &self.host
     }
 
-    /// Returns `true` with TLS.
+    /// Returns `true` if requests to the site use TLS.
     #[must_use]
     #[inline]
     pub fn is_secure(&self) -> bool {

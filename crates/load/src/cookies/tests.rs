@@ -1,8 +1,8 @@
-//! Cases of RFC 6265 in the order of its sections, without sockets and with a fixed time.
+//! Tests cookies by cases of RFC 6265 in the order of its sections, without sockets and with a fixed time.
 
 use super::*;
 
-/// Tue, 14 Nov 2023 22:13:20 GMT. [ms since 1970]
+/// Current time in the tests: Tue, 14 Nov 2023 22:13:20 GMT. [ms since 1970]
 const NOW: i64 = 1_700_000_000_000;
 
 fn plain(host: &str) -> Site {
@@ -29,7 +29,8 @@ type Case = (&'static str, &'static str, &'static str, bool);
 
 #[rustfmt::skip]
 const GOES: &[Case] = &[
-        // Host-only cookies (RFC 6265, section 5.3, step 6); the port does not matter (section 8.5).
+        // Host-only cookies (RFC 6265, section 5.3, step 6) are sent only to the host that set them. The port does not
+        // matter (section 8.5).
         ("http://a.test/", "c=1", "http://a.test/x", true),
         ("http://a.test:81/", "c=1", "http://A.TEST:82/", true),
         ("http://a.test/", "c=1", "http://www.a.test/", false),
@@ -173,7 +174,8 @@ const GOES: &[Case] = &[
             "http://a.test/app",
             false,
         ),
-        // Attribute Secure (RFC 6265, section 5.4); the other attributes do not matter.
+        // Attribute Secure (RFC 6265, section 5.4). Attributes such as HttpOnly do not change which requests send the
+        // cookie.
         ("https://a.test/", "c=1; Secure", "https://a.test/", true),
         ("https://a.test/", "c=1; secure=no", "http://a.test/", false),
         ("http://a.test/", "c=1; Secure", "https://a.test/", true),
@@ -183,7 +185,7 @@ const GOES: &[Case] = &[
             "http://a.test/",
             true,
         ),
-        // Prefixes of names (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+        // Name prefixes `__Secure-` and `__Host-` (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
         (
             "https://a.test/",
             "__Secure-c=1; Secure",
@@ -233,7 +235,8 @@ const GOES: &[Case] = &[
         ("http://a.test/", " c = 1 ;Path=/", "http://a.test/", true),
 ];
 
-/// The response to one URL sets the cookie; the flag is `true` if a request of the other URL sends it.
+/// Each case gives the URL of the response that sets a cookie, the cookie, the URL of a later request, and `true` if
+/// this request sends the cookie.
 #[test]
 fn a_cookie_goes_where_rfc_6265_says() {
     for &(from, field, to, goes) in GOES {
@@ -255,7 +258,7 @@ fn url(text: &str) -> (Site, &str) {
     (site, &rest[slash..])
 }
 
-/// Attributes, time since the cookie was set [ms], and `true` if the cookie is still sent.
+/// Each case gives the attributes of a cookie, the time since it was set [ms], and `true` if it is still sent.
 #[test]
 fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
     let cases = [
@@ -266,14 +269,14 @@ fn a_cookie_lives_as_long_as_max_age_and_expires_say() {
         ("Max-Age=0", 0, false),
         ("Max-Age=-5", 0, false),
         ("Max-Age=9; Max-Age=2", 3_000, false),
-        // Values that are not numbers are ignored (RFC 6265, section 5.2.2).
+        // A Max-Age that is not a number is ignored (RFC 6265, section 5.2.2).
         ("Max-Age=2; Max-Age=+9", 3_000, false),
         ("Max-Age=2s", 3_000, true),
         ("Max-Age=-", 3_000, true),
         ("Max-Age=", 3_000, true),
         ("Max-Age=99999999999999999999", 1 << 50, true),
         ("Max-Age=-99999999999999999999", 0, false),
-        // The cookies are set at 22:13:20, the time `NOW`.
+        // The cookies are set at 22:13:20 (`NOW`), so Expires values before this time delete them.
         ("Expires=Tue, 14 Nov 2023 22:13:22 GMT", 1_999, true),
         ("Expires=Tue, 14 Nov 2023 22:13:22 GMT", 2_000, false),
         ("expires=Tue, 14-Nov-23 22:13:22 GMT", 2_000, false),

@@ -1,8 +1,9 @@
-//! The part of `JSONPath` (RFC 9535) that plans use: `$`, `.name`, `['name']`, `[n]`, `[-n]`, `[*]`, `..name`.
+//! Selects values of JSON documents by the subset of `JSONPath` (RFC 9535) that plans use: `$`, `.name`, `['name']`,
+//! `[n]`, `[-n]`, `[*]`, `..name`.
 
 use serde_json::Value;
 
-/// A parsed path.
+/// A parsed `JSONPath` expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath {
     segments: Vec<Segment>,
@@ -17,10 +18,10 @@ enum Segment {
 }
 
 impl JsonPath {
-    /// Parses an expression.
+    /// Parses a `JSONPath` expression.
     ///
     /// # Errors
-    /// The requirement that the expression violates, and the position.
+    /// Describes the violated syntax rule and its position in the expression.
     pub fn parse(expression: &str) -> Result<Self, String> {
         let wrong = |at: usize| {
             format!(
@@ -39,8 +40,8 @@ impl JsonPath {
         Ok(Self { segments })
     }
 
-    /// All values that the path selects, in document order; `None` if there are more than `at_most`. A value may be
-    /// selected several times: `$..a..a` selects it once for each surrounding `a`.
+    /// Returns all values that the path selects, in document order; `None` if there are more than `at_most`. The same
+    /// value may be selected several times: `$..a..a` selects an inner `a` once for each `a` that contains it.
     #[must_use]
     pub fn select<'a>(&self, root: &'a Value, at_most: usize) -> Option<Vec<&'a Value>> {
         let mut nodes = vec![root];
@@ -82,8 +83,8 @@ impl Segment {
     }
 }
 
-/// Collects the members of this name below a node. Recursion is bounded: `serde_json` refuses documents nested deeper
-/// than 128.
+/// Collects all members called `name` at any depth below a node. The recursion is bounded, since `serde_json` refuses
+/// documents nested deeper than 128 levels.
 fn descend<'a>(name: &str, node: &'a Value, found: &mut Vec<&'a Value>) {
     match node {
         Value::Object(map) => {
@@ -199,8 +200,8 @@ mod tests {
             path.select(&nested, 5_000).map(|found| found.len())
         };
         assert_eq!(count("$..a"), Some(100));
-        // `$..a..a` finds each element once for every element around it: 100 * 99 / 2 values. With three descents it
-        // would be 161,700 values.
+        // With 100 nested elements `a`, `$..a..a` selects each element once for every element that contains it: 100 *
+        // 99 / 2 = 4,950 values. The path `$..a..a..a` would select 100 * 99 * 98 / 6 = 161,700 values.
         assert_eq!(count("$..a..a"), Some(4_950));
         assert_eq!(count("$..a..a..a"), None);
     }

@@ -1,4 +1,4 @@
-//! Extractions and checks of responses.
+//! Extracts values from responses, and checks responses against the requirements of the plan.
 
 mod json_path;
 
@@ -13,8 +13,8 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Limit on the total length of the texts that one extraction takes from a document. A nested value is written out once
-/// for each selected value that contains it. [B]
+/// Limit on the total length of the texts that one extraction takes from a document. A path may select a value and also
+/// values nested in it, so the texts can be much longer than the document. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Compiled extractions and checks of the response to one request.
@@ -23,18 +23,19 @@ pub struct Inspection {
     status: StatusRule,
     checks: Vec<Check>,
     extracts: Vec<Extract>,
-    /// `true` if the body must be kept.
+    /// `true` if the response body must be kept in memory for these extractions and checks.
     pub needs_body: bool,
-    /// `true` if the head must be kept for other purposes than cookies.
+    /// `true` if the response head must be kept for extractions or checks. Heads that are kept only for cookies do not
+    /// count.
     pub needs_head: bool,
     needs_json: bool,
 }
 
 #[derive(Debug)]
 enum StatusRule {
-    /// A status of 2xx or 3xx is a success.
+    /// The status check of a request without listed statuses: 2xx and 3xx are successes.
     Usual,
-    /// Every one of these sets must contain the status.
+    /// The status checks of the plan: the status of a successful response is in every one of these sets.
     Listed(Vec<StatusSet>),
 }
 
@@ -85,17 +86,17 @@ struct Extract {
     default: Option<String>,
 }
 
-/// Memory that inspections reuse.
+/// Working memory that successive inspections reuse, to avoid allocations.
 #[derive(Debug, Default)]
 pub struct Scratch {
     text: Vec<u8>,
 }
 
 impl Inspection {
-    /// Compiles checks and extractions of a validated plan.
+    /// Compiles the checks and extractions of a request in a validated plan.
     ///
     /// # Errors
-    /// An expression that does not compile.
+    /// Describes the expression that does not compile.
     pub fn new(request: &plan::Request) -> Result<Self, String> {
         let mut sets = Vec::new();
         let mut checks = Vec::new();
@@ -131,7 +132,7 @@ impl Inspection {
             || extracts
                 .iter()
                 .any(|extract| matches!(extract.finder, Finder::Regex(_)));
-        // An inspected body must not be compressed, and only the head states whether it is.
+        // A compressed body cannot be inspected, and only the head states whether the body is compressed.
         let needs_head = needs_body
             || checks
                 .iter()
@@ -154,10 +155,10 @@ impl Inspection {
         })
     }
 
-    /// Judges a response and extracts its values: first the status, then checks, then extractions.
+    /// Checks a response and extracts its values, in this order: the status, the other checks, the extractions.
     ///
     /// # Errors
-    /// The failure of the request.
+    /// The reason why the request counts as failed.
     pub fn apply(
         &self,
         answer: &Answer,
@@ -193,7 +194,7 @@ impl Inspection {
     }
 }
 
-/// Returns `true` if the body is not compressed.
+/// Returns `true` if the response body is not compressed.
 fn is_plain(answer: &Answer) -> bool {
     answer
         .header("content-encoding")
@@ -294,7 +295,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// Converts a JSON value to the text that templates insert: strings without quotes, everything else as JSON.
+/// Converts a JSON value to the text that templates insert: a string without its quotes, any other value as JSON.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -302,7 +303,8 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Selects the values of a path in a document; `None` if there are more values than the body has bytes.
+/// Selects the values of a path in a JSON document. Returns `None` if there are more values than bytes in the body;
+/// this limits the time and memory of one extraction.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }
@@ -348,7 +350,8 @@ impl Extract {
         matches!(self.finder, Finder::Json(_) | Finder::Regex(_))
     }
 
-    /// Finds the values of the extraction; `None` if they exceed a limit on their number or length.
+    /// Finds the values that the extraction selects in a response. Returns `None` if their number or total length
+    /// exceeds a limit.
     fn find(&self, answer: &Answer, document: Option<&Value>) -> Option<Vec<Vec<u8>>> {
         Some(match &self.finder {
             Finder::Status => vec![answer.status().to_string().into_bytes()],
@@ -367,7 +370,8 @@ impl Extract {
         })
     }
 
-    /// Stores the extracted value. Returns `false` if a required value was not found.
+    /// Extracts a value from the response and stores it for the user. Returns `false` if a required value was not
+    /// found.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let Some(found) = self.find(answer, document) else {
             return false;
@@ -377,7 +381,7 @@ impl Extract {
     }
 }
 
-/// Stores the found values. Returns `false` if a required value was not found.
+/// Stores the values that an extraction has found. Returns `false` if a required value was not found.
 pub(crate) fn take_found(
     mut found: Vec<Vec<u8>>,
     into: Destination,
@@ -415,7 +419,7 @@ pub(crate) fn take_found(
     true
 }
 
-/// Appends `user:password` encoded as the value of an Authorization header (RFC 7617).
+/// Appends the value of an Authorization header for Basic authentication (RFC 7617). `plain` is `user:password`.
 pub(crate) fn basic_credentials(plain: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + plain.len().div_ceil(3) * 4, 0);

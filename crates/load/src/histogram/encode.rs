@@ -21,7 +21,8 @@ const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
 /// Length of the payload before its counts. [B]
 const PAYLOAD_HEADER_BYTES: usize = 40;
 
-/// Encoded size of a histogram that uses thousands of counters. [B]
+/// Estimated encoded size of a histogram that uses thousands of counters; memory of this size is allocated in advance.
+/// [B]
 const ROOMY_BYTES: usize = 16 << 10;
 
 /// Encodes histograms and reuses its working memory.
@@ -51,7 +52,7 @@ impl Encoder {
         }
     }
 
-    /// Allocates memory for histograms with values of all magnitudes.
+    /// Allocates memory in advance, enough for histograms with values of all magnitudes.
     pub fn make_room(&mut self) {
         for buffer in [&mut self.payload, &mut self.deflated] {
             buffer.resize(ROOMY_BYTES, 0);
@@ -96,7 +97,7 @@ impl Encoder {
     }
 }
 
-/// Writes the V2 form before compression to `out`.
+/// Writes the V2 encoding of a histogram to `out`, before compression.
 pub(super) fn payload<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&COOKIE.to_be_bytes());
@@ -131,12 +132,14 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
         }
     }
     if next == 0 {
-        // `HdrHistogram` writes the counter of the highest value even for an empty histogram.
+        // `HdrHistogram` writes the counter of the highest value even for an empty histogram, so at least one counter
+        // is written.
         append_zigzag(0, out);
     }
 }
 
-/// Appends a number as zig-zag LEB128 in the form of `HdrHistogram`: the ninth byte, if any, holds eight bits.
+/// Appends a number as zig-zag LEB128. As in `HdrHistogram`, a number has at most nine bytes, and the ninth holds eight
+/// bits.
 fn append_zigzag(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     for _ in 0..8 {

@@ -26,14 +26,14 @@ const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
 
 const PAGE_BITS: u32 = 8;
 const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
-/// Memory of a histogram with all of its counters, at four bytes each. [B]
+/// Memory of a histogram whose counters are all allocated, at four bytes per counter. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
-/// Entry of `table` for a page that is not allocated. The numbers of all pages are below this value.
+/// Entry of `Histogram::table` for a page of counters that is not allocated. The numbers of all pages are smaller.
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 
-/// Index of the counter for a value up to [`HIGHEST_TRACKABLE_NS`].
+/// Index of the counter that counts a value; the value is at most [`HIGHEST_TRACKABLE_NS`].
 const fn index_of(value_ns: u64) -> usize {
     let bucket = u64::BITS
         - UNIT_MAGNITUDE
@@ -44,7 +44,7 @@ const fn index_of(value_ns: u64) -> usize {
     ((bucket as usize) << HALF_COUNT_MAGNITUDE) + sub_bucket
 }
 
-/// Lowest value that a counter counts, and the width of its range. [ns]
+/// Lowest value that is counted by the counter at `index`, and the width of the counter's range. [ns]
 const fn range_of(index: usize) -> (u64, u64) {
     let octave = index >> HALF_COUNT_MAGNITUDE;
     let bucket = octave.saturating_sub(1);
@@ -53,9 +53,9 @@ const fn range_of(index: usize) -> (u64, u64) {
     ((sub_bucket as u64) << shift, 1 << shift)
 }
 
-/// A counter of a histogram: `u32` for an interval, `u64` for a run.
+/// Integer type of the counters in a histogram: `u32` for a short interval, `u64` for a whole run.
 pub trait Counter: Copy + Default + Into<u64> {
-    /// Adds another count.
+    /// Returns the counter increased by `more`.
     #[must_use]
     fn plus(self, more: u64) -> Self;
 }
@@ -89,11 +89,11 @@ impl Counter for u64 {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Histogram<C: Counter = u32> {
-    /// Position of each page in `counters`, or [`NO_PAGE`].
+    /// Position of each page of counters in `counters`, or [`NO_PAGE`] if the page is not allocated.
     table: [u8; PAGES],
-    /// Counters of the pages, in the order of first use; zero beyond the `used` pages.
+    /// Counters of the allocated pages, in the order of first use. Counters beyond the first `used` pages are zero.
     counters: Vec<C>,
-    /// Number of pages in use.
+    /// Number of pages of counters in use.
     used: u8,
     count: u64,
     saturated: u64,
@@ -141,7 +141,7 @@ impl<C: Counter> Histogram<C> {
         *counter = counter.plus(1);
     }
 
-    /// Adds all values of another histogram.
+    /// Adds all values of another histogram to this one.
     pub fn merge<D: Counter>(&mut self, other: &Histogram<D>) {
         for (index, count) in other.counts() {
             let counter = self.counter(index);
@@ -152,7 +152,7 @@ impl<C: Counter> Histogram<C> {
         self.sum_ns += other.sum_ns;
     }
 
-    /// Removes all values, keeps the memory.
+    /// Removes all values, but keeps the allocated memory.
     pub fn clear(&mut self) {
         let used = usize::from(self.used) * PAGE_COUNTERS;
         self.counters[..used].fill(C::default());
@@ -163,7 +163,7 @@ impl<C: Counter> Histogram<C> {
         self.sum_ns = 0;
     }
 
-    /// Number of values.
+    /// Number of recorded values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
@@ -175,7 +175,7 @@ impl<C: Counter> Histogram<C> {
         self.saturated
     }
 
-    /// Exact sum of the values. [ns]
+    /// Exact sum of the recorded values. [ns]
     #[must_use]
     pub const fn sum_ns(&self) -> u128 {
         self.sum_ns
@@ -187,8 +187,8 @@ impl<C: Counter> Histogram<C> {
         self.count == 0
     }
 
-    /// Returns the value that a share `quantile` in `[0, 1]` of all values do not exceed; `None` without values. Like
-    /// `HdrHistogram`, it returns the highest value of the counter's range. [ns]
+    /// Returns the smallest recorded value that at least the share `quantile` in `[0, 1]` of all values do not exceed;
+    /// `None` without values. Like `HdrHistogram`, it is rounded up to the highest value that its counter counts. [ns]
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
@@ -200,7 +200,7 @@ impl<C: Counter> Histogram<C> {
         })
     }
 
-    /// The counters that are not zero, in ascending order of value.
+    /// Returns index and count of all counters that are not zero, in ascending order of value.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
         self.pages().flat_map(|(page, counters)| {
             let first = page << PAGE_BITS;
@@ -214,7 +214,7 @@ impl<C: Counter> Histogram<C> {
         })
     }
 
-    /// The pages in use, in ascending order of value.
+    /// Returns position and counters of each page in use, in ascending order of value.
     fn pages(&self) -> impl Iterator<Item = (usize, &[C])> {
         self.table
             .iter()

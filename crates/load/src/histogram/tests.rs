@@ -16,7 +16,7 @@ fn oracle() -> hdrhistogram::Histogram<u64> {
     .unwrap()
 }
 
-/// Values of all magnitudes, each magnitude about equally often.
+/// Generates random values of all magnitudes, each magnitude about equally often.
 fn spread_values(seed: u64, count: usize) -> Vec<u64> {
     let mut random = SplitMix::new(seed);
     (0..count)
@@ -116,7 +116,8 @@ fn an_encoder_serves_many_histograms() {
 
 #[test]
 fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
-    // The opposite direction: the output of `hdrhistogram` must contain the same counts in each range.
+    // Here `hdrhistogram` encodes and decodes its own histogram of the same values. The decoded counts must equal the
+    // counters of this crate.
     let (ours, theirs) = filled(&spread_values(8, 5_000));
     let mut bytes = Vec::new();
     V2DeflateSerializer::new()
@@ -143,8 +144,8 @@ fn the_deflated_form_of_the_oracle_holds_the_same_counts() {
 fn quantiles_are_those_of_the_oracle() {
     let (ours, theirs) = filled(&spread_values(9, 9_999));
     for quantile in [0.0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0] {
-        // For quantile 0, `hdrhistogram` returns the lowest value. This crate returns the highest value of its range,
-        // as for every quantile.
+        // For quantile 0, `hdrhistogram` returns the lowest value that the counter counts. This crate returns the
+        // highest, as it does for every quantile.
         if quantile > 0.0 {
             assert_eq!(
                 ours.value_at_quantile(quantile),

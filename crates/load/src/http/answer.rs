@@ -1,42 +1,42 @@
-//! The kept part of a response, in the same form for all versions of HTTP.
+//! The parts of a response that are kept, in the same form for all versions of HTTP.
 
 use towtank_drivers::Digest;
 
 use super::response::ProtocolError;
 
-/// Limit on the memory for bodies and heads that is kept from one response to the next. [B]
+/// Limit on the memory for bodies and heads that stays allocated from one response to the next. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
-/// Limits of a response.
+/// Limits on the size of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the status line and all fields, informational responses and trailers included. [B]
+    /// Limit on the total length of the status line and all fields, including informational responses and trailers. [B]
     pub header_bytes: usize,
-    /// Bytes of the body, decoded from chunks. [B]
+    /// Limit on the length of the body, without chunk headers. [B]
     pub body_bytes: u64,
-    /// Number of body bytes that are kept for the caller. [B]
+    /// Number of body bytes that are kept for extractions and checks. [B]
     pub capture_bytes: usize,
 }
 
 /// Selects the parts of the next response to keep, and states the method of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Keep the fields of the head.
+    /// `true` to keep the fields of the response head.
     pub head: bool,
-    /// Keep the body, up to [`Limits::capture_bytes`].
+    /// `true` to keep the body, up to [`Limits::capture_bytes`].
     pub body: bool,
-    /// The request was a HEAD: the response has no body, whatever its fields state.
+    /// `true` if the request was a HEAD. The response then has no body, whatever its Content-Length states.
     pub method_is_head: bool,
 }
 
-/// Requested parts of a response: status, fields and body. The object is reused for the next response.
+/// Kept parts of a response: status, fields and body. The object is reused for the next response.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) limits: Limits,
     pub(super) wanted: Wanted,
     status: u16,
     body_bytes: u64,
-    /// The fields, if they are kept. Each is stored as `name:value` and a line feed.
+    /// The header fields, if they are kept. Each field is stored as `name:value` followed by a line feed.
     pub(super) fields: Vec<u8>,
     pub(super) body: Vec<u8>,
     /// Digest of the body, if the caller requested one.
@@ -44,7 +44,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an object that keeps no part of a response yet. It allocates no memory before bytes arrive.
+    /// Creates an object without any part of a response. It allocates no memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// Prepares for the next response.
+    /// Prepares for the next response; `wanted` selects the parts to keep.
     #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
@@ -70,12 +70,12 @@ impl Answer {
         self.body.shrink_to(KEPT_BYTES);
     }
 
-    /// Requests a digest of the body of the next response, whatever its length.
+    /// Requests that a digest of the next response's whole body is calculated, even if the body is not kept.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the body so far; `None` if none was requested.
+    /// Digest of the body received so far; `None` if no digest was requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         self.digest.as_deref()
@@ -88,13 +88,13 @@ impl Answer {
         self.fields.clear();
     }
 
-    /// Stores the status.
+    /// Stores the status code.
     #[inline]
     pub fn set_status(&mut self, status: u16) {
         self.status = status;
     }
 
-    /// Stores a field, which has no control characters except tabs.
+    /// Stores a header field. Its value must have no control characters except tabs.
     #[inline]
     pub fn push_field(&mut self, name: &[u8], value: &[u8]) {
         if self.wanted.head {
@@ -105,7 +105,7 @@ impl Answer {
         }
     }
 
-    /// Returns an error if the body must not grow by `more` bytes.
+    /// Returns an error if the body would exceed its limit with `more` further bytes.
     #[inline]
     pub(crate) fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
         match self.body_bytes.checked_add(more) {
@@ -114,7 +114,7 @@ impl Answer {
         }
     }
 
-    /// Stores bytes of the body.
+    /// Appends received bytes to the body.
     #[inline]
     pub fn push_body(&mut self, bytes: &[u8]) {
         if self.wanted.body {
@@ -127,13 +127,13 @@ impl Answer {
         self.body_bytes += bytes.len() as u64;
     }
 
-    /// Limits of the response.
+    /// Limits on the size of the response.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Returns the settings that the response was read with.
+    /// Returns the selection of kept parts that the response was read with.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted
@@ -146,13 +146,13 @@ impl Answer {
         self.status
     }
 
-    /// First value of a field, by case-insensitive name; only if the head is kept.
+    /// Value of the first header field with this case-insensitive name; `None` if the head is not kept.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()
     }
 
-    /// All values of a field, in order; only if the head is kept.
+    /// Values of all header fields with this case-insensitive name, in order; none if the head is not kept.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .split(|&byte| byte == b'\n')
@@ -176,13 +176,13 @@ impl Answer {
         self.wanted.body && self.body_bytes > self.body.len() as u64
     }
 
-    /// Length of the body so far, decoded from chunks. [B]
+    /// Length of the body received so far, without chunk headers. [B]
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes
     }
 
-    /// Frees the memory of head and body; for connections that become idle.
+    /// Frees the memory of the response head and body. Called for connections that become idle.
     pub fn release(&mut self) {
         self.fields = Vec::new();
         self.body = Vec::new();

@@ -1,13 +1,13 @@
-//! The lines between the chunks of a body (RFC 9112, section 7.1).
+//! Parses the lines that precede the chunks of a body and state their sizes (RFC 9112, section 7.1).
 
 use super::head::is_field_content;
 use super::response::ProtocolError;
 
-/// Longest line with the size of a chunk, its extensions included. Extensions are skipped; known servers send at most a
-/// few dozen bytes. [B]
+/// Limit on the length of a line that states the size of a chunk, including chunk extensions. Extensions are ignored;
+/// known servers send at most a few dozen bytes of them. [B]
 pub(super) const SIZE_LINE_BYTES: usize = 4096;
 
-/// Reads `size [;extensions]`. Blanks after the size are allowed, as some servers pad it.
+/// Parses the line `size [;extensions]` before a chunk. Blanks after the size are allowed, as some servers pad it.
 pub(super) fn size(line: &[u8]) -> Result<u64, ProtocolError> {
     let end = memchr::memchr(b';', line).unwrap_or(line.len());
     let mut digits = &line[..end];
@@ -28,8 +28,8 @@ pub(super) fn size(line: &[u8]) -> Result<u64, ProtocolError> {
         .ok_or(ProtocolError::BadChunk)
 }
 
-/// Returns `true` if a line that begins with these bytes can still become a chunk size, so that malformed input is
-/// detected before its line ends.
+/// Returns `true` if a line that begins with these bytes can still be a valid chunk size. Malformed input is thus
+/// detected before the end of its line arrives.
 pub(super) fn may_be_size(start: &[u8]) -> bool {
     let digits = digits_at_start(start);
     start

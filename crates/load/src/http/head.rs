@@ -1,4 +1,4 @@
-//! The status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
+//! Parses the status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
 //! If the RFC leaves a choice, this module rejects the response: a folded field (obs-fold), blanks before the colon, a
 //! control character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In
@@ -10,20 +10,20 @@ use super::response::ProtocolError;
 /// Start of every status line.
 const PROTOCOL: &[u8] = b"HTTP/1.";
 
-/// Fields of a response head that concern its framing.
+/// Properties of a response head that determine where the response ends and if the connection persists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
-    /// Minor version: 0 for HTTP/1.0, 1 for later versions.
+    /// Minor version of HTTP: 0 for HTTP/1.0, 1 for HTTP/1.1 and later versions.
     minor_version: u8,
     content_length: Option<u64>,
-    /// `Some` if the head has a `Transfer-Encoding`: `true` if its last coding is `chunked`.
+    /// `None` without a `Transfer-Encoding` field; otherwise `true` if the last coding in the field is `chunked`.
     chunked: Option<bool>,
     says_close: bool,
     says_keep_alive: bool,
 }
 
-/// Rule that determines the end of a body.
+/// Rule that determines the end of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Empty,
@@ -32,7 +32,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Returns `true` if `bytes`, which begin `offset` bytes into a stream, can continue a status line.
+/// Returns `true` if a valid status line can have these `bytes` from position `offset` on.
 pub(super) fn may_be_http(offset: usize, bytes: &[u8]) -> bool {
     bytes
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn may_be_http(offset: usize, bytes: &[u8]) -> bool {
 }
 
 impl Head {
-    /// Reads a status line: `HTTP/1.x SP 3DIGIT [SP reason]`. The blank before an empty reason may be missing.
+    /// Parses a status line: `HTTP/1.x SP 3DIGIT [SP reason]`. The blank before an empty reason may be missing.
     pub(super) fn of_status_line(line: &[u8]) -> Result<Self, ProtocolError> {
         let rest = line.strip_prefix(PROTOCOL).ok_or(ProtocolError::NotHttp)?;
         let Some((&[minor, b' ', hundreds, tens, ones], reason)) = rest.split_first_chunk() else {
@@ -68,9 +68,9 @@ impl Head {
         })
     }
 
-    /// Processes a field.
+    /// Processes one header field, as far as it concerns the end of the response or the connection.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
-        // Comparing lengths of names first is fast, since it rules out almost all fields.
+        // The lengths of the names are compared first, because this fast test excludes almost all fields.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.encoding(value),
@@ -112,12 +112,12 @@ impl Head {
         Ok(())
     }
 
-    /// Returns `true` if another head follows this one.
+    /// Returns `true` if the status is informational (1xx), so that another head follows.
     pub(super) fn is_informational(&self) -> bool {
         self.status < 200
     }
 
-    /// Returns the rule by which the body ends (RFC 9112, section 6.3).
+    /// Returns the rule that determines the end of the body (RFC 9112, section 6.3).
     pub(super) fn framing(&self, method_is_head: bool) -> Result<Framing, ProtocolError> {
         if self.content_length.is_some() && self.chunked.is_some() {
             return Err(ProtocolError::LengthAndEncoding);
@@ -133,18 +133,18 @@ impl Head {
         })
     }
 
-    /// Returns `true` if the connection persists after the body (RFC 9112, section 9.3). A transfer coding in HTTP/1.0
-    /// is faulty framing: the response is read, but the connection is not reused (section 6.1).
+    /// Returns `true` if the connection can be reused after the body (RFC 9112, section 9.3). A response of HTTP/1.0
+    /// with a transfer coding is read, but its connection is not reused, since its framing is faulty (section 6.1).
     pub(super) fn persists(&self) -> bool {
         !self.says_close
             && (self.minor_version > 0 || (self.says_keep_alive && self.chunked.is_none()))
     }
 }
 
-/// Splits a field line into name and value, the blanks around the value removed.
+/// Splits a field line into name and value, and removes the blanks around the value.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> {
-    // The first character that is not allowed in a name must be the colon. A folded line begins with a blank, which is
-    // not allowed in a name.
+    // The name ends at the first character that is not allowed in a name, which must be the colon. A folded line begins
+    // with a blank, so this check rejects it, too.
     let end = line
         .iter()
         .position(|&byte| !IS_TOKEN[usize::from(byte)])
@@ -156,16 +156,17 @@ pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> 
     Ok((name, trimmed(value)))
 }
 
-/// Returns `true` if the value has no control characters except tabs; a CR within a line is a control character, too.
+/// Returns `true` if the field value has no control characters except tabs. A CR inside a line is a control character,
+/// too.
 pub(crate) fn is_field_content(value: &[u8]) -> bool {
-    // Checks every byte, without an early exit, so that the loop compiles to vector instructions.
+    // The loop checks every byte without an early exit, so that the compiler can use vector instructions.
     let controls = value.iter().fold(0, |controls, &byte| {
         controls | u8::from(byte < b' ' && byte != b'\t') | u8::from(byte == 0x7f)
     });
     controls == 0
 }
 
-/// The elements of a list value without the empty ones (RFC 9110, section 5.6.1).
+/// Returns the elements of a comma-separated field value, without empty elements (RFC 9110, section 5.6.1).
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|&byte| byte == b',')
@@ -190,7 +191,7 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// The characters of a token (RFC 9110, section 5.6.2).
+/// `true` for each byte that is allowed in a token, such as a field name (RFC 9110, section 5.6.2).
 pub(crate) const IS_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let marks = b"!#$%&'*+-.^_`|~";

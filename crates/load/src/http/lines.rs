@@ -1,25 +1,26 @@
 //! Splits a stream of bytes, received in pieces of any length, into lines. A line that arrives in one piece is not
 //! copied.
 
-/// Start of an incomplete line.
+/// Buffer for the received start of a line whose end has not arrived yet.
 #[derive(Debug, Default)]
 pub(super) struct LineBuffer {
     partial: Vec<u8>,
 }
 
-/// Result of one step of the line reader.
+/// Result of reading a line from one received piece of bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
-    /// A complete line without its end; `consumed` bytes of the piece belong to the line. `strict` is `true` if the
-    /// line ended with CR LF.
+    /// A complete line without its line end. The first `consumed` bytes of the piece belong to the line. `strict` is
+    /// `true` if the line ended with CR LF, and `false` if it ended with LF alone.
     Whole {
         line: &'a [u8],
         consumed: usize,
         strict: bool,
     },
-    /// The whole piece belongs to an incomplete line; this is the line so far.
+    /// The line end has not arrived. The whole piece belongs to the line; the value is all that has been received of
+    /// it.
     Partial(&'a [u8]),
-    /// The line is longer than allowed.
+    /// The line is longer than the limit of the caller.
     TooLong,
 }
 
@@ -52,23 +53,23 @@ impl LineBuffer {
         }
     }
 
-    /// Length of the line so far. [B]
+    /// Length of the incomplete line received so far. [B]
     pub(super) fn len(&self) -> usize {
         self.partial.len()
     }
 
-    /// Drops a processed line, keeps the memory.
+    /// Removes a processed line from the buffer, but keeps the allocated memory for the next line.
     pub(super) fn clear(&mut self) {
         self.partial.clear();
     }
 
-    /// Drops the line, and keeps at most `kept_bytes` of memory.
+    /// Removes the line from the buffer, and reduces the allocated memory to at most `kept_bytes`.
     pub(super) fn clear_to(&mut self, kept_bytes: usize) {
         self.partial.clear();
         self.partial.shrink_to(kept_bytes);
     }
 
-    /// Frees the memory.
+    /// Frees the memory of the buffer.
     pub(super) fn release(&mut self) {
         self.partial = Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Client side of HTTP/1.x.
+//! Client side of HTTP/1.0 and HTTP/1.1.
 
 mod answer;
 mod chunks;

@@ -25,10 +25,10 @@ use crate::outcome::Failure;
 
 pub use super::answer::{Answer, Limits, Wanted};
 
-/// Progress of a response.
+/// State of a response after a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// More bytes are needed.
+    /// The response is incomplete: more bytes are needed.
     More,
     /// The response is complete.
     Complete {
@@ -42,11 +42,11 @@ pub enum Progress {
 pub enum ProtocolError {
     /// The stream ended before the response was complete.
     Truncated,
-    /// Not a status line of HTTP/1.x.
+    /// The stream does not begin with a status line of HTTP/1.x.
     NotHttp,
     /// An invalid field line.
     BadField,
-    /// The head, or the trailers with it, exceed [`Limits::header_bytes`].
+    /// The head, or the head and the trailers together, exceed [`Limits::header_bytes`].
     HeaderTooLarge,
     /// A `Content-Length` that is not a number, or two different ones.
     BadLength,
@@ -92,7 +92,8 @@ impl From<ProtocolError> for Failure {
     }
 }
 
-/// Part of a response that the next byte belongs to. Each state before `UntilClose` needs at least one more byte.
+/// Part of a response that the next byte belongs to. States declared before `UntilClose` end only after at least one
+/// more byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     StatusLine,
@@ -126,9 +127,9 @@ enum State {
 pub struct ResponseScanner {
     state: State,
     started: bool,
-    /// Head of the final response. The head of an informational response is dropped at its end.
+    /// Head of the final response, once it is complete. Heads of informational (1xx) responses are not kept.
     head: Option<Head>,
-    /// Bytes of all heads and trailers of this response. [B]
+    /// Bytes received so far in all heads and trailers of the current response. [B]
     head_bytes: usize,
     line: LineBuffer,
     answer: Answer,
@@ -149,12 +150,12 @@ impl ResponseScanner {
         }
     }
 
-    /// Allocates memory for a head of this length now.
+    /// Allocates memory for a response head of `bytes` bytes in advance.
     pub fn make_room(&mut self, bytes: usize) {
         self.answer.fields.reserve(bytes);
     }
 
-    /// Prepares for the next response.
+    /// Prepares for the next response; `wanted` states which of its parts to keep.
     pub fn begin(&mut self, wanted: Wanted) {
         self.state = State::StatusLine;
         self.started = false;
@@ -204,20 +205,20 @@ impl ResponseScanner {
         }
     }
 
-    /// Returns the part of the response that has been kept so far.
+    /// Returns the kept parts of the response, as far as they have arrived.
     #[must_use]
     #[inline]
     pub fn answer(&self) -> &Answer {
         &self.answer
     }
 
-    /// Returns the kept response for a protocol that fills it with its own parser.
+    /// Returns the kept parts of the response for writing, for a protocol such as HTTP/2 that has its own parser.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
     }
 
-    /// The error of a failed response; `None` if there is no error so far.
+    /// Returns the error that made the response fail; `None` if there is no error so far.
     #[must_use]
     pub fn fault(&self) -> Option<ProtocolError> {
         match self.state {
@@ -236,19 +237,19 @@ impl ResponseScanner {
             })
     }
 
-    /// Returns `true` once a byte of the response has arrived.
+    /// Returns `true` if at least one byte of the response has arrived.
     #[must_use]
     pub fn started(&self) -> bool {
         self.started
     }
 
-    /// Frees the memory of head and body; for connections that become idle.
+    /// Frees the memory of the response head and body. Called for connections that become idle.
     pub fn release(&mut self) {
         self.line.release();
         self.answer.release();
     }
 
-    /// Consumes at least one of `bytes`, which are not empty, and returns their number.
+    /// Processes at least one byte of `bytes`, which must not be empty. Returns the number of processed bytes.
     fn step(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
         match self.state {
             State::StatusLine => self.status_line(bytes),
@@ -420,7 +421,8 @@ impl ResponseScanner {
         }
     }
 
-    /// Takes body bytes, at most `remaining`. Returns the number of bytes taken and the number remaining.
+    /// Processes bytes of a body of which at most `remaining` bytes are still expected. Returns the number of bytes
+    /// processed, and the number that is then still expected.
     fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
         let taken = remaining.min(bytes.len() as u64) as usize;
         self.answer.push_body(&bytes[..taken]);

@@ -1,4 +1,4 @@
-//! State of one connection: its settings and windows, and its pending output.
+//! State of one HTTP/2 connection: its settings, its flow-control windows, and the output that is not written yet.
 
 use std::collections::VecDeque;
 
@@ -12,32 +12,33 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Amount of pending output from which no further bodies are put into frames. Without it, a server with a large window
-/// could fill the memory of the client. [B]
+/// Bodies are put into frames only while less output than this is pending. Without this limit, a server with a large
+/// flow-control window could fill the memory of the client. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// Limit on pending output if the server does not read. Even then the output grows, by acknowledgements that the
-/// server's frames require and by resets of requests that time out. [B]
+/// Limit on pending output if the server does not read; above it, no further request is opened. The output can still
+/// grow by required acknowledgements of the server's frames, and by resets of requests that time out. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
-/// Capacity that an empty frame buffer keeps. [B]
+/// Memory that the frame buffer keeps allocated while it is empty. [B]
 const KEPT_BYTES: usize = 16 << 10;
 
-/// Limits and windows that the client announces.
+/// Limits and flow-control windows that the client announces to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Limit on concurrent requests.
+    /// Limit on concurrent requests over the connection.
     pub streams: u32,
-    /// Window of each response. [B]
+    /// Flow-control window of each response. [B]
     pub stream_window: u32,
-    /// Window of all responses together, at least [`DEFAULT_WINDOW`]. [B]
+    /// Flow-control window of the connection, which all its responses share; at least [`DEFAULT_WINDOW`]. [B]
     pub connection_window: u32,
-    /// Limit on the fields of a head. [B]
+    /// Limit on the size of a response head. [B]
     pub header_bytes: usize,
 }
 
 impl Bounds {
-    /// Creates bounds. The windows are large enough for a server that sends 160 MB/s at a round-trip time of 100 ms.
+    /// Creates bounds with default windows. These suffice for a server that sends 160 MB/s at a round-trip time of 100
+    /// ms.
     #[must_use]
     pub fn new(streams: u32, header_bytes: usize) -> Self {
         Self {
@@ -56,14 +57,14 @@ pub enum End {
     Whole,
     /// The exchange failed.
     Failed(Failure),
-    /// The server reports that it processed no part of the request, which may be sent again.
+    /// The server reports that it processed no part of the request, so the client may send the request again.
     Refused,
 }
 
 /// An exchange that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Token that the exchange was opened with.
+    /// Token by which the caller identifies the exchange.
     pub token: u32,
     /// Result of the exchange.
     pub end: End,
@@ -78,15 +79,15 @@ pub enum Broken {
     Protocol(ErrorCode),
 }
 
-/// Finds the response and the request body of an exchange by its token.
+/// Gives access to the response and the request body of an exchange, identified by its token.
 pub trait Exchanges {
-    /// Counts bytes received for an exchange, and returns its response.
+    /// Adds `bytes` to the received bytes of an exchange, and returns the exchange's response.
     fn received(&mut self, token: u32, bytes: usize) -> &mut Answer;
-    /// Counts bytes sent for an exchange, and returns the remaining part of its body.
+    /// Adds `bytes` to the sent bytes of an exchange, and returns the unsent part of the exchange's request body.
     fn sent(&mut self, token: u32, bytes: usize) -> &mut Outgoing;
 }
 
-/// Settings of the server.
+/// Settings that the server has announced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     pub(super) streams: u32,
@@ -107,27 +108,28 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream that the server processes. If the server does not read, it is the last stream that was opened, so
-    /// that no further stream is opened.
+    /// Highest number of a stream that the server processes. If the server does not read its input, this is the last
+    /// opened stream, so that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
-    /// Streams that have unsent parts of a body and room in their window.
+    /// Streams with unsent parts of a request body whose flow-control window is not used up.
     pub(super) sending: VecDeque<u32>,
-    /// An incomplete block of fields. The next two values are its stream (0: none), and `true` if the stream ends with
-    /// the block.
+    /// Received bytes of an incomplete block of header fields. The next two fields are the number of its stream (0:
+    /// there is no block), and `true` if the stream ends with this block.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
-    /// Number of consecutive frames without progress of any response.
+    /// Number of consecutive received frames that did not advance any response.
     pub(super) idle_frames: u32,
-    /// Bytes that the server may still send for cancelled requests: the rest of the windows of these requests. [B]
+    /// Limit on the bytes that may still arrive for cancelled requests: the sum of their unused flow-control windows.
+    /// [B]
     pub(super) late_bytes: u64,
     has_sent_goaway: bool,
 }
 
 impl Connection {
-    /// Creates a connection. Its preface and settings are the first pending output.
+    /// Creates a connection whose pending output begins with the connection preface and the client's settings.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
         let mut out = PREFACE.to_vec();
@@ -167,7 +169,7 @@ impl Connection {
         }
     }
 
-    /// Number of requests that may be open at the same time.
+    /// Limit on the number of concurrent requests.
     #[must_use]
     pub fn limit(&self) -> u32 {
         if self.is_draining() {
@@ -236,7 +238,8 @@ impl Connection {
         id
     }
 
-    /// Puts bodies into frames as far as windows and buffer permit; the streams take turns, one frame each.
+    /// Puts request bodies into frames as far as flow-control windows and the output buffer permit. Streams are served
+    /// in rotation, one frame each.
     pub fn pump(&mut self, exchanges: &mut impl Exchanges) {
         while self.out.len() - self.written < WRITE_AHEAD_BYTES
             && let Some(&id) = self.sending.front()
@@ -282,12 +285,13 @@ impl Connection {
         }
     }
 
-    /// Cancels a request: resets its stream.
+    /// Cancels a request by resetting its stream.
     pub fn cancel(&mut self, stream: u32) {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream by a reset. Until the server receives the reset, it may send the rest of the stream's window.
+    /// Closes a stream by a reset. Until the reset reaches the server, it may send as many bytes as the stream's
+    /// flow-control window still allows.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);
@@ -343,7 +347,7 @@ impl Connection {
         stream % 2 == 1 && stream < self.next_stream
     }
 
-    /// Sets the number of the next stream; for tests of exhausted numbers.
+    /// Sets the number of the next stream. Only tests use it, to exhaust the stream numbers.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, stream: u32) {
         self.next_stream = stream;

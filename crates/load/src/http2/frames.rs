@@ -1,24 +1,24 @@
-//! Frames of HTTP/2 (RFC 9113, sections 4 and 6): their heads, kinds and flags, and the parts of their payloads.
+//! Frames of HTTP/2 (RFC 9113, sections 4 and 6): frame headers, types and flags, and the structure of the payloads.
 
 /// Connection preface of a client (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Length of the head of every frame. [B]
+/// Length of the frame header, which begins every frame. [B]
 pub const HEAD_BYTES: usize = 9;
 
-/// Longest payload by default; the limit that this side accepts. [B]
+/// Largest payload of a frame by default. The client accepts no longer payloads. [B]
 pub const FRAME_BYTES: usize = 16_384;
 
-/// Largest window of flow control. [B]
+/// Largest allowed flow-control window. [B]
 pub const WINDOW_AT_MOST: i64 = (1 << 31) - 1;
 
-/// Initial window of flow control. [B]
+/// Initial flow-control window, unless settings change it. [B]
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
-/// Largest number of a stream.
+/// Largest possible stream number.
 pub const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// Kinds of frames.
+/// Numbers of the frame types (RFC 9113, section 6).
 pub mod kind {
     #![allow(missing_docs)] // The names of the standard.
     pub const DATA: u8 = 0;
@@ -33,7 +33,7 @@ pub mod kind {
     pub const CONTINUATION: u8 = 9;
 }
 
-/// Flags of frames.
+/// Bits of the frame flags (RFC 9113, section 6).
 pub mod flag {
     #![allow(missing_docs)] // The names of the standard.
     pub const ACK: u8 = 0x1;
@@ -70,21 +70,21 @@ pub enum ErrorCode {
     EnhanceYourCalm = 11,
 }
 
-/// The head of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     /// Length of the payload. [B]
     pub length: usize,
-    /// One of [`kind`]. Frames of other kinds are ignored.
+    /// Type of the frame, a constant of [`kind`]. Frames of other types are ignored.
     pub kind: u8,
-    /// Combination of [`flag`] bits.
+    /// Flags of the frame: a combination of the bits in [`flag`].
     pub flags: u8,
-    /// The stream; 0 stands for the connection.
+    /// Number of the stream that the frame belongs to; 0 stands for the whole connection.
     pub stream: u32,
 }
 
 impl FrameHead {
-    /// Reads a head.
+    /// Decodes a frame header.
     #[must_use]
     #[inline]
     pub fn read(bytes: &[u8; HEAD_BYTES]) -> Self {
@@ -97,7 +97,7 @@ impl FrameHead {
         }
     }
 
-    /// The head as it is sent.
+    /// Encodes the frame header.
     #[must_use]
     #[inline]
     pub fn bytes(self) -> [u8; HEAD_BYTES] {
@@ -108,7 +108,7 @@ impl FrameHead {
         ]
     }
 
-    /// Appends the head.
+    /// Appends the encoded frame header to `out`.
     #[inline]
     pub fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes());
@@ -135,7 +135,7 @@ pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>
     out.extend_from_slice(payload);
 }
 
-/// Appends SETTINGS.
+/// Appends a SETTINGS frame to `out`.
 pub fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     let payload: Vec<u8> = settings
         .iter()
@@ -144,12 +144,12 @@ pub fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     write(kind::SETTINGS, 0, 0, &payload, out);
 }
 
-/// Appends `WINDOW_UPDATE`.
+/// Appends a `WINDOW_UPDATE` frame that increases the window by `more` bytes.
 pub fn write_window_update(stream: u32, more: u32, out: &mut Vec<u8>) {
     write(kind::WINDOW_UPDATE, 0, stream, &more.to_be_bytes(), out);
 }
 
-/// Appends `RST_STREAM`.
+/// Appends a `RST_STREAM` frame, which closes the stream with an error code.
 pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write(
         kind::RST_STREAM,
@@ -160,7 +160,7 @@ pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     );
 }
 
-/// Appends GOAWAY; `last` is the highest stream of the other side that was processed.
+/// Appends a GOAWAY frame; `last` is the highest stream of the peer that was processed.
 pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
     let mut payload = [0; 8];
     payload[..4].copy_from_slice(&last.to_be_bytes());
@@ -168,8 +168,8 @@ pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write(kind::GOAWAY, 0, 0, &payload, out);
 }
 
-/// Appends a block of fields as HEADERS and, if it is too long for one frame, CONTINUATION. The block is the part of
-/// `out` from `start` on; the first head is inserted before it.
+/// Turns an encoded block of header fields into a HEADERS frame, followed by CONTINUATION frames if the block is too
+/// long. The block is the part of `out` from `start` on; the frame headers are inserted into it.
 pub fn frame_block(
     stream: u32,
     end_stream: bool,
@@ -207,7 +207,8 @@ pub fn frame_block(
     }
 }
 
-/// The settings in a payload; `None` if its length is wrong.
+/// Returns the settings in the payload of a SETTINGS frame; `None` if its length is not a multiple of a setting's
+/// length.
 #[must_use]
 pub fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)> + '_> {
     payload.len().is_multiple_of(6).then(|| {
@@ -218,13 +219,14 @@ pub fn settings(payload: &[u8]) -> Option<impl Iterator<Item = (u16, u32)> + '_>
     })
 }
 
-/// The four bytes at the start of a payload as a number.
+/// Decodes the first four bytes of a payload as a number; `None` if there are fewer bytes.
 #[must_use]
 pub fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// The payload of DATA or HEADERS without padding and priority; `None` if the payload is too short for them.
+/// Returns the payload of a DATA or HEADERS frame without padding and priority. Returns `None` if the payload is
+/// shorter than these.
 #[must_use]
 #[inline]
 pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
@@ -247,14 +249,14 @@ pub struct FrameReader {
     partial: Vec<u8>,
 }
 
-/// A frame is longer than the announced limit.
+/// Error: a frame is longer than the limit that the client has announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
 impl FrameReader {
-    /// Takes the next whole frame from `bytes`, and advances `bytes` past it; `None` if more bytes are needed. The
-    /// frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to the reader and must be returned
-    /// with [`FrameReader::done`].
+    /// Takes the next complete frame from `bytes`, and advances `bytes` past the frame; `None` if more bytes are
+    /// needed. The frame borrows from `bytes` or from `spare`. The memory in `spare` belongs to the reader and must be
+    /// returned with [`FrameReader::done`].
     ///
     /// # Errors
     /// [`TooLong`], as soon as the head of a frame states a length above the limit.
@@ -299,7 +301,7 @@ impl FrameReader {
         Ok(Some((head, &spare[HEAD_BYTES..])))
     }
 
-    /// Takes back the memory of a processed frame for reuse.
+    /// Takes back the memory of a processed frame, so that the next frame can use it.
     #[inline]
     pub fn done(&mut self, mut spare: Vec<u8>) {
         if spare.capacity() > 0 && self.partial.capacity() == 0 {
@@ -313,7 +315,7 @@ impl FrameReader {
         *bytes = &[];
     }
 
-    /// Buffers bytes until `length` bytes are available. Returns `true` once they are.
+    /// Moves bytes from `bytes` to the buffer until the buffer holds `length` bytes. Returns `true` once it does.
     fn fill(&mut self, length: usize, bytes: &mut &[u8]) -> bool {
         let missing = length.saturating_sub(self.partial.len());
         let (taken, rest) = bytes.split_at(missing.min(bytes.len()));

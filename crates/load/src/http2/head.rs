@@ -4,22 +4,23 @@ use super::hpack::FIELD_OVERHEAD_BYTES;
 use crate::http::head::{IS_TOKEN, decimal, is_field_content};
 use crate::http::response::Answer;
 
-/// An invalid head of a response.
+/// Error: the head of a response is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
 /// Kind of a decoded block of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// Another head follows.
+    /// The head of an informational (1xx) response; another head follows.
     Informational,
-    /// Head of the final response, with the length that it announces, if any.
+    /// Head of the final response. The value is the `Content-Length`, if the head has this field.
     Final(Option<u64>),
-    /// Fields after a body.
+    /// Trailers, that is, fields after the response body.
     Trailers,
 }
 
-/// Takes fields one by one and checks each, so that the kept fields have the same form as with HTTP/1.1.
+/// Receives the decoded fields of a head one by one and checks each. The kept fields have the same form as with
+/// HTTP/1.1, so that extractions do not depend on the protocol version.
 #[derive(Debug)]
 pub(super) struct HeadReader<'a> {
     answer: &'a mut Answer,
@@ -44,7 +45,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes a field; after an error no further field is kept.
+    /// Checks and keeps a field. After the first invalid field, no further field is kept.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
         self.list_bytes += name.len() + value.len() + FIELD_OVERHEAD_BYTES;
@@ -62,7 +63,7 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Takes `:status`, the only pseudo-header field of responses; it must come first and only once.
+    /// Processes `:status`, the only pseudo-header field of responses. It must come first and only once.
     fn pseudo(&mut self, name: &[u8], value: &[u8]) {
         let is_status =
             name == b":status" && self.status == 0 && !self.has_fields && !self.is_trailers;
@@ -76,8 +77,8 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Returns `true` if the field belongs to HTTP/1.1 connections only (RFC 9113, section 8.2.2), or is a length that
-    /// contradicts an earlier length.
+    /// Returns `true` if the field is allowed only in HTTP/1.1 (RFC 9113, section 8.2.2), or if it is a Content-Length
+    /// that contradicts an earlier Content-Length.
     fn is_misplaced(&mut self, name: &[u8], value: &[u8]) -> bool {
         match name.len() {
             7 => name == b"upgrade",
@@ -94,13 +95,15 @@ impl<'a> HeadReader<'a> {
         }
     }
 
-    /// Classifies the block after its last field. `ends` states that no body follows.
+    /// Determines the kind of the block after its last field. `ends` is `true` if the stream ends with the block, so
+    /// that no body follows.
     pub(super) fn end(self, ends: bool) -> Result<Head, Malformed> {
         let is_informational = (100..200).contains(&self.status);
         let fits = if self.is_trailers {
             ends
         } else {
-            // No request upgrades to another protocol (101), and an informational head cannot end the stream.
+            // The client never requests an upgrade (101), and a final head must follow an informational head, so both
+            // cases are errors.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

@@ -1,4 +1,4 @@
-//! Input of a connection: handles the frames of the server one by one.
+//! Input of an HTTP/2 connection: handles the frames from the server one by one.
 
 use super::connection::{Broken, Connection, End, Ended, Exchanges, UNREAD_BYTES_AT_MOST};
 use super::frames::{
@@ -8,8 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames without progress of any response. A server that exceeds it only keeps the client busy.
-/// One ping per second between two requests of a user stays far below this limit.
+/// Limit on consecutive frames that do not advance any response. A server that exceeds it only keeps the client busy.
+/// One ping per second during the longest usual pause of a user stays far below this limit.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -19,11 +19,11 @@ fn broken<T>(code: ErrorCode) -> Result<T, Broken> {
 }
 
 impl Connection {
-    /// Consumes bytes from the server, and adds the exchanges that these bytes end to `ended`. After an error, the
-    /// pending output holds a GOAWAY frame with the reason, and the connection must be closed.
+    /// Processes bytes from the server, and appends each exchange that ends to `ended`. After an error, the pending
+    /// output holds a GOAWAY frame with the reason, and the caller must close the connection.
     ///
     /// # Errors
-    /// [`Broken`]; `ended` still receives the exchanges that ended before the error.
+    /// [`Broken`]; `ended` then contains the exchanges that ended before the error.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],
@@ -83,12 +83,12 @@ impl Connection {
             kind::SETTINGS => self.settings(head, payload),
             kind::PING => self.ping(head, payload),
             kind::PUSH_PROMISE => broken(ErrorCode::ProtocolError),
-            // Priorities mean nothing to a client, and unknown kinds are to be ignored (RFC 9113, section 5.5).
+            // Clients ignore stream priorities, and unknown frame types must be ignored (RFC 9113, section 5.5).
             _ => self.count_idle(),
         }
     }
 
-    /// Counts a frame without progress of any response. Too many of them in a row are an error.
+    /// Counts a frame that does not advance any response. Too many such frames in a row are an error.
     fn count_idle(&mut self) -> Taken {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_AT_MOST || self.unwritten() > UNREAD_BYTES_AT_MOST {
@@ -146,8 +146,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, whose reset the server may not have received yet. A correct server sends at
-    /// most the rest of the window of this request, and nothing for a stream that it has ended.
+    /// Handles data of a cancelled request, because the server may not have received the reset yet. A correct server
+    /// sends at most the rest of the request's flow-control window, and nothing on a stream that it has ended.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -202,8 +202,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form. Table updates may take one more
-        // frame.
+        // The encoded form of an allowed head is no longer than its decoded form, except for changes of the table size,
+        // which may take one more frame. A longer block is therefore too large.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -219,8 +219,8 @@ impl Connection {
         taken
     }
 
-    /// Handles a complete block of fields. Every block is decoded, whatever its stream, since later blocks refer to its
-    /// table entries.
+    /// Handles a complete block of fields. Every block is decoded, even on a closed stream, since it adds table entries
+    /// that later blocks refer to.
     fn fields(
         &mut self,
         id: u32,
@@ -262,13 +262,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles the end of a stream by the server.
+    /// Handles a frame by which the server ends a stream.
     fn end(&mut self, id: u32, exchanges: &mut impl Exchanges, ended: &mut Vec<Ended>) {
         let Some(stream) = self.streams.remove(id) else {
             return;
         };
         if stream.sending {
-            // The server has responded without the rest of the request body.
+            // The server has completed its response before it received the whole request body, so the rest is not sent.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);
@@ -287,7 +287,7 @@ impl Connection {
         });
     }
 
-    /// Fails a stream that received invalid frames.
+    /// Fails the exchange of a stream on which invalid frames arrived.
     fn fail(&mut self, id: u32, code: ErrorCode, ended: &mut Vec<Ended>) {
         if let Some(stream) = self.give_up(id, code) {
             ended.push(Ended {
@@ -403,7 +403,8 @@ impl Connection {
             setting::ENABLE_PUSH if value != 0 => return broken(ErrorCode::ProtocolError),
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
-            // A smaller maximum is an error, since every peer must accept frames of this size.
+            // A maximum frame size below the default is an error, since every peer must accept frames of the default
+            // size.
             setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
                 return broken(ErrorCode::ProtocolError);
             }
@@ -412,8 +413,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Sets the initial window. The windows of all streams change by the difference from its previous value (RFC 9113,
-    /// section 6.9.2).
+    /// Sets the initial flow-control window of streams. The windows of all open streams change by the difference from
+    /// the previous value (RFC 9113, section 6.9.2).
     fn set_window(&mut self, window: i64) -> Taken {
         let change = window - self.peer.stream_window;
         self.peer.stream_window = window;

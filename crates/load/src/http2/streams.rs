@@ -1,35 +1,37 @@
-//! The open streams of a connection.
+//! The open streams of an HTTP/2 connection.
 
 use std::collections::VecDeque;
 
-/// Token of a closed stream.
+/// Token that marks a stream in the list as closed.
 const CLOSED: u32 = u32::MAX;
 
-/// Limit on closed streams in the list before it is compacted.
+/// The list of streams is compacted once it contains more closed streams than this.
 const CLOSED_AT_MOST: usize = 32;
 
-/// A request and its response.
+/// An open stream: one request and its response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
     /// Token by which the caller identifies the exchange.
     pub(super) token: u32,
-    /// Number of body bytes that the server accepts now. Negative after the server has reduced its windows. [B]
+    /// Flow-control window for the request body: bytes that the server accepts now. Negative after the server has
+    /// reduced its windows. [B]
     pub(super) send_window: i64,
-    /// Number of bytes that the server may send now. [B]
+    /// Flow-control window for the response body: bytes that the server may send now. [B]
     pub(super) receive_left: u32,
-    /// Length of the body as announced in the head.
+    /// `Content-Length` of the response, if its head contains this field.
     pub(super) expected: Option<u64>,
-    /// `true` once the final head has arrived.
+    /// `true` once the head of the final response has arrived.
     pub(super) has_head: bool,
     /// `true` while parts of the request body are unsent.
     pub(super) sending: bool,
-    /// `true` if the stream waits for its window; it is then not in the queue of sending streams.
+    /// `true` if the flow-control window is used up and the request body is not sent completely. The stream is then not
+    /// in the queue of sending streams.
     pub(super) blocked: bool,
 }
 
-/// Streams in the order of their numbers. Responses mostly arrive in this order, so that a search usually ends at the
-/// first stream.
+/// The open streams in the order of their numbers. Responses mostly arrive in this order, so a search usually ends at
+/// the first stream.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     all: VecDeque<Stream>,
@@ -42,7 +44,7 @@ impl Streams {
         self.open
     }
 
-    /// Adds a stream, whose number is above all others.
+    /// Adds a stream, whose number must be above the numbers of all other streams.
     pub(super) fn push(&mut self, stream: Stream) {
         self.all.push_back(stream);
         self.open += 1;
@@ -60,13 +62,13 @@ impl Streams {
         (self.all[place].token != CLOSED).then_some(place)
     }
 
-    /// Finds an open stream.
+    /// Finds an open stream by its number.
     #[inline]
     pub(super) fn find(&mut self, id: u32) -> Option<&mut Stream> {
         self.place(id).map(|place| &mut self.all[place])
     }
 
-    /// Closes a stream.
+    /// Closes and returns the stream with this number, if it is open.
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let place = self.place(id)?;
         let stream = self.all[place];
@@ -81,12 +83,12 @@ impl Streams {
         Some(stream)
     }
 
-    /// All open streams.
+    /// Returns all open streams.
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.all.iter_mut().filter(|stream| stream.token != CLOSED)
     }
 
-    /// Closes the streams above a number and passes their tokens to `removed`.
+    /// Closes all streams with numbers above `id`, and passes their tokens to `removed`.
     pub(super) fn remove_above(&mut self, id: u32, mut removed: impl FnMut(u32)) {
         while self.all.back().is_some_and(|last| last.id > id) {
             if let Some(last) = self.all.pop_back()

@@ -1,4 +1,4 @@
-//! The client, tested with hand-written frames.
+//! Tests the HTTP/2 client with hand-written frames of a server.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Exchanges for Side {
     }
 }
 
-/// A client, its exchanges, and the exchanges that have ended. Methods play the server.
+/// A client connection, its open exchanges, and the exchanges that have ended. The methods act as the server.
 struct Pair {
     client: Connection,
     side: Side,
@@ -52,7 +52,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Creates a pair whose server has sent its settings; earlier output of the client is dropped.
+    /// Creates a pair in which the client has received the server's settings. The client's output up to then is
+    /// dropped.
     fn ready() -> Self {
         let mut pair = Self::new();
         pair.server(&settings(&[])).expect("settings");
@@ -70,7 +71,7 @@ impl Pair {
         }
     }
 
-    /// Opens a request without body and returns its stream.
+    /// Opens a request without body and returns the number of its stream.
     fn request(&mut self) -> u32 {
         self.request_with(b"", false)
     }
@@ -124,7 +125,7 @@ impl Pair {
         found
     }
 
-    /// Kinds of the frames that the client has written.
+    /// Takes the pending output of the client and returns the types of its frames.
     fn kinds(&mut self) -> Vec<u8> {
         self.said().iter().map(|(head, _)| head.kind).collect()
     }

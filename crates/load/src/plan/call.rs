@@ -1,22 +1,22 @@
-//! Calls of drivers: operation, extractions, and checks of the response.
+//! The part of a plan that describes calls of drivers: the operation, extractions from the response, and its checks.
 
 use serde::Deserialize;
 use towtank_drivers::{FileAction, Operation};
 
 use super::{Destination, Does, ExtractPick, Note, OnFailure, Template};
 
-/// One call of a driver.
+/// One call of a driver, that is, an operation on a server with a protocol other than HTTP.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Index of the step under which the call is counted.
+    /// Index of the plan step whose results count this call.
     pub step: usize,
-    /// Index of the target, whose scheme is `driver`.
+    /// Index of the target server, whose scheme must be `driver`.
     pub target: usize,
     /// Operation to perform.
     #[serde(rename = "do")]
     pub operation: Operation,
-    /// Values of the operation in order; null stands for no value.
+    /// Parameter values of the operation, in order; null stands for no value.
     #[serde(default)]
     pub values: Vec<Option<Template>>,
     /// Values to extract from the response.
@@ -25,20 +25,20 @@ pub struct Call {
     /// Checks of the response.
     #[serde(default)]
     pub checks: Vec<CallCheck>,
-    /// Time limit for the complete response; overrides the limit of the plan. [s]
+    /// Time limit for the complete response of this call; overrides the response limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Consequence of a failure.
+    /// Effect of a failed call on the user's transaction.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Note of the change to a stored object, if any.
+    /// Describes a stored object that the call changes or reads, so that the results record it.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
 impl Call {
-    /// Returns `true` if the operation can carry a note of this kind, because it stores, reads or removes a complete
-    /// object.
+    /// Returns `true` if the operation stores, reads or removes a complete object, so that it may have a note of the
+    /// kind `does`.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {
@@ -54,7 +54,7 @@ impl Call {
     }
 }
 
-/// A column of a response.
+/// Reference to a column of a response, by position or name.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Column {
@@ -70,22 +70,22 @@ impl Default for Column {
     }
 }
 
-/// Extraction of a value from a column of a response.
+/// Extracts a value from a column of a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallExtract {
-    /// Destination of the value.
+    /// Variable or list that receives the value.
     pub into: Destination,
-    /// Column of the value.
+    /// Column that contains the value.
     #[serde(default)]
     pub column: Column,
-    /// Row of the value.
+    /// Choice of the row that contains the value.
     #[serde(default)]
     pub pick: ExtractPick,
-    /// `true` if a missing value fails the call.
+    /// `true` if the call fails when no value is found.
     #[serde(default = "yes")]
     pub required: bool,
-    /// Value if none was found and none is required.
+    /// Value that is stored if none was found and `required` is `false`.
     #[serde(default)]
     pub default: Option<String>,
 }
@@ -94,20 +94,20 @@ fn yes() -> bool {
     true
 }
 
-/// Requirement on a response.
+/// Requirement on a response; the call fails if it is violated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CallCheck {
-    /// Limits on the number of rows.
+    /// Limits on the number of rows in the response.
     Rows {
-        /// Minimum number of rows.
+        /// Minimum number of rows in the response.
         #[serde(default)]
         min: Option<u64>,
-        /// Maximum number of rows.
+        /// Maximum number of rows in the response.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Limits on the number of changed rows.
+    /// Limits on the number of rows that the operation changed.
     Affected {
         /// Minimum number of changed rows.
         #[serde(default)]
@@ -116,21 +116,21 @@ pub enum CallCheck {
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Limits on the number of bytes received.
+    /// Limits on the number of bytes received in the response.
     Size {
-        /// Minimum number of bytes.
+        /// Minimum number of bytes received.
         #[serde(default)]
         min: Option<u64>,
-        /// Maximum number of bytes.
+        /// Maximum number of bytes received.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Requirement on a value of the first row.
+    /// Requirement on a value in the first row of the response.
     Value {
-        /// Column to check.
+        /// Column whose value in the first row is checked.
         #[serde(default)]
         column: Column,
-        /// Required value. Without it, the column must exist.
+        /// Required value of the column. Without it, the column only needs to exist.
         #[serde(default)]
         equals: Option<Template>,
     },

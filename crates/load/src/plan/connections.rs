@@ -1,39 +1,39 @@
-//! Targets of requests, and the connections to them.
+//! The part of a plan that describes the servers to load (targets), and the connections to them.
 
 use serde::Deserialize;
 use towtank_drivers::Server;
 
-/// A set of addresses that requests may go to.
+/// A target: one or more server addresses among which requests are distributed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// Name, for display.
+    /// Name of the target, for display.
     pub name: String,
-    /// Scheme of the target.
+    /// Protocol of the target.
     pub scheme: Scheme,
-    /// Addresses, each as `host:port` or `unix:/path`; empty if the driver needs no address.
+    /// Server addresses, each as `host:port` or `unix:/path`. Empty if the driver needs no address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// For each address, the further addresses that its name resolves to. They are tried in this order if the address
-    /// accepts no connection. Empty if no name has further addresses.
+    /// For each address, the further addresses that its host name resolves to. They are tried in this order if the
+    /// address accepts no connection. Empty if no host name has further addresses.
     #[serde(default)]
     pub fallbacks: Vec<Vec<String>>,
-    /// Choice of an address when a connection is opened.
+    /// Rule by which one of the addresses is chosen when a connection is opened.
     #[serde(default)]
     pub balance: Balance,
-    /// Name of the service at each address, for display; empty if there is only one service.
+    /// Name of the service behind each address, for display. Empty if the target has only one service.
     #[serde(default)]
     pub services: Vec<String>,
-    /// Value of the Host header.
+    /// Value of the Host header in requests.
     #[serde(default)]
     pub host: String,
-    /// Settings of TLS; only with `https`. Optional, since all settings have defaults.
+    /// TLS settings, allowed only with `https`; `None` stands for the defaults.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// Version of HTTP.
+    /// Version of HTTP that requests use.
     #[serde(default)]
     pub http: HttpVersion,
-    /// Server behind a driver, with scheme `driver`.
+    /// Server settings for the driver; only with scheme `driver`.
     #[serde(default)]
     pub driver: Option<Server>,
 }
@@ -45,7 +45,8 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "1.1")]
     V11,
-    /// HTTP/2, RFC 9113: by prior knowledge with `http`, by ALPN with `https`.
+    /// HTTP/2, RFC 9113. With `http` the client assumes that the server supports it; with `https` it is negotiated by
+    /// ALPN.
     #[serde(rename = "2")]
     V2,
 }
@@ -54,44 +55,44 @@ pub enum HttpVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheme {
-    /// Without encryption.
+    /// HTTP without encryption.
     Http,
-    /// Over TLS.
+    /// HTTP over TLS.
     Https,
-    /// A protocol other than HTTP, by a driver.
+    /// Another protocol than HTTP, implemented by a driver.
     Driver,
 }
 
-/// Choice of an address of a target.
+/// Rule by which an address of a target is chosen for a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
-    /// The addresses in turn, by a counter of the load thread that starts at the thread's number.
+    /// Each load thread uses the addresses in rotation. It starts at the address given by its thread number.
     #[default]
     RoundRobin,
     /// A random address, chosen with the random generator of the user.
     Random,
-    /// Each user keeps one address; the users of a group are assigned to the addresses in turn.
+    /// Each user keeps one address. The users of a group are assigned to the addresses in rotation.
     User,
 }
 
-/// Settings of TLS with a target.
+/// Settings of the TLS connections to a target.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
-    /// `true` if the certificate of the server must be valid for its name.
+    /// `true` if the server must present a valid certificate for its name.
     pub verify: bool,
-    /// PEM file of the certificate authorities to trust, instead of the authorities that this host trusts.
+    /// PEM file of the certificate authorities to trust, instead of the authorities that the operating system trusts.
     pub ca: Option<String>,
-    /// Server name to request and to verify, instead of the name in `host`.
+    /// Server name to send (SNI) and to verify, instead of the name in `host`.
     pub server_name: Option<String>,
     /// PEM file of the client's certificate and its intermediate certificates.
     pub client_certificate: Option<String>,
     /// PEM file of the client's key.
     pub client_key: Option<String>,
-    /// `true` if a connection resumes the session of the previous connection.
+    /// `true` if a new connection resumes the TLS session of an earlier connection.
     pub resumption: bool,
-    /// Versions to offer.
+    /// TLS versions to offer to the server.
     pub versions: Vec<TlsVersion>,
 }
 
@@ -120,30 +121,30 @@ pub enum TlsVersion {
     V13,
 }
 
-/// Assignment of connections to users.
+/// Rules by which the users open and share connections.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// Owner of a connection.
+    /// Rule by which connections are assigned to users.
     pub mode: ConnectionMode,
-    /// Total number of connections to each target over all threads, with `pool`.
+    /// Total number of connections to each target, summed over all load threads; only with mode `pool`.
     #[serde(default)]
     pub size: Option<usize>,
-    /// Limit on concurrent requests over each connection of a `pool` that speaks HTTP/2; 100 if left out.
+    /// Limit on concurrent requests over each HTTP/2 connection with mode `pool`; 100 if left out.
     #[serde(default)]
     pub streams: Option<u32>,
-    /// Source addresses of connections, used in turn; if empty, the system chooses.
+    /// Local addresses from which connections are opened, used in rotation. If empty, the operating system chooses.
     #[serde(default)]
     pub sources: Vec<String>,
 }
 
-/// Owners of a connection.
+/// Rules by which connections are assigned to users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionMode {
     /// Every user keeps one connection to each target that it uses.
     PerUser,
-    /// The users of a thread share its part of the `size` connections.
+    /// The users of a load thread share connections. The `size` connections are divided among the threads.
     Pool,
     /// Every request opens a new connection.
     NewEachTime,

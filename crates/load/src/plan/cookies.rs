@@ -1,4 +1,4 @@
-//! Initial cookies of users, and the lifetime of cookies from servers.
+//! The part of a plan that sets the initial cookies of users, and the lifetime of cookies that servers set.
 
 use serde::Deserialize;
 
@@ -6,22 +6,23 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cookies {
-    /// Lifetime of cookies from servers.
+    /// Time after which users drop the cookies that servers have set.
     pub kept: CookiesKept,
     /// Cookies that each user has at its start.
     pub given: Vec<GivenCookie>,
 }
 
-/// Lifetimes of cookies from servers.
+/// Time after which users drop the cookies that servers have set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CookiesKept {
-    /// Until the user leaves.
+    /// Users keep cookies until they leave.
     #[default]
     User,
-    /// Until the user begins the next round. `once` belongs to the first round, and `exit` to the last.
+    /// Users keep cookies until they begin the next round. Operations in `once` belong to the first round, operations
+    /// in `exit` to the last.
     Round,
-    /// Cookies from servers are not kept.
+    /// Users ignore cookies from servers.
     Never,
 }
 
@@ -29,9 +30,9 @@ pub enum CookiesKept {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenCookie {
-    /// Index of the target of the cookie.
+    /// Index of the target that receives the cookie.
     pub target: usize,
-    /// Path of the cookie, which is also sent to all paths below it.
+    /// Path for which the cookie is sent, together with all paths below it.
     pub path: String,
     /// Name of the cookie.
     pub name: String,

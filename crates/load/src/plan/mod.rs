@@ -1,6 +1,6 @@
-//! The plan of the engine, as defined by the JSON schema `towtank/plan/1`.
+//! The plan that the load engine executes, as defined by the JSON schema `towtank/plan/1`.
 //!
-//! [`read`] converts a file to a [`Plan`], or returns all of its faults. This module runs nothing.
+//! [`read`] converts a file to a [`Plan`], or returns all faults of the file. This module executes nothing.
 
 mod call;
 mod connections;
@@ -19,54 +19,55 @@ pub use operation::*;
 pub use read::{Fault, read, read_stages, read_text};
 pub use request::*;
 
-/// A load, fully resolved for the engine. Times are seconds, sizes are bytes.
+/// A complete plan for the load engine, without references to other files of the workload. Times are in seconds, sizes
+/// in bytes.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Name of the run, copied into the results.
     pub run: String,
-    /// Seed of every random sequence of the run.
+    /// Seed from which all random sequences of the run are derived.
     pub seed: u64,
-    /// Folder for the results.
+    /// Folder that the results are written to.
     pub out: String,
-    /// Load threads, at least 1.
+    /// Number of load threads, at least 1.
     pub threads: usize,
-    /// CPUs that the threads are pinned to in turn; if empty, threads are not pinned.
+    /// CPUs that the load threads are pinned to, in rotation. If empty, threads are not pinned.
     pub cpus: Vec<usize>,
     /// Servers that requests go to.
     pub targets: Vec<Target>,
-    /// Assignment of connections to users.
+    /// Rules by which the users open and share connections.
     pub connections: Connections,
-    /// Time limits.
+    /// Time limits for connections, responses and the end of the run.
     pub timeouts: Timeouts,
-    /// Limits on accepted responses.
+    /// Limits on the size of responses.
     pub limits: PlanLimits,
-    /// Data pools that users draw rows from.
+    /// Data pools: tables whose rows provide input values for users.
     pub pools: Vec<Pool>,
-    /// Names of the user variables.
+    /// Names of the variables that every user has.
     pub variables: Vec<String>,
-    /// Names of the user lists.
+    /// Names of the lists that every user has.
     pub lists: Vec<String>,
-    /// Names of the requests.
+    /// Names of the steps (requests and calls of drivers) under which results are counted.
     pub steps: Vec<Named>,
-    /// Names of the pages.
+    /// Names of the pages under which results are counted.
     pub pages: Vec<Named>,
-    /// Transactions.
+    /// Transactions that users can execute.
     pub transactions: Vec<Transaction>,
-    /// User groups.
+    /// User groups, each with its own behaviour.
     pub groups: Vec<Group>,
-    /// The load: users or arrivals over time.
+    /// Number of users or arrival rate over time.
     pub load: Load,
 }
 
-/// Time limits. [s]
+/// Time limits of a run. [s]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// Limit for establishing a connection.
+    /// Limit on the time to establish a connection.
     pub connect_s: f64,
-    /// Limit for a complete response, from the actual start of its request.
+    /// Limit on the time from the actual start of a request to the end of its response.
     pub response_s: f64,
-    /// Limit for users to finish after the last stage.
+    /// Limit on the time that users have to finish after the last load stage.
     pub drain_s: f64,
 }
 
@@ -80,15 +81,15 @@ impl Default for Timeouts {
     }
 }
 
-/// Limits on accepted responses. [B]
+/// Limits on the size of responses. [B]
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanLimits {
-    /// Largest response head.
+    /// Largest accepted response head.
     pub header_bytes: usize,
-    /// Largest response body.
+    /// Largest accepted response body.
     pub body_bytes: u64,
-    /// Number of body bytes that are kept for extraction and content checks.
+    /// Number of bytes of each body that are kept for extraction and content checks.
     pub capture_bytes: usize,
 }
 
@@ -102,62 +103,63 @@ impl Default for PlanLimits {
     }
 }
 
-/// Rows of data that users draw from.
+/// A data pool: a table from which users take rows as input values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// Name, for display.
+    /// Name of the pool, for display.
     pub name: String,
     /// Names of the columns. With `csv`, they are taken from the first line of the file.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// Order in which users draw the rows.
+    /// Order in which the rows are given to users.
     pub order: Order,
-    /// The rows, unless `csv` names a file.
+    /// The rows, as one list of values each; `None` if `csv` names a file instead.
     #[serde(default)]
     pub rows: Option<Vec<Vec<String>>>,
-    /// A file with the rows.
+    /// Path of a CSV file that contains the rows.
     #[serde(default)]
     pub csv: Option<String>,
-    /// One weight per row, with `weighted`.
+    /// Weight of each row, for the order `weighted`.
     #[serde(default)]
     pub weights: Option<Vec<f64>>,
-    /// The column that holds the weights, with `weighted`.
+    /// Name of the column that contains the weights of the rows, for the order `weighted`.
     #[serde(default)]
     pub weight_column: Option<String>,
 }
 
-/// Order in which users draw the rows of a pool.
+/// Order in which the rows of a pool are given to users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Any row, with equal probabilities.
+    /// Random rows, all with equal probabilities.
     Random,
-    /// Any row, with a probability proportional to its weight.
+    /// Random rows, with probabilities proportional to their weights.
     Weighted,
-    /// Row after row, starting again after the last row.
+    /// Rows in the order of the table, starting again after the last row.
     Sequential,
-    /// Row after row, each row only once.
+    /// Rows in the order of the table, each row only once in the run.
     Unique,
 }
 
-/// A request or a page, by name.
+/// Name of a request, call or page, and its transaction.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// Name of the request or page.
+    /// Name of the request, call or page.
     pub name: String,
-    /// Name of the transaction that contains it; `None` for operations of a group outside of transactions.
+    /// Name of the transaction that contains the request, call or page. `None` if a group executes it in `once` or
+    /// `exit`, outside of transactions.
     #[serde(default)]
     pub transaction: Option<String>,
 }
 
-/// A unit of work of a user.
+/// A transaction: a sequence of operations that is measured as one unit of work.
 #[derive(Debug, Clone)]
 pub struct Transaction {
     /// Name of the transaction.
     pub name: String,
-    /// Operations, in order.
+    /// Operations of the transaction, in order.
     pub ops: Vec<Op>,
 }
 
@@ -166,29 +168,29 @@ pub struct Transaction {
 pub struct Group {
     /// Name of the group.
     pub name: String,
-    /// Share of all users, in (0, 1].
+    /// Share of this group in the number of all users, in (0, 1].
     pub share: f64,
     /// Operations that each user performs once after its start.
     pub once: Vec<Op>,
-    /// Pause between transactions.
+    /// Pause of a user between the end of a transaction and the start of the next.
     pub think: Option<Pause>,
     /// Time from the intended start of one transaction to the intended start of the next.
     pub pacing: Option<Pause>,
-    /// Transactions to choose from, with their weights.
+    /// Transactions that users choose from at random, with their weights.
     pub mix: Vec<Weighted>,
     /// Operations that each user performs once before it leaves.
     pub exit: Vec<Op>,
-    /// Cookies of the users of the group.
+    /// Cookie settings for the users of the group.
     pub cookies: Cookies,
 }
 
-/// One entry of a mix.
+/// A transaction in the mix of a group, with its weight.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weighted {
     /// Index of the transaction.
     pub transaction: usize,
-    /// Weight, >= 0, on any scale.
+    /// Relative frequency of the transaction, >= 0; weights need not sum to 1.
     pub weight: f64,
 }
 
@@ -196,28 +198,28 @@ pub struct Weighted {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "dist", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pause {
-    /// A constant pause.
+    /// Every pause has the same length.
     Fixed {
-        /// Length of the pause.
+        /// Length of every pause.
         mean_s: f64,
     },
-    /// Exponential distribution.
+    /// Exponentially distributed pauses.
     Exponential {
-        /// Mean of the distribution.
+        /// Mean length of the pauses.
         mean_s: f64,
     },
-    /// Uniform distribution over an interval.
+    /// Uniformly distributed pauses.
     Uniform {
         /// Shortest pause.
         min_s: f64,
         /// Longest pause.
         max_s: f64,
     },
-    /// Normal distribution, truncated by rejection of values outside the limits.
+    /// Normally distributed pauses. Random values outside the limits are discarded and generated again.
     Normal {
-        /// Mean before truncation.
+        /// Mean of the normal distribution before values outside the limits are discarded.
         mean_s: f64,
-        /// Standard deviation before truncation.
+        /// Standard deviation of the normal distribution before values outside the limits are discarded.
         sd_s: f64,
         /// Shortest pause.
         min_s: f64,
@@ -226,26 +228,26 @@ pub enum Pause {
     },
 }
 
-/// The load of a run.
+/// The load of a run: number of users or arrival rate over time.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Load {
-    /// Closed load: a number of users, each starting its next transaction after the previous one.
+    /// Closed load: a number of users, each of which starts a transaction only after the previous one has ended.
     Closed {
-        /// Largest number of users of any stage.
+        /// Largest number of users in any stage.
         users_at_most: u32,
-        /// Stages in order.
+        /// Load stages, in order of time.
         stages: Vec<ClosedStage>,
     },
     /// Open load: transactions start at given times, whether or not earlier transactions have ended.
     Open {
-        /// Spacing of arrivals.
+        /// Distribution of the times between arrivals.
         arrivals: Arrivals,
-        /// Limit on concurrent transactions.
+        /// Limit on concurrent transactions; each is executed by one user.
         users_at_most: u32,
         /// Limit on arrivals that wait for an idle user.
         backlog_at_most: u64,
-        /// Stages in order.
+        /// Load stages, in order of time.
         stages: Vec<OpenStage>,
     },
 }
@@ -254,9 +256,9 @@ pub enum Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Evenly spaced.
+    /// Arrivals are evenly spaced.
     Constant,
-    /// As a Poisson process.
+    /// Arrivals form a Poisson process: the times between them are exponentially distributed.
     Poisson,
 }
 
@@ -264,18 +266,18 @@ pub enum Arrivals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Load grows.
+    /// The load grows.
     RampUp,
-    /// Load is held until the system has settled.
+    /// The load is constant until the system has reached a steady state; nothing is measured yet.
     Settle,
-    /// Load is held and measured.
+    /// The load is constant and measured.
     Steady,
-    /// Load falls.
+    /// The load falls.
     RampDown,
 }
 
 impl Phase {
-    /// The name of the phase in files.
+    /// Name of the phase in plans and result files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -291,7 +293,7 @@ impl Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// A command on standard input; plans of earlier versions write `told`.
+    /// The stage ends when a command arrives on standard input. Plans of earlier versions write `told`.
     #[serde(alias = "told")]
     Command,
 }
@@ -302,17 +304,17 @@ pub enum Until {
 pub struct ClosedStage {
     /// Name of the stage.
     pub name: String,
-    /// Purpose of the stage.
+    /// Purpose of the stage, such as ramp-up or steady measurement.
     pub phase: Phase,
-    /// Index of the load level.
+    /// Index of the load level that the stage belongs to.
     #[serde(default)]
     pub level: usize,
-    /// Duration; an upper limit with `until`. [s]
+    /// Duration of the stage. With `until`, this is an upper limit. [s]
     pub duration_s: f64,
-    /// Condition that may end the stage earlier.
+    /// Condition that ends the stage before `duration_s` is over.
     #[serde(default)]
     pub until: Option<Until>,
-    /// Number of users at the end of the stage.
+    /// Number of users at the end of the stage, over all groups.
     #[serde(default)]
     pub users: Option<u32>,
     /// Number of users of each group at the end of the stage, instead of `users`.
@@ -321,7 +323,8 @@ pub struct ClosedStage {
 }
 
 impl ClosedStage {
-    /// Numbers of users at the end of the stage: one for all groups together, or one for each group.
+    /// Returns the numbers of users at the end of the stage: a single number for all groups together, or a number for
+    /// each group.
     #[must_use]
     pub fn amounts(&self) -> Vec<u32> {
         match (&self.users_by_group, self.users) {
@@ -337,29 +340,29 @@ impl ClosedStage {
 pub struct OpenStage {
     /// Name of the stage.
     pub name: String,
-    /// Purpose of the stage.
+    /// Purpose of the stage, such as ramp-up or steady measurement.
     pub phase: Phase,
-    /// Index of the load level.
+    /// Index of the load level that the stage belongs to.
     #[serde(default)]
     pub level: usize,
-    /// Duration; an upper limit with `until`. [s]
+    /// Duration of the stage. With `until`, this is an upper limit. [s]
     pub duration_s: f64,
-    /// Condition that may end the stage earlier.
+    /// Condition that ends the stage before `duration_s` is over.
     #[serde(default)]
     pub until: Option<Until>,
     /// Arrival rate at the end of the stage. [1/s]
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Arrival rates over the stage, instead of `rate`.
+    /// Arrival rate over time within the stage, given instead of `rate`.
     #[serde(default)]
     pub rates: Option<Knots>,
-    /// Arrival rates of each group, instead of `rate`.
+    /// Arrival rate of each group, given instead of `rate`.
     #[serde(default)]
     pub rates_by_group: Option<Vec<Rate>>,
 }
 
 impl OpenStage {
-    /// Rates of the stage: one for all groups together, or one for each group.
+    /// Returns the arrival rates of the stage: a single rate for all groups together, or a rate for each group.
     #[must_use]
     pub fn amounts(&self) -> Vec<Rate> {
         if let Some(by_group) = &self.rates_by_group {
@@ -370,22 +373,22 @@ impl OpenStage {
     }
 }
 
-/// Rate over time: pairs of a time since the start of the stage [s] and the rate at this time [1/s]. The rate is linear
-/// in between.
+/// Arrival rate over time: pairs of a time since the start of the stage [s] and the arrival rate at this time [1/s].
+/// The rate is interpolated linearly between these times.
 pub type Knots = Vec<(f64, f64)>;
 
 /// Arrival rate over a stage.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Rate {
-    /// Rate at the end of the stage. [1/s]
+    /// Arrival rate at the end of the stage. [1/s]
     Plain(f64),
-    /// Piecewise linear, constant after the last knot.
+    /// Arrival rate as a piecewise linear function of time, constant after its last knot.
     Moving(Knots),
 }
 
 impl Load {
-    /// Returns `true` if groups have their own users or arrivals.
+    /// Returns `true` if the load states users or arrivals separately for each group.
     #[must_use]
     pub fn is_by_group(&self) -> bool {
         match self {
@@ -426,7 +429,7 @@ pub enum StageList {
 }
 
 impl StageList {
-    /// Number of stages.
+    /// Returns the number of stages in the list.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {

@@ -1,86 +1,86 @@
-//! Operations of users, and the templates of their texts.
+//! The part of a plan that describes the operations of users, and the templates of the texts that they send.
 
 use serde::Deserialize;
 
 use super::{Call, Pause, Request};
 
-/// Text with placeholders.
+/// A text with placeholders, as a sequence of its parts.
 pub type Template = Vec<Part>;
 
 /// A part of a template.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Part {
-    /// Literal text.
+    /// Text that is inserted unchanged.
     Text(String),
-    /// The value of a variable.
+    /// Placeholder for the value of a user variable.
     Variable(VariablePart),
-    /// A computed value.
+    /// Placeholder for a value that is computed for each use.
     Function(Function),
 }
 
-/// A variable to insert, and the encoding of its value.
+/// Placeholder for the value of a user variable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariablePart {
-    /// Index of the variable.
+    /// Index of the user variable.
     pub variable: usize,
-    /// Encoding of the value.
+    /// Encoding of the value in the resulting text.
     #[serde(default)]
     pub encode: Encode,
 }
 
-/// Encodings of a value.
+/// Encoding of a value that is inserted into a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encode {
-    /// Unchanged.
+    /// The value is inserted unchanged.
     #[default]
     None,
-    /// Percent-encoded: all but the unreserved characters of RFC 3986, section 2.3.
+    /// Percent-encoded: all characters except the unreserved characters of RFC 3986, section 2.3.
     Url,
     /// Escaped for use inside a JSON string.
     Json,
-    /// With the five characters of HTML escaped.
+    /// Escaped for HTML: the five characters `&`, `<`, `>`, `"` and `'` are replaced.
     Html,
 }
 
-/// A computed value.
+/// A value that is computed for each use of a template.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "function", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Function {
     /// A random UUID, version 4.
     Uuid {},
-    /// Number of the user in the run.
+    /// Number of the user, unique within the run.
     User {},
-    /// Number of the user's current transaction.
+    /// Number of the transaction that the user is executing, counted per user.
     Iteration {},
-    /// Wall clock. [ms since 1970]
+    /// Current time of the system clock. [ms since 1970]
     NowMs {},
     /// A random integer from `min` to `max`, both included.
     RandomInt {
-        /// Smallest value.
+        /// Smallest possible integer.
         min: i64,
-        /// Largest value.
+        /// Largest possible integer.
         max: i64,
     },
-    /// Random letters and digits.
+    /// A random text of letters and digits.
     RandomText {
-        /// Number of bytes.
+        /// Length of the text. [B]
         bytes: usize,
     },
 }
 
-/// One operation of a user.
+/// One operation that a user executes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
-    /// Run a transaction.
+    /// Execute a transaction.
     Transaction {
-        /// Index of the transaction.
+        /// Index of the transaction to execute.
         transaction: usize,
     },
-    /// Requests that make one page.
+    /// Execute operations whose requests together load one page; the page is measured as a unit.
     Page {
         /// Index of the page.
         page: usize,
@@ -91,78 +91,78 @@ pub enum Op {
     Request(Box<Request>),
     /// Call a driver.
     Call(Box<Call>),
-    /// Pause.
+    /// Wait for the length of a pause.
     Think {
-        /// Length of the pause.
+        /// Distribution of the length of the pause.
         pause: Pause,
     },
-    /// Set a variable.
+    /// Assign a value to a user variable.
     Set {
-        /// Index of the variable.
+        /// Index of the user variable.
         variable: usize,
-        /// Value to set.
+        /// Template of the new value.
         value: Template,
     },
-    /// Draw a row of a pool.
+    /// Take a row from a data pool and store its values in user variables.
     Draw {
-        /// Index of the pool.
+        /// Index of the data pool.
         pool: usize,
-        /// For each column, the variable that receives its value, if any.
+        /// For each column of the pool, the index of the variable that receives its value, if any.
         variables: Vec<Option<usize>>,
     },
-    /// Append to a list.
+    /// Append a value to a list of the user.
     Push {
-        /// Index of the list.
+        /// Index of the user list.
         list: usize,
-        /// Value to append.
+        /// Template of the value to append.
         value: Template,
     },
-    /// Remove an element from a list.
+    /// Remove an element from a user list and store it in a variable.
     Pop {
-        /// Index of the list.
+        /// Index of the user list.
         list: usize,
-        /// Variable that receives the value.
+        /// Index of the variable that receives the element.
         variable: usize,
-        /// Element to pick.
+        /// Choice of the element to remove.
         pick: Pick,
     },
-    /// Copy a random element of a list.
+    /// Copy a random element of a user list to a variable.
     Pick {
-        /// Index of the list.
+        /// Index of the user list.
         list: usize,
-        /// Variable that receives the value.
+        /// Index of the variable that receives the element.
         variable: usize,
     },
-    /// Run one of two branches at random.
+    /// Execute one of two branches at random.
     Branch {
-        /// Probability of `then`. [percent]
+        /// Probability of the branch `then`. [percent]
         percent: f64,
-        /// Operations of the first branch.
+        /// Operations of the branch that is chosen with probability `percent`.
         then: Vec<Op>,
-        /// Operations of the other branch.
+        /// Operations of the branch that is chosen otherwise.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
-    /// Run one of two branches depending on a variable.
+    /// Execute one of two branches, depending on the value of a variable.
     If {
-        /// Condition.
+        /// Condition that decides between the branches.
         test: Test,
-        /// Operations if the condition holds.
+        /// Operations to execute if the condition holds.
         then: Vec<Op>,
-        /// Operations otherwise.
+        /// Operations to execute if the condition does not hold.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
     /// Repeat operations.
     Loop {
-        /// Number of rounds.
+        /// Number of repetitions.
         count: Count,
-        /// Operations of the loop.
+        /// Operations to repeat.
         ops: Vec<Op>,
     },
 }
 
-/// Which element of a list is taken.
+/// Choice of an element of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
@@ -170,21 +170,21 @@ pub enum Pick {
     First,
     /// The last element.
     Last,
-    /// Any element, with equal probabilities.
+    /// A random element; all have equal probabilities.
     Random,
 }
 
-/// Condition on a variable.
+/// Condition on the value of a user variable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
-    /// Index of the variable.
+    /// Index of the user variable.
     pub variable: usize,
-    /// Required value or state.
+    /// Requirement on the value of the variable.
     pub is: Is,
 }
 
-/// Required state of a variable.
+/// Requirement on the value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {
@@ -194,22 +194,22 @@ pub enum Is {
     Filled,
 }
 
-/// Number of rounds of a loop.
+/// Number of repetitions of a loop.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Count {
-    /// Exactly this number.
+    /// The loop is always repeated this many times.
     Exactly(u32),
-    /// A random number.
+    /// The number of repetitions is random, uniform between the bounds.
     Between(Between),
 }
 
-/// Bounds of a random count, both included.
+/// Bounds of a random number of repetitions, both included.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Between {
-    /// Smallest number.
+    /// Smallest number of repetitions.
     pub min: u32,
-    /// Largest number.
+    /// Largest number of repetitions.
     pub max: u32,
 }

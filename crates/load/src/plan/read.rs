@@ -12,12 +12,12 @@ use super::{
     Connections, Cookies, Group, Load, Pause, Plan, Pool, StageList, Transaction, Weighted,
 };
 
-/// A fault of a plan.
+/// A fault of a plan: where it is, and the requirement that is violated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Location in the plan, as a path of keys and indices.
+    /// Location of the fault in the plan, as a path of keys and indices.
     pub place: String,
-    /// The requirement and the value found.
+    /// The violated requirement, and the value found instead.
     pub message: String,
 }
 

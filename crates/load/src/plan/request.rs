@@ -1,4 +1,4 @@
-//! HTTP requests, and extractions and checks of their responses.
+//! The part of a plan that describes HTTP requests, and the extractions and checks of their responses.
 
 use serde::Deserialize;
 
@@ -8,18 +8,18 @@ use super::Template;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Index of the step under which the request is counted.
+    /// Index of the plan step whose results count this request.
     pub step: usize,
-    /// Index of the target.
+    /// Index of the target that the request is sent to.
     pub target: usize,
     /// HTTP method.
     pub method: String,
-    /// Path and query.
+    /// Template of the path and query.
     pub path: Template,
-    /// Further headers.
+    /// Names and value templates of header fields, in addition to those that the engine sets.
     #[serde(default)]
     pub headers: Vec<(String, Template)>,
-    /// Basic authentication.
+    /// User name and password for Basic authentication.
     #[serde(default)]
     pub auth: Option<Auth>,
     /// Body of the request.
@@ -31,24 +31,25 @@ pub struct Request {
     /// Checks of the response.
     #[serde(default)]
     pub checks: Vec<Check>,
-    /// Time limit for the complete response; overrides the limit of the plan. [s]
+    /// Time limit for the complete response to this request; overrides the response limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Consequence of a failure.
+    /// Effect of a failed request on the user's transaction.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Note of the change to a stored object, if any.
+    /// Describes a stored object that the request changes or reads, so that the results record it.
     #[serde(default)]
     pub note: Option<Note>,
 }
 
-/// Change of a stored object by a request, which is noted in the results.
+/// Describes how a request changes or reads a stored object. The results record each such request with the object's
+/// key.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// Kind of the change.
+    /// Effect of the request on the object.
     pub does: Does,
-    /// Kind of the object.
+    /// Type of the object, a name chosen by the author of the plan.
     pub of: String,
     /// Template of the key that identifies the object. With `stores`, it may use values extracted from the response.
     pub key: Template,
@@ -58,13 +59,13 @@ pub struct Note {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Does {
-    /// Stores new content; the response confirms it.
+    /// Stores a new object; the response confirms this.
     Stores,
-    /// Replaces the content of the object.
+    /// Replaces the content of an existing object.
     Replaces,
-    /// Removes the object.
+    /// Removes an existing object.
     Removes,
-    /// Reads the object back.
+    /// Reads the content of an existing object.
     Reads,
 }
 
@@ -81,24 +82,24 @@ impl Does {
     }
 }
 
-/// User and password of Basic authentication.
+/// User name and password for Basic authentication (RFC 7617).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Auth {
-    /// User name.
+    /// Template of the user name.
     pub user: Template,
-    /// Password.
+    /// Template of the password.
     pub password: Template,
 }
 
-/// Consequence of a failed request for its user.
+/// Effect of a failed request on the user's transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// The transaction ends as failed.
+    /// The transaction ends and counts as failed.
     #[default]
     End,
-    /// The user continues.
+    /// The user continues with the next operation of the transaction.
     GoOn,
 }
 
@@ -106,57 +107,57 @@ pub enum OnFailure {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Body {
-    /// A text from a template.
+    /// A text, rendered from a template for each request.
     Text {
-        /// Template of the text.
+        /// Template of the body.
         template: Template,
     },
     /// The content of a file.
     File {
-        /// Path of the file.
+        /// Path of the file whose content is sent.
         path: String,
     },
-    /// `multipart/form-data`.
+    /// A form with several parts, encoded as `multipart/form-data`.
     Multipart {
         /// Parts of the body.
         parts: Vec<MultipartPart>,
     },
 }
 
-/// A part of a multipart body: exactly one of `content`, `file` and `generated`.
+/// A part of a multipart body. Its content is given by exactly one of `content`, `file` and `generated`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MultipartPart {
     /// Name of the form field.
     pub name: String,
-    /// Name of the file.
+    /// Template of the file name that is sent with the part, if any.
     #[serde(default)]
     pub filename: Option<Template>,
     /// Content type of the part.
     #[serde(default)]
     pub content_type: Option<String>,
-    /// Content given by a template.
+    /// Template of the content.
     #[serde(default)]
     pub content: Option<Template>,
-    /// Content from a file.
+    /// Path of the file that contains the content.
     #[serde(default)]
     pub file: Option<String>,
-    /// Content that is generated while it is sent.
+    /// Settings of content that is generated while it is sent.
     #[serde(default)]
     pub generated: Option<Generated>,
 }
 
-/// Content that is generated while it is sent.
+/// Settings of content that is generated while it is sent.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generated {
-    /// Size of the content.
+    /// Size of the generated content. [B]
     pub bytes: u64,
-    /// Kind of the content.
+    /// Type of the generated content.
     pub form: Form,
 }
 
-/// Kind of generated content.
+/// Type of generated content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
@@ -166,24 +167,24 @@ pub enum Form {
     Random,
 }
 
-/// Extraction of a value from a response.
+/// Extracts a value from a response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extract {
-    /// Destination of the value.
+    /// Variable or list that receives the value.
     pub into: Destination,
     /// Part of the response to search.
     pub from: Source,
-    /// Expression that finds the value; not needed for `status`.
+    /// Expression that selects the value in this part of the response, such as a `JSONPath`; not needed for `status`.
     #[serde(default)]
     pub expression: String,
-    /// Choice among several matches.
+    /// Choice if the expression matches several values.
     #[serde(default)]
     pub pick: ExtractPick,
-    /// `true` if a missing value fails the request.
+    /// `true` if the request fails when no value is found.
     #[serde(default = "yes")]
     pub required: bool,
-    /// Value if none was found and none is required.
+    /// Value that is stored if none was found and `required` is `false`.
     #[serde(default)]
     pub default: Option<String>,
 }
@@ -192,13 +193,13 @@ fn yes() -> bool {
     true
 }
 
-/// Destination of an extracted value.
+/// Variable or list that receives an extracted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
-    /// Index of a variable.
+    /// A variable of the user, by its index.
     Variable(usize),
-    /// Index of a list.
+    /// A list of the user, by its index.
     List(usize),
 }
 
@@ -206,17 +207,17 @@ pub enum Destination {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// The body as JSON.
+    /// The body, parsed as JSON and searched by a `JSONPath`.
     Json,
-    /// A header of the response, by name.
+    /// The header field with this name.
     Header,
-    /// The body as bytes.
+    /// The body as bytes, searched by a regular expression.
     Regex,
     /// The status code.
     Status,
 }
 
-/// Choice among several matches of an extraction.
+/// Choice if an extraction matches several values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractPick {
@@ -225,50 +226,50 @@ pub enum ExtractPick {
     First,
     /// The last match.
     Last,
-    /// Any match, with equal probabilities.
+    /// A random match; all have equal probabilities.
     Random,
-    /// All matches; they replace the content of the list.
+    /// All matches, which replace the content of the destination list.
     All,
-    /// All matches; they are appended to the list.
+    /// All matches, which are appended to the destination list.
     Append,
-    /// Number of matches.
+    /// The number of matches.
     Count,
 }
 
-/// Requirement on a response.
+/// Requirement on a response; the request fails if it is violated.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Check {
     /// Requirement on the status code.
     Status {
-        /// List of allowed codes.
+        /// Allowed status codes.
         #[serde(default, rename = "in")]
         within: Option<Vec<u16>>,
-        /// Lowest allowed code.
+        /// Lowest allowed status code.
         #[serde(default)]
         min: Option<u16>,
-        /// Highest allowed code.
+        /// Highest allowed status code.
         #[serde(default)]
         max: Option<u16>,
     },
-    /// Limits on the size of the body. [B]
+    /// Limits on the size of the response body. [B]
     Size {
-        /// Minimum size.
+        /// Minimum size of the response body.
         #[serde(default)]
         min: Option<u64>,
-        /// Maximum size.
+        /// Maximum size of the response body.
         #[serde(default)]
         max: Option<u64>,
     },
-    /// Text that the body must contain, or must not contain.
+    /// Text that the response body must contain or must not contain, depending on `not`.
     Contains {
-        /// Text to search for.
+        /// Template of the text to search for.
         text: Template,
-        /// `true` if the text must be absent.
+        /// `true` if the body must not contain the text.
         #[serde(default)]
         not: bool,
     },
-    /// Pattern that the body must match, or must not match.
+    /// Regular expression that the response body must match or must not match, depending on `not`.
     Regex {
         /// Regular expression.
         pattern: String,
@@ -276,19 +277,19 @@ pub enum Check {
         #[serde(default)]
         not: bool,
     },
-    /// Requirement on a value in a JSON body.
+    /// Requirement on a value in a JSON response body.
     Json {
-        /// Expression that finds the value.
+        /// `JSONPath` expression that selects the value.
         expression: String,
-        /// Required value. Without it, the value must exist.
+        /// Required value. Without it, the expression only needs to select some value.
         #[serde(default)]
         equals: Option<Template>,
     },
-    /// Requirement on a header.
+    /// Requirement on a header field of the response.
     Header {
-        /// Name of the header.
+        /// Name of the header field.
         name: String,
-        /// Text that the value must contain.
+        /// Template of a text that the field's value must contain.
         contains: Template,
     },
 }

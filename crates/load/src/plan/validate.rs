@@ -1,4 +1,5 @@
-//! Checks a plan beyond its types: ranges, indices and sums. Reports all faults and changes nothing.
+//! Checks the values in a plan, such as ranges, indices and sums. Types are already checked. Reports all faults and
+//! changes nothing.
 
 mod connections;
 mod load;
@@ -8,7 +9,7 @@ use super::read::Fault;
 use super::{GivenCookie, Order, Pause, Plan, Pool, StageList};
 use ops::{Place, check_ops};
 
-/// Longest time that the recorder can represent. [s]
+/// Longest time that the result format can represent. [s]
 const LONGEST_S: f64 = 1e7;
 
 pub(super) fn validate(plan: &Plan) -> Vec<Fault> {
@@ -242,8 +243,9 @@ impl Checker<'_> {
             } => {
                 self.interval(place, min_s, max_s);
                 self.seconds(&format!("{place}.sd_s"), sd_s);
-                // Rejection sampling needs an interval that holds enough of the distribution: within three standard
-                // deviations of the mean, and at least a hundredth of a standard deviation wide.
+                // Truncation by rejection would take too long if the limits contained little of the distribution. They
+                // must reach into the range of three standard deviations around the mean, and be at least a hundredth
+                // of a standard deviation apart.
                 let reachable = min_s <= mean_s + 3.0 * sd_s && max_s >= mean_s - 3.0 * sd_s;
                 let wide = max_s - min_s >= sd_s / 100.0;
                 self.require(reachable && wide, place, || {

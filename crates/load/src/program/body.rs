@@ -1,4 +1,4 @@
-//! Bodies of requests. Small bodies are rendered before they are sent, large bodies are generated while they are sent.
+//! Bodies of requests. Small bodies are rendered before they are sent; large bodies are generated while they are sent.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::template::{Context, Text, decimal};
 /// Size of the blocks in which a streamed body is generated. Each upload in progress holds one block in memory. [B]
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Upload files, each read once.
+/// Contents of the files to upload, by path. Each file is read only once.
 pub type Files = HashMap<String, Arc<[u8]>>;
 
 /// Body of a request.
 #[derive(Debug)]
 pub(super) enum Body {
     None,
-    /// No body, although the method allows a body: a length of zero is sent.
+    /// No body, although the method allows a body: `Content-Length: 0` is sent.
     Empty,
     Text(Text),
     File(Arc<[u8]>),
@@ -29,10 +29,10 @@ pub(super) enum Body {
 /// A part of a multipart body.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Text from the boundary up to the file name.
+    /// Bytes of the part from its boundary up to the file name.
     opening: Box<[u8]>,
     filename: Option<Text>,
-    /// Text after the file name up to the content.
+    /// Bytes of the part from the end of the file name up to the content.
     middle: Box<[u8]>,
     content: Content,
 }
@@ -87,7 +87,7 @@ impl Body {
         }
     }
 
-    /// Appends only the body to `out`, which is empty. Returns the length of the body if the length is to be sent. [B]
+    /// Appends the body to `out`, which must be empty. Returns the body's length if a Content-Length is to be sent. [B]
     pub(super) fn render(&self, out: &mut Outgoing, context: &mut Context<'_>) -> Option<u64> {
         match self {
             Self::None => None,
@@ -131,7 +131,7 @@ fn read(path: &str, files: &mut Files) -> Result<Arc<[u8]>, String> {
     Ok(bytes)
 }
 
-/// Encodes a name inside quotes as the HTML standard prescribes for multipart/form-data.
+/// Encodes a field or file name for use inside quotes, as the HTML standard prescribes for multipart/form-data.
 fn quoted(name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len());
     for byte in name {
@@ -145,7 +145,7 @@ fn quoted(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends bytes to the last segment of bytes, or to a new one.
+/// Appends bytes to the last segment if it holds literal bytes, otherwise adds a new segment.
 fn append(segments: &mut Vec<Segment>, write: impl FnOnce(&mut Vec<u8>)) {
     if !matches!(segments.last(), Some(Segment::Bytes(_))) {
         segments.push(Segment::Bytes(Vec::new()));
@@ -198,8 +198,8 @@ impl Part {
         match &self.content {
             Content::Text(_) => {}
             Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
-            // The generator of the user is advanced only once, to seed the content, so that the size of the content
-            // does not change the user's later random numbers.
+            // The random generator of the user is used only once, for the seed of the content. The size of the content
+            // therefore does not change the user's later random numbers.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
@@ -215,24 +215,24 @@ impl Part {
     }
 }
 
-/// A part of a body that is yet to be sent.
+/// A part of a request body that is not sent yet.
 #[derive(Debug)]
 pub enum Segment {
     /// Literal bytes.
     Bytes(Vec<u8>),
     /// Bytes of a file, shared by all requests that send it.
     Shared(Arc<[u8]>),
-    /// Content generated while it is sent.
+    /// Content that is generated while it is sent.
     Generated {
-        /// Generator state at the start of the content, for sending it again.
+        /// State of the random generator at the start of the content, from which the content can be generated again.
         seed: Random,
-        /// Generator state at the next byte to generate.
+        /// State of the random generator at the next byte to generate.
         random: Random,
-        /// Length of the content. [B]
+        /// Length of the whole content. [B]
         bytes: u64,
         /// Number of bytes that are still to be generated. [B]
         left: u64,
-        /// Kind of the content.
+        /// Type of the content.
         form: Form,
     },
 }
@@ -247,7 +247,7 @@ impl Segment {
     }
 }
 
-/// A request that is being sent: bytes ready to be written, and the segments after them.
+/// A request that is being sent: bytes that are ready to be written, and the body segments that follow them.
 #[derive(Debug, Default)]
 pub struct Outgoing {
     pub(super) buffer: Vec<u8>,
@@ -261,12 +261,12 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Allocates memory for a request of this length now.
+    /// Allocates memory for a request of `bytes` bytes in advance.
     pub fn make_room(&mut self, bytes: usize) {
         self.buffer.reserve(bytes);
     }
 
-    /// Prepares for the next request; frees memory beyond the needs of a usual request.
+    /// Prepares for the next request, and frees the memory that exceeds the size of a usual request.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(BLOCK_BYTES / 4);
@@ -277,20 +277,20 @@ impl Outgoing {
         (self.written, self.segment, self.offset) = (0, 0, 0);
     }
 
-    /// Requests a digest of the content of the next request: of a text or a file, or of the parts of a form that are
+    /// Requests a digest of the next request's content: of a text or a file body, or of those parts of a form that are
     /// files or generated.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the content, once it is complete; `None` if none was requested.
+    /// Digest of the request's content, once all of it was generated; `None` if no digest was requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         let whole = self.segment == self.segments.len();
         self.digest.as_deref().filter(|_| whole)
     }
 
-    /// The bytes to write next; empty when all bytes are written.
+    /// Returns the bytes to write next. They are empty if the whole request is written.
     pub fn pending(&mut self) -> &[u8] {
         if self.written == self.buffer.len() && self.segment < self.segments.len() {
             self.buffer.clear();
@@ -300,23 +300,23 @@ impl Outgoing {
         &self.buffer[self.written..]
     }
 
-    /// Removes the first `bytes` of the pending bytes, which were written.
+    /// Removes the first `bytes` of the pending bytes, after they were written.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
     }
 
-    /// Returns `true` if nothing is left to be written.
+    /// Returns `true` if the whole request is written.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.written == self.buffer.len() && self.segment == self.segments.len()
     }
 
-    /// Adds the bytes of a file.
+    /// Appends the content of a file to the body.
     pub fn push_shared(&mut self, bytes: Arc<[u8]>) {
         self.segments.push(Segment::Shared(bytes));
     }
 
-    /// Restarts the request, so that the same bytes are sent again.
+    /// Returns to the start of the request, so that the same bytes are sent again.
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
@@ -339,7 +339,8 @@ impl Outgoing {
         }
     }
 
-    /// Fills the buffer up to one block. The content does not depend on how much the socket accepts per write.
+    /// Fills the output buffer up to one block. The block size is fixed, so that the content does not depend on how
+    /// many bytes the socket accepts per write.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
             let before = self.buffer.len();
@@ -367,7 +368,7 @@ impl Outgoing {
     }
 }
 
-/// Adds a part of the content to the digest, if one was requested.
+/// Adds a part of the request's content to the digest, if a digest was requested.
 fn look(digest: &mut Option<Box<Digest>>, bytes: &[u8]) {
     if let Some(digest) = digest {
         digest.update(bytes);
@@ -440,7 +441,7 @@ mod tests {
         out
     }
 
-    /// Sends up to `step` bytes per write, until `at_most` bytes are sent.
+    /// Writes up to `step` bytes at a time, until `at_most` bytes are sent. Returns the sent bytes.
     fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
         let mut sent = Vec::new();
         while !out.is_done() && sent.len() < at_most {
@@ -462,7 +463,7 @@ mod tests {
         whole.update(&sent[6..6 + size]);
         let content = out.content().unwrap();
         assert_eq!((content.bytes(), content.hex()), (size as u64, whole.hex()));
-        // HTTP/2 may have to send a request again; its bytes must be the same.
+        // HTTP/2 may have to send a request again; then the bytes must be the same as before.
         out.rewind();
         send(&mut out, 1000, BLOCK_BYTES);
         assert!(out.content().is_none(), "it is not whole yet");

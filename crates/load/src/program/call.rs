@@ -1,4 +1,4 @@
-//! Compiled driver calls, and the inspection of their responses.
+//! Compiled driver calls, and the checks and extractions of their responses.
 
 use towtank_drivers::{Answer, Meter, Task, Value};
 
@@ -13,15 +13,15 @@ use super::note::Note;
 /// A compiled driver call of the plan.
 #[derive(Debug)]
 pub struct Call {
-    /// Index of the step under which the call is counted.
+    /// Index of the plan step whose results count this call.
     pub step: usize,
-    /// Index of the target.
+    /// Index of the target that the call is sent to.
     pub target: usize,
     /// Time limit for the complete response. [ns]
     pub timeout_ns: u64,
-    /// `true` if the user continues after a failure.
+    /// `true` if the user continues after the call has failed.
     pub go_on: bool,
-    /// Note of the call, if any.
+    /// Describes a stored object that the call changes or reads, if any.
     pub note: Option<Note>,
     values: Vec<Option<Text>>,
     checks: Vec<Check>,
@@ -78,7 +78,7 @@ impl Check {
     }
 }
 
-/// The values of a column, without rows in which it is null.
+/// Returns the values in a column of a response, without null values.
 fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'a [u8]> + use<'a> {
     let place = match column {
         Column::Place(place) => Some(*place),
@@ -89,8 +89,8 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles a call, and the task of its driver with this number. `response_s` is the time limit of a call without
-    /// its own limit; `capture_bytes` limits the kept rows.
+    /// Compiles a call of the plan, and the task with this number for its driver. `response_s` is the time limit of
+    /// calls without their own limit; `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,
@@ -122,7 +122,7 @@ impl Call {
         (compiled, task)
     }
 
-    /// Renders the values of one call; reuses the memory of an earlier call.
+    /// Renders the parameter values of a call into `values`, and reuses the memory of its previous content.
     pub fn render(&self, values: &mut Vec<Value>, context: &mut Context<'_>) {
         values.resize(self.values.len(), None);
         for (value, text) in values.iter_mut().zip(&self.values) {
@@ -136,10 +136,10 @@ impl Call {
         }
     }
 
-    /// Checks a response and extracts its values: checks first, then extractions.
+    /// Checks the response to a call, and then extracts its values.
     ///
     /// # Errors
-    /// The failure of the call.
+    /// The reason why the call counts as failed.
     pub fn inspect(
         &self,
         answer: &Answer,

@@ -1,4 +1,4 @@
-//! Compiles operations to instructions.
+//! Compiles the operations of a plan to instructions.
 
 use towtank_drivers::Task;
 
@@ -34,8 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops in `once` and `exit` may enclose a transaction. The loop counters of transactions are therefore numbered
-    // after the loop counters of groups.
+    // Loops in `once` and `exit` may contain a transaction, which has loops of its own. The loop counters of
+    // transactions therefore have numbers after those of the groups, so that no counter is used twice.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()
@@ -95,7 +95,8 @@ fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     jar
 }
 
-/// Checks the columns of draws from pools. The columns of a file are known only after it has been read.
+/// Checks that each operation that takes a row has as many variables as the data pool has columns. The columns of a
+/// file are known only after it has been read.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -125,7 +126,7 @@ struct Compiler<'a> {
     requests: Vec<Request>,
     calls: Vec<Call>,
     tasks: Vec<Task>,
-    /// Step of the first request or call of the current transaction.
+    /// Step of the first request or call in the transaction that is being compiled.
     first_step: Option<usize>,
     files: Files,
     constants: Constants,
@@ -250,8 +251,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches. The test jumps to the second branch; the end of the first branch jumps over the second
-    /// branch.
+    /// Compiles two branches. The test jumps to the second branch if it fails. The first branch ends with a jump to the
+    /// code after the second branch.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

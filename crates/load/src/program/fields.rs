@@ -1,5 +1,5 @@
-//! The header fields of an HTTP/2 request. Fields that never change are prepared once for all requests. The other
-//! fields are rendered when the request begins, and encoded when it has a connection.
+//! The header fields of an HTTP/2 request. Fields that never change are encoded in advance for all requests. The other
+//! fields are rendered when the request begins, and encoded when a connection is assigned to it.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::template::{Context, Text, decimal};
 use super::path::{encode, is_path};
 use super::request::{Unsendable, is_cookie, is_value};
 
-/// Fields that are not allowed in HTTP/2 (RFC 9113, section 8.2.2).
+/// Names of HTTP/1.1 fields that are not allowed in HTTP/2 (RFC 9113, section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] = [
     "connection",
     "keep-alive",
@@ -40,7 +40,7 @@ impl Constants {
         number
     }
 
-    /// All constants, by number.
+    /// Returns all constant fields, in the order of their numbers.
     #[must_use]
     pub fn into_all(self) -> Vec<Constant> {
         self.all
@@ -50,25 +50,25 @@ impl Constants {
 #[derive(Debug)]
 enum Field {
     Constant(usize),
-    /// The path, if it varies.
+    /// The path of the request, if it is not constant; the value is the encoded field name.
     Path(Name),
     Varying(Name, Text),
-    /// Basic authentication that varies.
+    /// Basic authentication that is not constant: the encoded field name, user name and password.
     Basic(Name, Text, Text),
 }
 
-/// The fields of one request, in order.
+/// The header fields of one request, in their order.
 #[derive(Debug)]
 pub(super) struct Fields {
     all: Vec<Field>,
     path: Text,
-    /// Names of the optional fields; the marks below are their indices.
+    /// Encoded names of the optional fields, at the indices [`COOKIE`] and [`CONTENT_LENGTH`].
     extra: [Name; 2],
 }
 
-/// Mark before an optional value: the cookies of the user.
+/// Index of the Cookie field among the optional fields. It precedes the field's value.
 const COOKIE: u8 = 0;
-/// Mark before an optional value: the length of the body.
+/// Index of the Content-Length field among the optional fields. It precedes the field's value.
 const CONTENT_LENGTH: u8 = 1;
 
 impl Fields {
@@ -94,8 +94,8 @@ impl Fields {
         }
     }
 
-    /// Renders the varying fields into `values`, except fields that depend on the body. The path is also rendered into
-    /// `path`.
+    /// Renders the fields that are not constant into `values`, except those that depend on the body. The path is also
+    /// rendered into `path`.
     pub(super) fn render(
         &self,
         values: &mut Vec<u8>,
@@ -137,7 +137,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds a value with the cookies that `write` appends. Adds nothing if there are no cookies.
+    /// Appends the Cookie field to `values`; `write` writes the cookies. Appends nothing if there are no cookies.
     pub(super) fn add_cookies(
         values: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unsendable>,
@@ -152,13 +152,13 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds a value with the length of the body.
+    /// Appends the Content-Length field with the length of the body to `values`.
     pub(super) fn add_length(values: &mut Vec<u8>, length: u64) {
         values.push(CONTENT_LENGTH);
         push_value(values, |out| decimal(i128::from(length), out));
     }
 
-    /// Writes the fields with the values that were filled in.
+    /// Encodes all fields of the request, with the values that were rendered before.
     #[inline]
     pub(super) fn encode(
         &self,
@@ -188,7 +188,7 @@ impl Fields {
 
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Appends the length of a value and the value.
+/// Appends a value, preceded by its length.
 fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let start = values.len();
     values.extend_from_slice(&[0; LENGTH_BYTES]);
@@ -197,7 +197,7 @@ fn push_value(values: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     values[start..start + LENGTH_BYTES].copy_from_slice(&length.to_ne_bytes());
 }
 
-/// Takes the next value, without surrounding blanks, which HTTP/2 does not allow.
+/// Takes the next value and removes surrounding blanks, which HTTP/2 does not allow.
 fn take_value<'a>(values: &mut &'a [u8]) -> &'a [u8] {
     let Some((length, rest)) = values.split_first_chunk() else {
         return b"";
@@ -239,8 +239,8 @@ impl Making<'_> {
             .any(|(name, _)| name.eq_ignore_ascii_case(wanted))
     }
 
-    /// Prepares method, scheme, authority and path, which precede all other fields. A Host header of the workload
-    /// becomes the authority.
+    /// Prepares the pseudo-header fields (method, scheme, authority and path), which precede all other fields. A Host
+    /// header in the plan becomes the authority.
     fn pseudo(&mut self, plan: &Plan) {
         let target = &plan.targets[self.request.target];
         self.add_constant(":method", self.request.method.as_bytes());

@@ -1,4 +1,4 @@
-//! A plan compiled to a program: one flat array of instructions, and requests with slots for their values.
+//! A plan that is compiled to a program: an array of instructions, and requests into which values are inserted.
 
 pub mod body;
 pub mod call;
@@ -21,106 +21,109 @@ use request::Request;
 pub use compile::compile;
 pub use fields::Constants;
 
-/// One instruction. Jumps refer to indices in [`Program::code`].
+/// An instruction of the program. Jumps refer to indices in [`Program::code`].
 #[derive(Debug)]
 pub enum Instruction {
-    /// A transaction begins.
+    /// Begin the transaction with this index.
     Begin(u32),
-    /// The current transaction succeeds; return to its caller.
+    /// End the current transaction as successful, and return to its caller.
     End,
-    /// A page begins.
+    /// Begin the page with this index.
     PageBegin(u32),
-    /// The current page ends.
+    /// End the current page.
     PageEnd,
-    /// Send a request.
+    /// Send the request with this index.
     Request(u32),
-    /// Call a driver.
+    /// Execute the driver call with this index.
     Drive(u32),
-    /// Pause.
+    /// Wait for a pause of this distribution.
     Think(Pause),
-    /// Set a variable.
+    /// Assign the rendered text to the variable with this index.
     Set(u32, Text),
-    /// Draw a row of a pool.
+    /// Take a row from the pool with this index. For each column, the second value is the variable that receives its
+    /// content.
     Draw(u32, Box<[Option<u32>]>),
-    /// Append to a list.
+    /// Append the rendered text to the list with this index.
     Push(u32, Text),
-    /// Move an element of a list into a variable.
+    /// Move an element from a list to a variable: index of the list, index of the variable, choice of the element.
     Pop(u32, u32, Pick),
-    /// Copy a random element of a list into a variable.
+    /// Copy a random element of a list to a variable: index of the list, index of the variable.
     Pick(u32, u32),
-    /// Continue with this probability, otherwise jump.
+    /// Continue with this probability in [0, 1], otherwise jump to the instruction with this index.
     Branch(f64, u32),
-    /// Continue if the variable has this state, otherwise jump.
+    /// Continue if the variable with the first index has this state, otherwise jump to the instruction with the second
+    /// index.
     If(u32, Is, u32),
-    /// Jump.
+    /// Jump to the instruction with this index.
     Jump(u32),
-    /// Set the counter of a loop; jump if it is zero.
+    /// Set a loop counter to the number of repetitions. Jump to `end` if this number is zero.
     LoopBegin {
-        /// Index of the loop counter of the user.
+        /// Index of the loop counter among the user's loop counters.
         slot: u32,
-        /// Number of rounds.
+        /// Number of repetitions of the loop.
         count: Count,
-        /// Index after the loop.
+        /// Index of the first instruction after the loop.
         end: u32,
     },
-    /// Count down; jump back to `begin` until the counter is zero.
+    /// Decrease a loop counter by one. Jump back to `begin` unless the counter is then zero.
     LoopEnd {
-        /// Index of the loop counter of the user.
+        /// Index of the loop counter among the user's loop counters.
         slot: u32,
-        /// First instruction of the loop's body.
+        /// Index of the first instruction in the loop.
         begin: u32,
     },
-    /// Call a transaction.
+    /// Call the transaction with this index.
     Call(u32),
-    /// Call a transaction picked from the group's mix.
+    /// Call a transaction that is chosen at random from the group's mix.
     Mix,
-    /// Pause between transactions.
+    /// Wait for the pause between transactions.
     Rest,
-    /// The user leaves.
+    /// End the user.
     Quit,
 }
 
-/// Location of a group's code, and the behaviour of its users.
+/// Entry points into the code of a user group, and settings for its users.
 #[derive(Debug)]
 pub struct GroupCode {
-    /// First instruction of a user that starts.
+    /// Index of the first instruction that a starting user executes.
     pub start: u32,
-    /// First instruction of a user that leaves.
+    /// Index of the first instruction that a leaving user executes.
     pub exit: u32,
-    /// Table for random choices from the mix.
+    /// Table for random choices of a transaction from the mix of the group.
     pub mix: Alias,
-    /// Transactions of the mix.
+    /// Transactions in the mix of the group.
     pub transactions: Vec<u32>,
-    /// Pause between transactions.
+    /// Pause between the end of a transaction and the start of the next.
     pub think: Option<Pause>,
-    /// Time between intended starts of transactions.
+    /// Time between the intended starts of successive transactions of a user.
     pub pacing: Option<Pause>,
-    /// Cookies of a user at its start.
+    /// Cookies that each user has at its start.
     pub given: Jar,
-    /// Lifetime of cookies from servers.
+    /// Time after which users drop the cookies that servers have set.
     pub cookies_kept: CookiesKept,
 }
 
 /// A compiled plan.
 #[derive(Debug)]
 pub struct Program {
-    /// All instructions.
+    /// Instructions of all transactions and groups.
     pub code: Vec<Instruction>,
-    /// First instruction of each transaction.
+    /// Index of the first instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request of each transaction. A transaction that never starts is counted at this step.
+    /// Step of the first request or call in each transaction. A transaction that is never started is counted at this
+    /// step.
     pub first_steps: Vec<Option<usize>>,
-    /// The groups.
+    /// Code and settings of the user groups.
     pub groups: Vec<GroupCode>,
-    /// The requests.
+    /// The compiled HTTP requests.
     pub requests: Vec<Request>,
-    /// The calls of drivers.
+    /// The compiled driver calls.
     pub calls: Vec<call::Call>,
-    /// Tasks for the drivers, by number of the call.
+    /// Descriptions of the calls for the drivers, in the order of the calls.
     pub tasks: std::sync::Arc<[Task]>,
-    /// HTTP/2 header fields that never change, by number.
+    /// HTTP/2 header fields that never change, in the order of their numbers.
     pub constants: Vec<Constant>,
-    /// Data pools.
+    /// Data pools: tables from which users take rows as input values.
     pub pools: Vec<Pool>,
     /// Number of loop counters per user.
     pub loop_slots: usize,

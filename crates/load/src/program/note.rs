@@ -1,16 +1,16 @@
-//! Compiled notes of requests that store, replace, remove or read an object.
+//! Compiled notes of requests. A note records that a request stored, replaced, removed or read an object.
 
 use crate::plan::{self, Does};
 use crate::template::{Context, Text};
 
-/// A compiled note of a change to a stored object.
+/// A compiled note of a request that changes or reads a stored object.
 #[derive(Debug)]
 pub struct Note {
-    /// Kind of the change.
+    /// Effect of the request on the object.
     pub does: Does,
-    /// Kind of the object, as JSON text.
+    /// Type of the object, as JSON text.
     pub of: Box<[u8]>,
-    /// Template of the object's key.
+    /// Template of the key that identifies the object.
     key: Text,
 }
 
@@ -25,13 +25,14 @@ impl Note {
         }
     }
 
-    /// Returns `true` if the key is known before the response, so that the note is written when the request begins.
+    /// Returns `true` if the key does not depend on the response, so that the note can be written when the request
+    /// begins.
     #[must_use]
     pub const fn is_known(&self) -> bool {
         !matches!(self.does, Does::Stores)
     }
 
-    /// Renders the key as JSON text.
+    /// Renders the key of the object as JSON text.
     #[must_use]
     pub fn key(&self, context: &mut Context<'_>) -> Vec<u8> {
         let mut text = Vec::new();

@@ -5,17 +5,17 @@
 //! <https://url.spec.whatwg.org/#percent-encoded-bytes>. A `%` is never encoded, so that encoded parts remain
 //! unchanged.
 
-/// Octets of the path percent-encode set, besides controls, DEL and all octets above it.
+/// Octets that are encoded in a path (path percent-encode set), besides controls, DEL and all octets above DEL.
 const IN_PATH: &[u8] = b" \"#<>^`{}";
-/// Octets of the special-query percent-encode set, which applies to http and https.
+/// Octets that are encoded in a query (special-query percent-encode set, which applies to http and https).
 const IN_QUERY: &[u8] = b" \"#<>'";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Bit in [`SETS`] for the set of the path.
+/// Bit in [`SETS`] for octets that are encoded in a path.
 const PATH: u8 = 1;
-/// Bit in [`SETS`] for the set of the query.
+/// Bit in [`SETS`] for octets that are encoded in a query.
 const QUERY: u8 = 2;
-/// Bits of the sets that contain each octet.
+/// For each octet, the bits [`PATH`] and [`QUERY`] if it is encoded in a path or in a query.
 const SETS: [u8; 256] = sets();
 
 const fn sets() -> [u8; 256] {
@@ -40,12 +40,12 @@ const fn sets() -> [u8; 256] {
     all
 }
 
-/// Returns `true` if the bytes are the path of a request, encoded or not.
+/// Returns `true` if the bytes form the path of a request, whether or not they are percent-encoded.
 pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Encodes the path and query from `start` of `out` on. Paths that need no encoding, the usual case, stay unchanged.
+/// Percent-encodes the path and query that begin at `start` of `out`. Most paths need no encoding and stay unchanged.
 pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
     let mark = memchr::memchr(b'?', &out[start..]).map_or(out.len(), |at| start + at);
     let is_in = |from: &[u8], set: u8| from.iter().any(|byte| SETS[usize::from(*byte)] & set != 0);
@@ -77,7 +77,7 @@ mod tests {
         String::from_utf8(out.split_off(4)).unwrap()
     }
 
-    /// Each expected value is `new URL(path, "http://host").pathname + search` by the URL standard.
+    /// Expected values are the path and query of `new URL(path, "http://host")` in a browser, by the URL standard.
     #[test]
     fn paths_are_sent_as_browsers_send_them() {
         for (path, sent) in [

@@ -1,5 +1,5 @@
-//! Compiled requests: literal parts of the plan, with slots for values and large bodies that are generated while they
-//! are sent.
+//! Compiled requests: literal bytes from the plan, into which values are inserted, and large bodies that are generated
+//! while they are sent.
 
 use std::fmt::Write as _;
 
@@ -20,32 +20,32 @@ use super::path::{encode, is_path};
 /// A compiled request of the plan.
 #[derive(Debug)]
 pub struct Request {
-    /// Index of the step under which the request is counted.
+    /// Index of the plan step whose results count this request.
     pub step: usize,
-    /// Index of the target.
+    /// Index of the target that the request is sent to.
     pub target: usize,
     /// Time limit for the complete response. [ns]
     pub timeout_ns: u64,
-    /// `true` if the user continues after a failure.
+    /// `true` if the user continues after the request has failed.
     pub go_on: bool,
     /// `true` if the method is HEAD.
     pub is_head: bool,
-    /// Inspection of the response.
+    /// Checks and extractions of the response.
     pub inspection: Inspection,
-    /// Note of the change to a stored object, if any.
+    /// Describes a stored object that the request changes or reads, if any.
     pub note: Option<Note>,
-    /// Transaction and step, for messages about failures.
+    /// Names of the transaction and the step, for error messages.
     label: Box<str>,
     /// Host that cookies belong to, and whether TLS protects them.
     pub site: Site,
-    /// Cookies that the step itself sets, as one value.
+    /// Cookies that the plan step itself sets, as one header value.
     cookies: Option<Text>,
-    /// Bytes before the path: the method and a blank.
+    /// Bytes of the request before its path: the method and a blank.
     method: Box<[u8]>,
     path: Text,
-    /// Lines between path and body that do not depend on the body.
+    /// Header lines that do not depend on the body.
     lines: Vec<Line>,
-    /// HTTP/2 fields; they replace method, path and lines.
+    /// Header fields of an HTTP/2 request; `method` and `lines` are then not used.
     fields: Option<Fields>,
     body: Body,
 }
@@ -53,29 +53,29 @@ pub struct Request {
 #[derive(Debug)]
 enum Line {
     Literal(Box<[u8]>),
-    /// A header whose value varies, with all bytes before its value.
+    /// A header line whose value is not constant: all bytes before the value, and the template of the value.
     Header(Box<[u8]>, Text),
-    /// Basic authentication that varies, with all bytes before its value.
+    /// A line for Basic authentication that is not constant: all bytes before the value, user name, and password.
     Basic(Box<[u8]>, Text, Text),
 }
 
 /// Reason why a rendered request would violate the syntax of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsendable {
-    /// The path does not begin with a slash, or has a blank.
+    /// The path does not begin with a slash, or contains a blank.
     Path,
-    /// A header has a line break.
+    /// A header contains a line break.
     Header,
 }
 
-/// Limit on the part of a path in an error message. [B]
+/// Limit on the length of a path in an error message; longer paths are cut. [B]
 const SHOWN_BYTES: usize = 60;
 
 impl Request {
     /// Compiles a request.
     ///
     /// # Errors
-    /// A fault of its files or patterns.
+    /// Describes a fault of the files or patterns in the request.
     pub fn new(
         request: &plan::Request,
         plan: &Plan,
@@ -119,7 +119,7 @@ impl Request {
         self.fields.is_some()
     }
 
-    /// Transaction, step and reason of a request that cannot be sent because of its `path` or its headers.
+    /// Error message for a request that cannot be sent because of its `path` or its headers, with transaction and step.
     #[must_use]
     pub fn reason(&self, why: Unsendable, path: &[u8]) -> String {
         let label = &self.label;
@@ -128,8 +128,8 @@ impl Request {
             Unsendable::Path => {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
-                    // Only the host of an absolute URL is shown: each path would make a separate reason, and the user
-                    // name in a URL is a secret.
+                    // Only the host of an absolute URL is shown. Each different path would be counted as a separate
+                    // reason, and the user name in a URL is a secret.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
                         let host = place.rsplit('@').next().unwrap_or_default();
@@ -144,7 +144,7 @@ impl Request {
         }
     }
 
-    /// Renders an HTTP/2 request: its varying values, its path, and its body into `out`, which is empty.
+    /// Renders an HTTP/2 request: the values of its fields, its path, and its body into `out`, which must be empty.
     ///
     /// # Errors
     /// [`Unsendable`]. Nothing is sent then, and `path` contains the path.
@@ -169,7 +169,7 @@ impl Request {
         Ok(())
     }
 
-    /// Writes the fields of an HTTP/2 request in the encoding of one connection.
+    /// Encodes the fields of an HTTP/2 request for a connection, whose encoder state determines their form.
     #[inline]
     pub fn encode_fields(
         &self,
@@ -183,7 +183,7 @@ impl Request {
         }
     }
 
-    /// Renders the request into `out`, which is empty, and its path into `path`.
+    /// Renders the request into `out`, which must be empty, and its path into `path`.
     ///
     /// # Errors
     /// [`Unsendable`]. Nothing is sent then, and `path` contains the path.
@@ -223,7 +223,8 @@ impl Request {
         Ok(())
     }
 
-    /// Appends the cookies of the step and of the user as one value. Returns `true` if there are any.
+    /// Appends the cookies of the step and those of the user as one header value. Returns `true` if there are any
+    /// cookies.
     fn write_cookies(
         &self,
         out: &mut Vec<u8>,
@@ -243,13 +244,13 @@ impl Request {
     }
 }
 
-/// Wall clock since 1970, which determines the expiry of cookies. [ms]
+/// Current time of the system clock since 1970, which determines if a cookie has expired. [ms]
 pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }
 
-/// Returns the site of a request. As in browsers, its host is the host in the Host header, which a step may set. If
-/// this header varies, the host of the target is used.
+/// Returns the site that cookies of a request belong to. As in browsers, its host is taken from the Host header, which
+/// a plan step may set. If this header is not constant, the host of the target is used.
 fn site(request: &plan::Request, target: &plan::Target) -> Site {
     let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
     let given = request.headers.iter().find(host);
@@ -259,7 +260,7 @@ fn site(request: &plan::Request, target: &plan::Target) -> Site {
     Site::new(host.unwrap_or(&target.host), target.scheme == Scheme::Https)
 }
 
-/// Returns `true` if a header of a step is joined with the user's cookies.
+/// Returns `true` if the header is a Cookie header, whose value is joined with the user's cookies.
 pub(super) fn is_cookie(name: &str) -> bool {
     name.eq_ignore_ascii_case("cookie")
 }

@@ -1,5 +1,5 @@
-//! Formats the lines of a segment. They are formatted by hand because a line consists mostly of histograms, which are
-//! encoded straight into the output buffer.
+//! Formats the lines of a result file. They are formatted without a JSON library because they consist mostly of
+//! histograms, which are encoded straight into the output buffer.
 
 use std::io::Write as _;
 
@@ -10,12 +10,12 @@ use super::{AddressCounts, Framing, Handshakes, Recorder, Totals};
 use crate::histogram::{Counter, Encoder, Histogram};
 use crate::outcome::{Failure, NotStarted};
 
-/// Schema of the segments.
+/// Name and version of the JSON schema of the result files (segments).
 const SCHEMA: &str = "towtank/segment/1";
-/// Bytes before the document: eight digits of the checksum and a blank.
+/// Length of the text before the JSON document in a line: eight digits of the checksum, and a blank.
 const PREFIX_BYTES: usize = 9;
 
-/// Memory for the line of an interval that contains a stall. [B]
+/// Memory for the line of an interval in which the server stalls, so that the histograms cover many magnitudes. [B]
 const ROOMY_LINE_BYTES: usize = 64 << 10;
 
 /// Builds one line at a time and reuses its memory.
@@ -26,14 +26,14 @@ pub(super) struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Allocates memory for the longest lines, which occur when the server or the machine stands still for seconds.
+    /// Allocates memory for the longest lines, which occur when the server or the machine stalls for seconds.
     pub(super) fn make_room(&mut self) {
         self.line.resize(ROOMY_LINE_BYTES, 0);
         self.line.clear();
         self.encoder.make_room();
     }
 
-    /// Formats the first line of segment `part`.
+    /// Formats the first line of the segment (result file) with number `part`.
     pub(super) fn header(&mut self, header: &Header, part: usize) -> &[u8] {
         #[derive(serde::Serialize)]
         struct Line<'a> {
@@ -54,7 +54,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Formats the line of one interval.
+    /// Formats the line with the results of one interval.
     pub(super) fn interval(
         &mut self,
         sequence: u64,
@@ -120,7 +120,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Formats the last line of a thread.
+    /// Formats the last line in the results of a load thread.
     pub(super) fn end(
         &mut self,
         reason: EndReason,
@@ -157,7 +157,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Appends the counts of received bytes that belong to no request; omitted if there are none.
+    /// Appends the counts of received data that belongs to no request. Appends nothing if these counts are zero.
     fn framing(&mut self, framing: Framing) {
         let Framing { surplus, unasked } = framing;
         if surplus + unasked > 0 {
@@ -168,7 +168,7 @@ impl LineBuilder {
         }
     }
 
-    /// Appends the pauses between transactions, for groups that had any.
+    /// Appends the histograms of pauses between transactions, for the groups that had such pauses.
     fn rests(&mut self, recorder: &Recorder) {
         self.line.extend_from_slice(br#","thinks":["#);
         let mut comma = "";
@@ -183,7 +183,7 @@ impl LineBuilder {
         self.line.push(b']');
     }
 
-    /// Appends the arrivals of an open load by group, and the gaps between them.
+    /// Appends the number of arrivals of each group in an open load, and the times between arrivals.
     fn arrivals(&mut self, recorder: &Recorder) {
         if recorder.gaps.is_empty() {
             return;
@@ -193,7 +193,7 @@ impl LineBuilder {
         self.timed("gaps", &recorder.gaps);
     }
 
-    /// Appends the transactions by address, for users that stay with one address.
+    /// Appends the numbers of transactions by server address, for users that keep the same address.
     fn places(&mut self, places: &[AddressCounts]) {
         if places
             .iter()
@@ -300,7 +300,7 @@ impl LineBuilder {
         }
     }
 
-    /// Appends `,"name":{"kind":count}` with the kinds that occurred.
+    /// Appends `,"name":{"kind":count}` with the kinds whose count is not zero.
     fn kinds<const N: usize>(&mut self, name: &str, counts: &[u64; N], kinds: [&str; N]) {
         put(&mut self.line, format_args!(r#","{name}":{{"#));
         let mut comma = "";
@@ -311,7 +311,7 @@ impl LineBuilder {
         self.line.push(b'}');
     }
 
-    /// Appends a histogram and its exact sum.
+    /// Appends a histogram of times and the exact sum of its values.
     fn timed<C: Counter>(&mut self, name: &str, histogram: &Histogram<C>) {
         self.histogram(name, histogram);
         put(
@@ -329,7 +329,7 @@ impl LineBuilder {
         self.line.push(b'"');
     }
 
-    /// Formats the line of a complete JSON document.
+    /// Formats a line from a JSON document that is already complete.
     pub(super) fn document(&mut self, document: &[u8]) -> &[u8] {
         self.begin();
         self.line.extend_from_slice(document);
@@ -341,7 +341,7 @@ impl LineBuilder {
         self.line.extend_from_slice(&[b' '; PREFIX_BYTES]);
     }
 
-    /// Inserts the checksum before the document and ends the line.
+    /// Inserts the checksum before the JSON document, and ends the line.
     fn finish(&mut self) -> &[u8] {
         let checksum = crc32fast::hash(&self.line[PREFIX_BYTES..]);
         write!(&mut self.line[..PREFIX_BYTES - 1], "{checksum:08x}")

@@ -1,4 +1,5 @@
-//! Counters of one load thread for one interval. They need no lock, and allocate no memory once it has grown.
+//! Counters for the results of one load thread in one interval. They need no lock. They allocate no memory after the
+//! histograms have reached their final size.
 
 mod line;
 mod notes;
@@ -14,7 +15,7 @@ use series::{Series, StepSeries};
 /// Sizes of a plan: the number of its steps, pages, and other elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of steps.
+    /// Number of steps (requests and calls of drivers).
     pub steps: usize,
     /// Number of pages.
     pub pages: usize,
@@ -24,11 +25,11 @@ pub struct Shape {
     pub groups: usize,
     /// Number of stages of the load.
     pub stages: usize,
-    /// Number of addresses that users are permanently assigned to, over all targets.
+    /// Number of server addresses that users are permanently assigned to, over all targets.
     pub places: usize,
 }
 
-/// Transactions of users that stay with one address of a target.
+/// Counts of transactions at one server address, for users that keep the same address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressCounts {
     /// Transactions that succeeded.
@@ -40,26 +41,26 @@ pub(crate) struct AddressCounts {
 /// One request from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Outcome.
+    /// Success, or the reason for the failure.
     pub result: Result<(), Failure>,
-    /// Status code of a complete HTTP response.
+    /// Status code, if a complete HTTP response arrived.
     pub status: Option<u16>,
-    /// End minus intended start. [ns]
+    /// Response time: end of the request minus its intended start. [ns]
     pub response_ns: u64,
-    /// End minus actual start. [ns]
+    /// End of the request minus its actual start. [ns]
     pub exchange_ns: u64,
-    /// First byte of the response minus actual start; `None` if no byte arrived. [ns]
+    /// Time of the response's first byte minus actual start of the request; `None` if no byte arrived. [ns]
     pub first_byte_ns: Option<u64>,
-    /// Bytes received. [B]
+    /// Bytes received for this request. [B]
     pub bytes_in: u64,
-    /// Bytes sent. [B]
+    /// Bytes sent for this request. [B]
     pub bytes_out: u64,
 }
 
 /// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok + failed + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Requests that were due.
+    /// Requests that should have started, according to the load.
     pub offered: u64,
     /// Requests that started.
     pub started: u64,
@@ -69,12 +70,12 @@ pub struct Totals {
     pub failed: [u64; Failure::COUNT],
     /// Requests that never started, by [`NotStarted::index`].
     pub not_started: [u64; NotStarted::COUNT],
-    /// Requests started and not ended; set by the caller at the end of a run.
+    /// Requests that have started but not ended. The caller sets this number at the end of a run.
     pub in_flight: u64,
 }
 
 impl Totals {
-    /// Adds the sums of another interval or thread.
+    /// Adds the sums of another interval or thread to these.
     pub fn add(&mut self, other: &Self) {
         self.offered += other.offered;
         self.started += other.started;
@@ -90,7 +91,7 @@ impl Totals {
             .for_each(|(sum, more)| *sum += more);
     }
 
-    /// Failed requests of all kinds.
+    /// Number of failed requests, for all reasons.
     #[must_use]
     pub fn failed_in_all(&self) -> u64 {
         self.failed.iter().sum()
@@ -112,44 +113,44 @@ impl Totals {
 /// Counts of one interval for the live display. The counts of several threads are merged.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
-    /// Requests started.
+    /// Number of requests that started.
     pub requests_started: u64,
-    /// Requests that succeeded.
+    /// Number of requests that succeeded.
     pub requests_ok: u64,
-    /// Requests that failed.
+    /// Number of requests that failed.
     pub requests_failed: u64,
-    /// Transactions that succeeded.
+    /// Number of transactions that succeeded.
     pub transactions_ok: u64,
-    /// Transactions that failed.
+    /// Number of transactions that failed.
     pub transactions_failed: u64,
     /// Response times of all requests.
     pub response: Histogram<u64>,
-    /// Start lags of all requests.
+    /// Start lags of all requests: actual minus intended start.
     pub lag: Histogram<u64>,
-    /// TLS handshakes.
+    /// Numbers of TLS handshakes.
     pub handshakes: Handshakes,
 }
 
-/// TLS handshakes done, by kind.
+/// Numbers of completed TLS handshakes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Full handshakes: certificates and a new secret.
+    /// Full handshakes, in which the server presents a certificate and a new secret is agreed.
     pub full: u64,
-    /// Handshakes that resumed an earlier session.
+    /// Handshakes that resumed an earlier TLS session.
     pub resumed: u64,
 }
 
 /// Counts of received data that belongs to no request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Framing {
-    /// Data after a complete response.
+    /// Number of times that data arrived directly after a complete response.
     pub surplus: u64,
-    /// Data on a connection without a request in progress: before the first request or between two.
+    /// Number of times that data arrived on a connection without a request in progress.
     pub unasked: u64,
 }
 
 impl Handshakes {
-    /// Sum of both kinds.
+    /// Sum of `surplus` and `unasked`.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.full + self.resumed
@@ -157,13 +158,13 @@ impl Handshakes {
 }
 
 impl LiveCounts {
-    /// Allocates all memory that recording may need later.
+    /// Allocates all memory that recording may need later, in advance.
     pub fn make_room(&mut self) {
         self.response.make_room();
         self.lag.make_room();
     }
 
-    /// Adds the counts of another thread.
+    /// Adds the counts of another thread to these.
     pub fn merge(&mut self, other: &Self) {
         self.requests_started += other.requests_started;
         self.requests_ok += other.requests_ok;
@@ -188,7 +189,7 @@ impl LiveCounts {
         self.response.value_at_quantile(0.95)
     }
 
-    /// 99th percentile of the start lag; `None` if nothing was started. [ns]
+    /// 99th percentile of the start lag; `None` if no request was started. [ns]
     #[must_use]
     pub fn lag_p99_ns(&self) -> Option<u64> {
         self.lag.value_at_quantile(0.99)
@@ -220,7 +221,7 @@ pub struct Recorder {
     shape: Shape,
     steps: Vec<StepSeries>,
     pages: Vec<Series>,
-    /// Results by transaction, then by group.
+    /// Results of transactions, ordered by transaction, then by group.
     transactions: Vec<Series>,
     lag: Histogram,
     connect: Histogram,
@@ -230,15 +231,15 @@ pub struct Recorder {
     framing: Framing,
     think_count: u64,
     think_sum_ns: u64,
-    /// Choices from the mix, by transaction, then by group.
+    /// Number of times that a transaction was chosen from the mix of a group, ordered by transaction, then by group.
     picked: Vec<u64>,
-    /// Pauses between transactions that began, by group.
+    /// Lengths of the pauses between transactions that began in the interval, by group.
     rests: Vec<Histogram>,
-    /// Arrivals by group.
+    /// Number of arrivals for each group.
     arrivals: Vec<u64>,
-    /// Gaps between intended arrivals.
+    /// Times between successive intended arrivals.
     gaps: Histogram,
-    /// Transactions by address, of the targets whose addresses are assigned to users.
+    /// Counts of transactions by server address, for targets whose addresses are permanently assigned to users.
     places: Vec<AddressCounts>,
     /// Response times of all steps, for the live display.
     response: Histogram,
@@ -256,7 +257,7 @@ impl Shape {
 }
 
 impl Recorder {
-    /// Creates an empty recorder for a plan of this shape.
+    /// Creates an empty recorder for a plan with these numbers of steps, pages and other elements.
     #[must_use]
     pub fn new(shape: Shape) -> Self {
         Self {
@@ -282,8 +283,8 @@ impl Recorder {
         }
     }
 
-    /// Allocates all memory that recording may need later. Otherwise memory grows when times of a new magnitude occur,
-    /// for example when a server stalls.
+    /// Allocates all memory that recording may need later. Without this, memory would grow when times of a new
+    /// magnitude occur, for example when a server stalls.
     pub fn make_room(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::make_room);
         let ended = self.pages.iter_mut().chain(&mut self.transactions);
@@ -300,7 +301,7 @@ impl Recorder {
         all.for_each(Histogram::make_room);
     }
 
-    /// Counts a request that is due.
+    /// Counts a request that should start now, according to the load.
     #[inline]
     pub fn offered(&mut self, step: usize) {
         self.steps[step].offered += 1;
@@ -313,7 +314,7 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
-    /// Counts the start of a driver call; its lag is known when the call returns.
+    /// Counts the start of a driver call. Its start lag is known only when the call returns.
     #[inline]
     pub fn begun(&mut self, step: usize) {
         self.steps[step].started += 1;
@@ -325,13 +326,13 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
-    /// Counts a request that was due and will not start.
+    /// Counts a request that should have started but will not, and the reason.
     pub fn not_started(&mut self, step: usize, reason: NotStarted) {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// Counts the end of a request. Its times are counted if a response arrived or the wait for a response timed out
-    /// ([`Failure::has_response_time`]). Its bytes are always counted.
+    /// Counts the end of a request. Its times are counted if a response arrived or the time limit for the response was
+    /// exceeded ([`Failure::has_response_time`]). Its bytes are always counted.
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
         if self.steps[step].finished(&exchange) {
@@ -358,7 +359,7 @@ impl Recorder {
         self.transactions[transaction * self.shape.groups + group].ended(result, response_ns);
     }
 
-    /// Counts the end of a transaction of a user that stays with this address.
+    /// Counts the end of a transaction of a user that keeps the server address with this index.
     #[inline]
     pub fn at_place(&mut self, place: usize, ended_well: bool) {
         let counts = &mut self.places[place];
@@ -369,30 +370,30 @@ impl Recorder {
         }
     }
 
-    /// Counts the end of a pause of this length.
+    /// Counts the end of a pause of `pause_ns` within a transaction.
     #[inline]
     pub fn think(&mut self, pause_ns: u64) {
         self.think_count += 1;
         self.think_sum_ns += pause_ns;
     }
 
-    /// Counts the choice of this transaction from the mix of `group`. The transaction begins now.
+    /// Counts that `transaction` was chosen from the mix of `group`; it begins now.
     ///
-    /// Choices are counted at the start of a transaction, because the end of a long transaction falls into an interval
-    /// less often: counts at the end would be biased towards short transactions.
+    /// Choices are counted at the start of a transaction. Counts at the end would be biased towards short transactions,
+    /// because the end of a long transaction falls into the measured interval less often.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
-    /// Counts the start of a pause of this length between two transactions of a user of `group`. It is counted at its
-    /// start, since counts at the end would be biased towards short pauses.
+    /// Counts the start of a pause of `pause_ns` between two transactions of a user of `group`. Counts at the end of
+    /// pauses would be biased towards short pauses.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);
     }
 
-    /// Counts an arrival for `group`, with an intended start `gap_ns` after the previous one.
+    /// Counts an arrival for `group`, whose intended start is `gap_ns` after that of the previous arrival.
     #[inline]
     pub fn arrival(&mut self, group: usize, gap_ns: u64) {
         self.arrivals[group] += 1;
@@ -405,13 +406,14 @@ impl Recorder {
         self.connect.record(connect_ns);
     }
 
-    /// Counts the time until a request got a connection of a pool or gave up; zero if a connection was free.
+    /// Counts the time until a request got a connection from a pool or reached its time limit; zero if a connection was
+    /// idle.
     #[inline]
     pub fn connection_wait(&mut self, wait_ns: u64) {
         self.connection_wait.record(wait_ns);
     }
 
-    /// Counts the time of a TLS handshake.
+    /// Counts a TLS handshake and its duration.
     pub fn handshake(&mut self, handshake_ns: u64, resumed: bool) {
         self.tls.record(handshake_ns);
         if resumed {
@@ -421,22 +423,22 @@ impl Recorder {
         }
     }
 
-    /// Counts data after a complete response.
+    /// Counts that data arrived directly after a complete response.
     pub fn surplus(&mut self) {
         self.framing.surplus += 1;
     }
 
-    /// Counts data on a connection without a request in progress.
+    /// Counts that data arrived on a connection without a request in progress.
     pub fn unasked(&mut self) {
         self.framing.unasked += 1;
     }
 
-    /// Returns the buffer for notes, each of which is a JSON document and a line feed.
+    /// Returns the buffer for notes about stored objects. Each note is a JSON document followed by a line feed.
     pub fn notes(&mut self) -> &mut Vec<u8> {
         &mut self.notes
     }
 
-    /// Sums over all steps of the interval so far; `in_flight` is zero.
+    /// Returns the sums over all steps in the interval so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
@@ -446,7 +448,8 @@ impl Recorder {
         totals
     }
 
-    /// Returns the counts of the interval so far, just before the recorder is passed to the writer.
+    /// Returns the counts of the interval for the live display. Called just before the recorder is passed to the
+    /// writer.
     #[must_use]
     pub fn snapshot(&self) -> LiveCounts {
         let totals = self.totals();
@@ -462,7 +465,7 @@ impl Recorder {
         }
     }
 
-    /// Resets all counts, keeps the memory.
+    /// Resets all counts, but keeps the allocated memory.
     fn clear(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::clear);
         self.pages
@@ -487,7 +490,7 @@ impl Recorder {
     }
 }
 
-/// Copies a histogram into one whose counters can hold a whole run.
+/// Copies a histogram to a histogram whose counters are large enough for a whole run.
 fn wide(histogram: &Histogram) -> Histogram<u64> {
     let mut wide = Histogram::new();
     wide.merge(histogram);

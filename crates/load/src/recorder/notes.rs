@@ -1,5 +1,5 @@
-//! Writes `stored-WW.ndjson`: the objects whose storage was confirmed to users of one load thread, in the order of the
-//! confirmations.
+//! Writes `stored-WW.ndjson`: a list of the objects whose storage was confirmed to the users of one load thread, in the
+//! order of the confirmations.
 //!
 //! The file is created with the first note, so that a run whose users store nothing has no such file.
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::line::LineBuilder;
 use super::writer::WriterFailed;
 
-/// Schema of the notes.
+/// Name and version of the JSON schema of the notes.
 const SCHEMA: &str = "towtank/stored-notes/1";
 
 /// The file of notes of one load thread.
@@ -20,15 +20,15 @@ pub(super) struct Notes {
     run: String,
     worker: usize,
     file: Option<File>,
-    /// Length of the complete lines in the file. [B]
+    /// Length of the complete lines written to the file. [B]
     written: u64,
     line: LineBuilder,
-    /// Lines to be written with one system call.
+    /// Lines that will be written with one system call.
     buffer: Vec<u8>,
 }
 
 impl Notes {
-    /// Prepares the notes of a thread in its folder; the file is created later.
+    /// Prepares to write the notes of a load thread to a file in `folder`. The file is created with the first note.
     pub(super) fn new(folder: &std::path::Path, run: &str, worker: usize) -> Self {
         Self {
             path: folder.join(format!("stored-{worker:02}.ndjson")),
@@ -41,7 +41,7 @@ impl Notes {
         }
     }
 
-    /// Appends notes, one JSON document per line; does nothing if there are none.
+    /// Appends notes to the file, as one JSON document per line. Does nothing if there are no notes.
     pub(super) fn append(&mut self, notes: &[u8]) -> Result<(), WriterFailed> {
         if notes.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Notes {
         self.write()
     }
 
-    /// Waits until everything is on disk.
+    /// Waits until all notes are on disk.
     pub(super) fn sync(&mut self) -> Result<(), WriterFailed> {
         match self.file.as_ref().map_or(Ok(()), File::sync_all) {
             Ok(()) => Ok(()),
@@ -86,7 +86,8 @@ impl Notes {
             return Ok(());
         };
         if let Err(error) = file.write_all(&self.buffer) {
-            // As in segments, the incomplete line is removed. If the removal fails, readers of the file skip the line.
+            // An incomplete line at the end of the file is removed. If the removal fails, readers of the file skip the
+            // line.
             let _ = file.set_len(self.written);
             return Err(self.failed(&error));
         }

@@ -1,4 +1,4 @@
-//! Writes the files of one load thread, `worker-WW.NNNN.ndjson`, each of which begins with the header line.
+//! Writes the result files of one load thread, `worker-WW.NNNN.ndjson`. Each file (segment) begins with a header line.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::line::LineBuilder;
 use super::writer::{Header, Stage, WriterFailed};
 
-/// The current segment, and the header for the next one.
+/// The segment (result file) that is being written, and the header line for the next segment.
 #[derive(Debug)]
 pub(super) struct Segments {
     folder: PathBuf,
@@ -16,13 +16,13 @@ pub(super) struct Segments {
     part: usize,
     path: PathBuf,
     file: File,
-    /// Length of the complete lines in the file. [B]
+    /// Length of the complete lines written to the current segment. [B]
     written: u64,
     line: LineBuilder,
 }
 
 impl Segments {
-    /// Creates the folder and the first segment.
+    /// Creates the folder of the results and the first segment in it.
     pub(super) fn create(
         folder: &Path,
         header: Header,
@@ -45,7 +45,7 @@ impl Segments {
         Ok(segments)
     }
 
-    /// The current file.
+    /// Path of the current segment.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -58,7 +58,7 @@ impl Segments {
         self.write(line)
     }
 
-    /// Begins a new segment whose header has other stages.
+    /// Begins a new segment, whose header line has the changed list of load stages.
     pub(super) fn turn(&mut self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
         (self.header.stages, self.header.edits) = (stages, edits);
         self.begin_next()
@@ -72,7 +72,7 @@ impl Segments {
         self.write_header()
     }
 
-    /// Waits until everything is on disk.
+    /// Waits until the current segment is on disk.
     pub(super) fn sync(&mut self) -> Result<(), WriterFailed> {
         self.file
             .sync_all()
@@ -86,11 +86,11 @@ impl Segments {
         result
     }
 
-    /// Writes a line with one system call. If the process is killed, all lines but the last are then complete.
+    /// Writes a line with one system call. If the process is killed, at most the last line is then incomplete.
     fn write(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if let Err(error) = self.file.write_all(line) {
-            // If the disk became full within the line, the incomplete part is removed. If the removal fails, too,
-            // readers of the file skip the line.
+            // If the disk became full while the line was written, the incomplete line is removed. If the removal fails,
+            // too, readers of the file skip the line.
             let _ = self.file.set_len(self.written);
             return Err(failed(&self.path, &error));
         }

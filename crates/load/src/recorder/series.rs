@@ -1,15 +1,15 @@
-//! The counts of one step, page or transaction.
+//! Counts and times of one step, page or transaction.
 
 use super::statuses::Statuses;
 use super::{Exchange, Totals};
 use crate::histogram::Histogram;
 use crate::outcome::{Failure, NotStarted};
 
-/// Outcomes of pages or transactions of one name.
+/// Outcomes of all executions of one page or transaction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     pub(super) ok: u64,
-    /// Counts by [`Failure::index`].
+    /// Number of failures for each reason, by [`Failure::index`].
     pub(super) failed: [u64; Failure::COUNT],
     pub(super) response: Histogram,
 }
@@ -43,12 +43,12 @@ impl Series {
     }
 }
 
-/// Starts and outcomes of requests of one name.
+/// Starts and outcomes of all requests of one step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepSeries {
     pub(super) offered: u64,
     pub(super) started: u64,
-    /// Counts by [`NotStarted::index`].
+    /// Number of requests that never started, by [`NotStarted::index`].
     pub(super) not_started: [u64; NotStarted::COUNT],
     pub(super) bytes_out: u64,
     pub(super) bytes_in: u64,
@@ -66,7 +66,7 @@ impl StepSeries {
         self.first_byte.make_room();
     }
 
-    /// Counts the end of a request. Returns `true` if it has a response time.
+    /// Counts the end of a request. Returns `true` if its time counts as a response time.
     #[inline]
     pub(super) fn finished(&mut self, exchange: &Exchange) -> bool {
         self.bytes_in += exchange.bytes_in;
@@ -113,7 +113,7 @@ impl StepSeries {
     }
 }
 
-/// Counts a result. Returns `true` if its time is a response time.
+/// Counts a success or failure. Returns `true` if the time until then counts as a response time.
 #[inline]
 fn count(result: Result<(), Failure>, ok: &mut u64, failed: &mut [u64; Failure::COUNT]) -> bool {
     match result {

@@ -1,11 +1,11 @@
-//! Counts of responses by status code.
+//! Numbers of responses by HTTP status code.
 
-/// Number of codes for which memory is allocated at the start. If a server sends more different codes, the list grows
-/// once.
+/// Number of different status codes for which memory is allocated at the start. If a server sends more of them, the
+/// list grows.
 const USUAL: usize = 16;
 
-/// Counts by status code, in the order of first occurrence. A linear search is fast, since few codes occur and the
-/// first code is nearly always the most frequent.
+/// Numbers of responses by status code, in the order of the first response with each code. A linear search is fast,
+/// since few codes occur and the first is nearly always the most frequent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Statuses {
     counts: Vec<(u16, u64)>,
@@ -24,12 +24,12 @@ impl Statuses {
         }
     }
 
-    /// Codes with their counts, in the order of their first response.
+    /// Returns each status code and its number of responses, in the order of the first response with each code.
     pub(super) fn all(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         self.counts.iter().copied()
     }
 
-    /// Resets the counts, keeps the memory.
+    /// Resets the numbers, but keeps the allocated memory.
     pub(super) fn clear(&mut self) {
         self.counts.clear();
     }

@@ -1,4 +1,4 @@
-//! Counts of the recorder by kind of event.
+//! Tests the counts of the recorder for each kind of event.
 
 use super::*;
 

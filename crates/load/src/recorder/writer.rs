@@ -1,4 +1,4 @@
-//! Writes intervals in a separate thread, as lines with checksums.
+//! Writes the results of each interval to disk in a separate thread, as lines with checksums.
 
 use std::fmt;
 use std::io;
@@ -17,56 +17,56 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// Length of a segment after which a new one begins. A segment lasts for hours, but is small enough to be copied
-/// easily, and little is lost with it. [B]
+/// Length of a segment (result file) from which a new segment begins. A segment lasts for hours. It is small enough to
+/// be copied easily, and if it is lost, little is lost. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Number of empty recorders at the start. If the disk is more than this number of intervals behind, more recorders are
-/// created.
+/// Number of empty recorders that are created at the start. More are created if more intervals than this wait for the
+/// disk.
 pub const STOCK: usize = 3;
-/// Limit on intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed, since memory
-/// must not grow with the length of the run.
+/// Limit on the number of intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed,
+/// since memory must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time that a load thread waits for the disk once the limit is reached. The cause may be the thread instead of the
-/// disk: a thread that was late passes on many intervals together.
+/// Time that a load thread waits for the disk after [`BEHIND_AT_MOST`] is reached. The disk may not be the cause: a
+/// load thread that was late passes many intervals to the writer at once.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
-/// A stage of the load, as written in the header line.
+/// A stage of the load, as listed in the header line.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stage {
     /// Name of the stage.
     pub name: String,
-    /// `ramp_up`, `settle`, `steady` or `ramp_down`.
+    /// Purpose of the stage: `ramp_up`, `settle`, `steady` or `ramp_down`.
     pub phase: String,
-    /// Index of its load level.
+    /// Index of the load level that the stage belongs to.
     pub level: usize,
-    /// Start since the start of the run. [s]
+    /// Time from the start of the run to the start of the stage. [s]
     pub start_s: f64,
-    /// End since the start of the run. [s]
+    /// Time from the start of the run to the end of the stage. [s]
     pub end_s: f64,
-    /// Users at the end of the stage, in a closed load.
+    /// Number of users at the end of the stage; only in a closed load.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
-    /// Arrival rate at the end of the stage, in an open load. [1/s]
+    /// Arrival rate at the end of the stage; only in an open load. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Users of each group at the end of the stage, with users by group.
+    /// Number of users of each group at the end of the stage, if the plan gives users by group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users_by_group: Option<Vec<u64>>,
-    /// Arrival rate of each group at the end of the stage, with arrivals by group. [1/s]
+    /// Arrival rate of each group at the end of the stage, if the plan gives arrivals by group. [1/s]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rates_by_group: Option<Vec<f64>>,
 }
 
-/// Name of a step or page, and its transaction.
+/// Name of a step or page, and of its transaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct Named {
     /// Name of the step or page.
     pub name: String,
-    /// Name of the transaction.
+    /// Name of the transaction that contains the step or page.
     pub transaction: String,
 }
 
-/// First line of every segment; later lines refer to its lists by index.
+/// First line of every segment (result file). Later lines refer to elements of its lists by index.
 #[derive(Clone, Debug, Serialize)]
 pub struct Header {
     /// Name of the run.
@@ -75,20 +75,20 @@ pub struct Header {
     pub worker: usize,
     /// Number of load threads.
     pub workers: usize,
-    /// `CLOCK_MONOTONIC` at the start of the run. [ns]
+    /// Reading of `CLOCK_MONOTONIC` at the start of the run. [ns]
     pub monotonic_ns: u64,
-    /// Wall clock at the start of the run, since 1970. [ns]
+    /// System time at the start of the run, since 1970. [ns]
     pub wall_ns: u64,
-    /// The stages of the load, as known when the segment begins.
+    /// Stages of the load, as known when the segment begins.
     pub stages: Vec<Stage>,
-    /// Number of edits that led to these stages; omitted if there were none.
+    /// Number of edits that were applied to the planned stages; omitted if zero.
     #[serde(skip_serializing_if = "is_zero")]
     pub edits: usize,
     /// Names of the transactions.
     pub transactions: Vec<String>,
-    /// The pages.
+    /// Names of the pages.
     pub pages: Vec<Named>,
-    /// The steps.
+    /// Names of the steps.
     pub steps: Vec<Named>,
     /// Names of the user groups.
     pub groups: Vec<String>,
@@ -99,44 +99,44 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Bounds of an interval, and the gauges at its end. Times count from the start of the run.
+/// Bounds of an interval, and gauges at its end. Times are measured from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalEdge {
-    /// Start. [ns]
+    /// Start of the interval. [ns]
     pub t0_ns: u64,
-    /// End. [ns]
+    /// End of the interval. [ns]
     pub t1_ns: u64,
-    /// Index of the stage.
+    /// Index of the load stage.
     pub stage: usize,
-    /// Active users at the end.
+    /// Number of active users at the end of the interval.
     pub users: u64,
-    /// Integral of the active users over the interval. [ns]
+    /// Integral of the number of active users over the interval. [ns]
     pub user_ns: u64,
-    /// Requests in flight at the end.
+    /// Number of requests in flight at the end of the interval.
     pub in_flight: u64,
-    /// Arrivals that wait for a user at the end.
+    /// Number of arrivals that wait for an idle user at the end of the interval.
     pub waiting: u64,
-    /// Open connections at the end.
+    /// Number of open connections at the end of the interval.
     pub connections: u64,
-    /// CPU time that the thread used in the interval. [ns]
+    /// CPU time that the load thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Gaps between turns of the thread's loop.
+    /// Times between successive iterations of the load thread's event loop.
     pub gaps: Gaps,
 }
 
 /// Reason why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// All stages are over.
+    /// All load stages are over.
     Finished,
-    /// The user or the conducting program stopped the run.
+    /// The person or the program that controls the run stopped it.
     Stopped,
     /// The engine failed.
     Failed,
 }
 
 impl EndReason {
-    /// The name in result files.
+    /// Name of the reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -150,9 +150,9 @@ impl EndReason {
 /// Error: results can no longer be written, so that the run must end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterFailed {
-    /// The file.
+    /// Path of the file that could not be written.
     pub path: PathBuf,
-    /// Error message of the system.
+    /// Error message of the operating system.
     pub reason: String,
 }
 
@@ -169,14 +169,14 @@ impl fmt::Display for WriterFailed {
 
 impl std::error::Error for WriterFailed {}
 
-/// Sums of a whole run, known once its last line is on disk.
+/// Sums over the whole run, known once the last line is on disk.
 #[derive(Debug)]
 pub struct Written {
     /// Start lags of all requests of the thread.
     pub lag: Histogram<u64>,
 }
 
-/// Takes a filled recorder once per interval and writes it in a separate thread.
+/// Receives a filled recorder once per interval and writes its content in a separate thread.
 ///
 /// If it is dropped without [`SegmentWriter::end`], it writes the intervals that it has received, but no last line.
 #[derive(Debug)]
@@ -184,13 +184,13 @@ pub struct SegmentWriter {
     shape: Shape,
     totals: Totals,
     path: PathBuf,
-    /// Channel to the writing thread; `None` once it was ordered to end.
+    /// Channel to the writing thread; `None` after the thread was ordered to end.
     work: Option<Sender<Work>>,
     thread: Option<JoinHandle<Histogram<u64>>>,
     returned: Receiver<Recorder>,
-    /// Stock of empty recorders.
+    /// Empty recorders for later intervals.
     stock: Vec<Recorder>,
-    /// Number of recorders that the writing thread has.
+    /// Number of recorders whose content is not written yet.
     behind: usize,
     last_chance: Duration,
     failure: Arc<OnceLock<WriterFailed>>,
@@ -244,7 +244,7 @@ impl SegmentWriter {
             .spawn(move || {
                 let mut writing = writing;
                 if let Err(failed) = writing.work(&orders, &give_back) {
-                    // Only this thread sets the cell, so that setting it cannot fail.
+                    // Only this thread sets the cell, so the assignment cannot fail.
                     let _ = reported.set(failed);
                 }
                 writing.lag
@@ -263,18 +263,19 @@ impl SegmentWriter {
         })
     }
 
-    /// Allocates all memory that the recorders in stock may need later.
+    /// Allocates all memory that the empty recorders may need later, in advance.
     pub fn make_room(&mut self) {
         self.stock.iter_mut().for_each(Recorder::make_room);
-        // If the writing thread has ended, it has recorded the reason, which the first interval reports.
+        // A send error is ignored. If the writing thread has ended, it has stored the reason, which the next call of
+        // `interval` returns.
         let _ = self.order(Work::MakeRoom);
     }
 
-    /// Passes the interval to the writing thread and replaces the recorder by an empty one. Does not wait for the disk,
-    /// unless the limit of waiting intervals is reached.
+    /// Passes the recorder of an interval to the writing thread, and replaces it by an empty one. Waits for the disk
+    /// only if the limit on waiting intervals is reached.
     ///
     /// # Errors
-    /// If an earlier interval could not be written, or the disk is too far behind. The recorder stays as it is.
+    /// If an earlier interval could not be written, or the disk is too far behind. The recorder is then unchanged.
     pub fn interval(
         &mut self,
         recorder: &mut Recorder,
@@ -308,7 +309,7 @@ impl SegmentWriter {
         self.order(Work::Interval(Box::new(filled), edge))
     }
 
-    /// Begins a new segment whose header has these stages, which result from this number of edits.
+    /// Begins a new segment, whose header line has these stages; `edits` is the number of edits that led to them.
     ///
     /// # Errors
     /// If an earlier interval could not be written.
@@ -316,7 +317,7 @@ impl SegmentWriter {
         self.order(Work::Stages(stages, edits))
     }
 
-    /// Sums over all intervals passed on so far; `in_flight` is zero.
+    /// Sums over all intervals that were passed to the writing thread so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals
@@ -334,7 +335,7 @@ impl SegmentWriter {
         totals: &Totals,
     ) -> io::Result<Written> {
         let message = message.map(str::to_owned);
-        // If the writing thread has ended, its failure is reported below.
+        // A send error is ignored: if the writing thread has ended, its failure is reported below.
         let _ = self.order(Work::End {
             reason,
             message,
@@ -415,7 +416,7 @@ impl Writing {
                     self.sequence += 1;
                     self.lag.merge(&recorder.lag);
                     recorder.clear();
-                    // The receiver may be gone at the end of the run.
+                    // A send error is ignored, since the receiver may have ended at the end of the run.
                     let _ = give_back.send(*recorder);
                 }
                 Work::MakeRoom => {

@@ -1,4 +1,4 @@
-//! Commands on standard input: JSON lines that change the stages while the load runs.
+//! Commands on standard input: lines of JSON that change the load stages during the run.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,14 +11,15 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Limit on the length of a command. A rate with a million points in time takes about half of it. [B]
+/// Limit on the length of a command line. An arrival rate with a million points in time takes about half of it. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
-/// Time from the proposal of an edit until the edit, so that all threads see it in time. [ns]
+/// Time between the proposal of an edit and its effect. It must be long enough for all load threads to see the
+/// proposal. [ns]
 const LEAD_NS: u64 = 50_000_000;
 
-/// Number of attempts for an edit that a thread did not see in time; each attempt has twice the lead of the previous
-/// one.
+/// Number of attempts to make an edit that a load thread did not see in time. Each attempt doubles the time before the
+/// edit takes effect.
 const TRIES: u32 = 6;
 
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -44,8 +45,8 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The line is too long. Its remaining part is refused as an invalid command when the end of the line
-            // arrives.
+            // The line is longer than the limit and is dropped. Its remaining part is refused as an invalid command
+            // when the end of the line arrives.
             self.bytes.clear();
         }
         (lines, !open)
@@ -68,7 +69,7 @@ impl Command {
     }
 }
 
-/// Executes commands.
+/// Executes the commands that arrive on standard input.
 #[derive(Debug)]
 pub(super) struct Commander<'a> {
     pub(super) plan: &'a Plan,
@@ -109,7 +110,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Makes a change in all threads at the same time, slightly in the future.
+    /// Applies a change of the stages in all load threads at the same time, slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {
@@ -118,7 +119,7 @@ impl Commander<'_> {
             edit.at_ns = at_ns.max(timeline.last_edit_ns());
             timeline.stages().check(&edit, now_ns)?;
             let proposal = self.edits.propose(edit.clone());
-            // The clock must be read after all threads can see the proposal.
+            // The clock must be read after the proposal is visible to all load threads.
             let in_time = timeline.now_ns() < edit.at_ns;
             let made = if in_time {
                 proposal.decide()
@@ -136,7 +137,7 @@ impl Commander<'_> {
     }
 }
 
-/// Name of an invalid command, if it states one.
+/// Returns the command name in an invalid line, if the line contains a name.
 fn named_in(line: &[u8]) -> Value {
     let read: Option<Value> = serde_json::from_slice(line).ok();
     read.and_then(|value| value.get("do").cloned())

@@ -1,4 +1,4 @@
-//! Watches the load threads, signals and standard input, and prints live frames.
+//! Watches the load threads, signals and standard input, and prints the lines (frames) of the live display.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -17,27 +17,27 @@ use super::timeline::Timeline;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Delay of frames after the full second, so that the threads have published their counts. [ns]
+/// Delay of each live frame after the full second. In this time the load threads publish their counts. [ns]
 const FRAME_DELAY_NS: u64 = 30_000_000;
 
-/// Time between the end of standard input and the immediate end of the run. [ns]
+/// Time between the end of standard input and the immediate end of the run, if users have not finished by then. [ns]
 const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 
-/// Limit on the wait before checking whether the threads have ended. [ns]
+/// The control thread checks at least this often if the load threads have ended. [ns]
 const LONGEST_WAIT_NS: u64 = 200_000_000;
 
 /// Options of the command line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Switches {
-    /// `true` to print frames on standard output.
+    /// `true` to print the lines (frames) of the live display on standard output.
     pub live: bool,
     /// `true` if the end of standard input stops the run.
     pub until_stdin_closes: bool,
-    /// `true` if lines of standard input are commands; its end stops the run.
+    /// `true` if lines of standard input are commands. The end of standard input then stops the run.
     pub control: bool,
 }
 
-/// Controls a run.
+/// State of the thread that controls a run.
 #[derive(Debug)]
 pub struct Control {
     switches: Switches,
@@ -46,7 +46,7 @@ pub struct Control {
     timeline: Timeline,
     stops: usize,
     leave_at_ns: Option<u64>,
-    /// Time at which the run was stopped and the drain began.
+    /// Time at which the run was stopped, so that users began to finish; `None` if it was not stopped.
     stopped_at_ns: Option<u64>,
     printed_stage: Option<usize>,
     last_frame_ns: u64,
@@ -57,7 +57,7 @@ impl Control {
     /// Creates the control. It must be created before any thread is started.
     ///
     /// # Errors
-    /// If the system refuses signals or descriptors.
+    /// If the system refuses to provide signals or file descriptors.
     pub fn new(switches: Switches, signals: Option<Signals>) -> std::io::Result<Self> {
         Ok(Self {
             switches,
@@ -73,7 +73,7 @@ impl Control {
         })
     }
 
-    /// Returns the waker of the watching thread. It is used by a load thread that has ended, and by callers of
+    /// Returns the waker of the control thread. It is used by a load thread that has ended, and by callers of
     /// [`Control::stop`].
     #[must_use]
     pub fn waker(&self) -> Arc<Waker> {
@@ -94,17 +94,17 @@ impl Control {
         self.timeline.now_ns()
     }
 
-    /// The current stages, including the drain.
+    /// Returns the current load stages. The last of them is the drain, in which users finish.
     pub(super) fn stages(&self) -> &[Stage] {
         self.timeline.listed()
     }
 
-    /// The edits made so far, in the form of the result files.
+    /// Returns the edits of the stages made so far, in the form of the result files.
     pub(super) fn edits(&self) -> Vec<Value> {
         self.timeline.edits()
     }
 
-    /// Watches until all threads have ended.
+    /// Watches the load threads until all of them have ended.
     pub(super) fn watch(
         &mut self,
         shared: &[Shared],
@@ -135,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Executes commands, and stops the run at the end of standard input.
+    /// Executes the commands on standard input, and stops the run at its end.
     fn take_input(
         &mut self,
         shared: &[Shared],
@@ -160,7 +160,7 @@ impl Control {
     fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
         let stopped = self.stopped_at_ns.is_some();
         commander.obey(line, &mut self.timeline, stopped);
-        // A change of the stages must reach sleeping threads in time.
+        // The load threads may sleep beyond the time of a change of the stages, so they are woken.
         for thread in shared {
             thread.waker.wake();
         }
@@ -177,8 +177,8 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// Counts `times` requests to stop. The first request stops the run gracefully; a second request stops it
-    /// immediately.
+    /// Handles `times` new requests to stop the run. After the first request users finish their work. After the second
+    /// the run ends immediately.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;
@@ -234,7 +234,7 @@ impl Control {
     }
 }
 
-/// Prints a line. If standard output is closed, the line is lost and the run continues, since its results are files.
+/// Prints a line. If standard output is closed, the line is lost but the run continues, since its results are in files.
 pub(super) fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

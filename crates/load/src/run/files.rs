@@ -11,35 +11,37 @@ use crate::sys::{self, Address};
 
 use super::resolved_targets::ResolvedTarget;
 
-/// Open files of a table besides connections: standard streams, signals, epoll, records, and inherited files.
+/// Number of open files in a descriptor table besides connections: standard streams, signals, epoll, result files, and
+/// inherited files.
 const SPARE: u64 = 64;
 
-/// Limit on load threads, as for `threads` of a plan.
+/// Limit on the number of load threads; the same as for `threads` in a plan.
 const THREADS_AT_MOST: u64 = 1024;
 
-/// Limit on connections of a thread that wait for the server to close, if there are enough files.
+/// Limit on the connections of a load thread that wait for the server to close them. Fewer are allowed if the limit on
+/// open files is low.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// Connections that wait for the server to close may take the table's limit divided by this number.
+/// Connections that wait for the server to close them may use at most the limit on open files divided by this number.
 const LINGERING_SHARE: u64 = 4;
 
-/// Division of open files among threads.
+/// Division of the connections and other open files among load threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Spread {
-    /// Limit on the files of a table; `None` if the system sets no limit.
+    /// Limit on the open files in one descriptor table; `None` if the system sets no limit.
     pub(super) limit: Option<u64>,
     /// Maximum number of connections that the plan can have open at the same time.
     pub(super) needed: u64,
-    /// Load threads.
+    /// Number of load threads.
     pub(super) threads: u64,
-    /// `true` if each thread has a separate table of files.
+    /// `true` if each load thread has a separate table of file descriptors.
     pub(super) own_tables: bool,
-    /// Connections per thread that may wait for the server to close.
+    /// Number of connections per load thread that may wait for the server to close them.
     pub(super) lingering: u64,
 }
 
 impl Spread {
-    /// Number of tables of open files.
+    /// Number of separate tables of file descriptors.
     pub(super) fn tables(self) -> u64 {
         if self.own_tables { self.threads } else { 1 }
     }
@@ -48,18 +50,18 @@ impl Spread {
 /// Number of connections that a plan needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// Number of users, or of connections of a pool to one target.
+    /// Number of users; with a pool, number of connections in the pool of one target.
     owners: u64,
-    /// Number of connections of each user, or of targets for which a pool has the connection.
+    /// Number of connections of each user; with pools, number of targets.
     each: u64,
-    /// Limit on simultaneous connections.
+    /// Limit on the number of simultaneous connections of all load threads.
     ceiling: u64,
-    /// Connections per thread that wait for the server to close.
+    /// Number of connections per load thread that may wait for the server to close them.
     lingering: u64,
 }
 
 impl Need {
-    /// Largest number of connections of a thread if there are `threads` threads.
+    /// Largest number of connections of a load thread if the plan runs with `threads` load threads.
     fn of_thread(self, threads: u64) -> u64 {
         self.owners.div_ceil(threads) * self.each
     }
@@ -91,7 +93,8 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // Ports limit the connections: further connections fail, whatever the number of threads.
+            // The number of free ports limits the connections. Further connections fail, whatever the number of load
+            // threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)
@@ -102,17 +105,17 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
     need
 }
 
-/// Limit that ports set on connections to a target; `None` if no limit is known.
+/// Returns the limit that the available ports set on connections to a target; `None` if no limit is known.
 fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64> {
     if place.addresses.is_empty() {
-        // A target without an address takes no port.
+        // Connections to a target without an IP address use no port.
         return None;
     }
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
         .filter_map(|text| text.parse().ok())
         .collect();
-    // Further addresses of a name do not raise the limit, since they are used only if the first address accepts no
-    // connection.
+    // Further addresses of a host name do not raise the limit, since they are used only if the first address accepts
+    // no connection.
     let first = place.addresses.iter().filter_map(|ways| ways.all().first());
     let each = first.map(|address| match address {
         Address::Tcp(address) => {
@@ -125,11 +128,11 @@ fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64>
     each.sum()
 }
 
-/// Returns the division with the smallest number of threads, at least the number in the plan, that can hold all
-/// connections.
+/// Returns the division with the fewest load threads whose descriptor tables can hold all connections. It has at least
+/// as many threads as the plan states.
 ///
 /// # Errors
-/// If there are not enough files.
+/// If the limit on open files is too low for any allowed number of threads.
 pub(super) fn spread(plan: &Plan, places: &[ResolvedTarget]) -> Result<Spread, Fault> {
     let need = need(plan, places, sys::ports());
     divide(need, plan.threads as u64, sys::file_limit()).ok_or_else(|| Fault {
@@ -151,7 +154,7 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
         let connections = need
             .of_thread(*threads)
             .min(need.ceiling.div_ceil(*threads));
-        // Every table contains the wakers of all threads.
+        // Every descriptor table contains the wakers of all load threads.
         limit.is_none_or(|limit| connections + lingering + threads + SPARE <= limit)
     };
     let own_tables = limit.is_some_and(|limit| together > limit);
@@ -169,8 +172,7 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
     })
 }
 
-/// Returns faults for targets without enough ports for a connection from each user, if every user has its own
-/// connections.
+/// Returns a fault for each target that users have their own connections to, if there are fewer free ports than users.
 pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u16]) -> Vec<Fault> {
     let closed = matches!(plan.load, Load::Closed { .. });
     if !closed || plan.connections.mode != ConnectionMode::PerUser {
@@ -193,7 +195,7 @@ pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u1
     places.iter().enumerate().filter_map(fault).collect()
 }
 
-/// Number of users whose operations include a request to a target.
+/// Number of users whose operations include a request or call to the target.
 fn users_of(plan: &Plan, target: usize, groups: &[u16]) -> u64 {
     let each = plan.groups.iter().map(|group| {
         let mixed = group.mix.iter().filter(|entry| entry.weight > 0.0);
@@ -243,7 +245,7 @@ mod tests {
             owners: 19_932,
             ..PER_USER
         };
-        // 19,932 connections, 4 wakers and 64 spare files.
+        // The limit of 20,000 files is used by 19,932 connections, 4 wakers and 64 other files.
         assert_eq!(threads(need, 4, 20_000), Some((4, false)));
         assert_eq!(threads(need, 5, 20_000), Some((5, true)));
         assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
@@ -253,8 +255,9 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million connections over 51 threads: 19,608 connections, 51 wakers and 64 spare files for each thread. Over
-        // 50 threads, 20,000 connections for each thread would leave no files for wakers and spare files.
+        // A million connections over 51 threads need, for each thread, 19,608 connections, 51 wakers and 64 other
+        // files. With 50 threads, the 20,000 connections of each thread would leave no files for wakers and other
+        // files.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {
@@ -282,8 +285,8 @@ mod tests {
             lingering: LINGERING_AT_MOST,
             ..PER_USER
         };
-        // The usual limit of a login session, 1,024 files: lingering connections take a quarter of the table, and 16
-        // users fit as well.
+        // The usual limit of a login session is 1,024 files. Connections that wait for the server take a quarter of
+        // them, so 16 users fit as well.
         let spread = divide(need, 1, Some(1_024)).unwrap();
         assert_eq!((spread.threads, spread.lingering), (1, 256));
         assert_eq!(divide(need, 1, None).unwrap().lingering, LINGERING_AT_MOST);

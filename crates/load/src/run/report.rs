@@ -1,4 +1,4 @@
-//! Writes `engine.json`: the sums of a run and the resources that the engine used.
+//! Writes `engine.json`: the sums over a run, and the resources that the load engine used.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,34 +15,34 @@ use crate::worker::{CallsEnded, Http2Counts};
 
 use super::files::Spread;
 
-/// Content of the report of a run.
+/// Content of `engine.json`, the report of a run.
 #[derive(Debug)]
 pub struct Report<'a> {
-    /// `finished`, `stopped` or `failed`.
+    /// Reason for the end of the run: `finished`, `stopped` or `failed`.
     pub reason: &'static str,
-    /// Message of the failure, if any.
+    /// Error message, if the engine failed.
     pub message: Option<String>,
-    /// Sums over all threads.
+    /// Sums of requests over all load threads.
     pub totals: &'a Totals,
-    /// All counts of the run.
+    /// All counts of the run, summed over the load threads.
     pub counts: &'a LiveCounts,
-    /// Numbers of failed connections, by reason.
+    /// Number of failed attempts to connect, by reason.
     pub connect_failures: &'a BTreeMap<String, u64>,
-    /// Numbers of requests that could not be sent, by reason.
+    /// Number of requests that could not be sent, by reason.
     pub unsendable: &'a BTreeMap<String, u64>,
-    /// Numbers of incomplete responses, by reason.
+    /// Number of incomplete responses, by reason.
     pub broken: &'a BTreeMap<String, u64>,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
-    /// Sums over driver calls.
+    /// Sums over the driver calls of all load threads.
     pub calls: &'a CallsEnded,
-    /// End of the run. [ns]
+    /// Time from the start of the run to its end. [ns]
     pub end_ns: u64,
-    /// The final stages.
+    /// The load stages after all edits.
     pub stages: &'a [Stage],
-    /// The edits of the stages during the run.
+    /// Edits of the load stages during the run.
     pub edits: Vec<Value>,
-    /// Division of open files among threads.
+    /// Division of connections and other open files among load threads.
     pub(super) spread: Spread,
 }
 
@@ -126,10 +126,10 @@ impl Report<'_> {
         })
     }
 
-    /// Writes the file atomically.
+    /// Writes `engine.json` atomically.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, folder: &Path, plan: &Plan) -> std::io::Result<()> {
         let mut text = serde_json::to_vec_pretty(&self.document(plan))?;
         text.push(b'\n');

@@ -1,4 +1,4 @@
-//! Resolves the addresses of a plan and prepares the settings to connect to them.
+//! Resolves the host names of a plan, and prepares the settings for connecting to the targets.
 
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -9,7 +9,7 @@ use crate::sys::{Address, Socket};
 use crate::tls::Secured;
 use crate::worker::{Sources, TargetState, TargetTls, Ways};
 
-/// Resolved addresses of a target, shared by all threads.
+/// Resolved addresses and TLS settings of a target, shared by all load threads.
 #[derive(Debug)]
 pub(super) struct ResolvedTarget {
     pub(super) addresses: Vec<Ways>,
@@ -18,7 +18,7 @@ pub(super) struct ResolvedTarget {
 }
 
 impl ResolvedTarget {
-    /// Converts the addresses to the form of the drivers.
+    /// Converts the addresses of the target to the form that drivers use.
     pub(super) fn locations(&self) -> Vec<Location> {
         let each = self.addresses.iter().map(|ways| match ways.all() {
             [Address::Unix(path), ..] => Location::Unix(path.clone()),
@@ -28,7 +28,7 @@ impl ResolvedTarget {
         each.collect()
     }
 
-    /// Creates the target state of one thread, with separate counters and TLS sessions.
+    /// Creates the state of the target for one load thread, with separate counters and TLS sessions.
     pub(super) fn for_thread(&self, balance: Balance, worker: usize) -> TargetState {
         let tls = self.secured.as_ref().map(|secured| {
             let (config, sessions) = secured.for_thread();
@@ -48,7 +48,7 @@ impl ResolvedTarget {
     }
 }
 
-/// Resolves names and loads certificates.
+/// Resolves the host names of all targets, and loads their certificates.
 pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     let mut faults = Vec::new();
     let mut places = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     (places, faults)
 }
 
-/// Resolves an address to all addresses of its name in order of resolution, followed by `further` addresses.
+/// Resolves a host name to all of its addresses in the order of resolution. The addresses of `further` follow.
 fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<Ways, String> {
     let mut all = resolved(address)?;
     for other in further {
@@ -91,7 +91,7 @@ fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<
     Ok(Ways::new(all))
 }
 
-/// Resolves an address in the order of RFC 6724, which `getaddrinfo` implements.
+/// Resolves a host name. The addresses are in the order of RFC 6724, which `getaddrinfo` implements.
 fn resolved(address: &str) -> Result<Vec<Address>, String> {
     if let Some(path) = address.strip_prefix("unix:") {
         return Ok(vec![Address::Unix(path.into())]);
@@ -111,7 +111,8 @@ fn resolved(address: &str) -> Result<Vec<Address>, String> {
     Ok(all)
 }
 
-/// Resolves source addresses; each must belong to this host, and one of them must be able to reach every target.
+/// Resolves the source addresses of connections. Each must be an address of this host, and for every target at least
+/// one of them must be able to reach it.
 pub(super) fn sources(
     plan: &Plan,
     places: &mut [ResolvedTarget],

@@ -1,4 +1,4 @@
-//! The stages and the clock of the control thread.
+//! The load stages and the clock of the control thread.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::recorder::writer::Stage;
 use crate::schedule::{Change, Edit, Stages};
 use crate::sys;
 
-/// Stages with their times, the edits applied to them, and the clock of the run.
+/// Load stages with their times, the edits applied to them, and the clock of the run.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     stages: Stages,
@@ -16,7 +16,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// Creates the timeline of a run that began at `origin_ns` of the monotonic clock.
+    /// Creates the timeline of a run that began when the monotonic clock showed `origin_ns`.
     pub(super) fn new(stages: Stages, origin_ns: u64) -> Self {
         Self {
             listed: stages.listed(),
@@ -35,39 +35,39 @@ impl Timeline {
         &self.stages
     }
 
-    /// The stages in the form of the result files; the last stage is the drain.
+    /// Returns the stages in the form of the result files. The last of them is the drain, in which users finish.
     pub(super) fn listed(&self) -> &[Stage] {
         &self.listed
     }
 
-    /// Index of the drain.
+    /// Index of the drain, the last stage, in which users finish.
     pub(super) fn drain(&self) -> usize {
         self.stages.len()
     }
 
-    /// Index of the stage at this time; after the last stage, the index of the drain.
+    /// Index of the stage at the time `now_ns`. After the planned stages this is the drain.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }
 
-    /// End of a stage; the drain has no end. [ns]
+    /// Time at which a stage ends. The drain has no end. [ns]
     pub(super) fn end_ns(&self, stage: usize) -> u64 {
         self.stages.end_ns(stage).unwrap_or(u64::MAX)
     }
 
-    /// Time of the last edit. [ns]
+    /// Time of the last edit of the stages. [ns]
     pub(super) fn last_edit_ns(&self) -> u64 {
         self.edits.last().map_or(0, |edit| edit.at_ns)
     }
 
-    /// Applies an edit.
+    /// Applies an edit to the stages.
     pub(super) fn follow(&mut self, edit: Edit) {
         self.stages.apply(&edit);
         self.listed = self.stages.listed();
         self.edits.push(edit);
     }
 
-    /// All edits in the form of the result files.
+    /// Returns all edits of the stages, in the form of the result files.
     pub(super) fn edits(&self) -> Vec<Value> {
         let mut first = self.drain();
         let counts = self.edits.iter().rev().map(|edit| {

@@ -1,4 +1,4 @@
-//! Arrivals of an open load.
+//! Generates the arrivals of an open load.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ pub struct Arrival {
     pub at_ns: u64,
     /// Time since the previous arrival of the sequence; for the first arrival, time since the start of the run. [ns]
     pub gap_ns: u64,
-    /// Group of its user.
+    /// Index of the group whose user executes the transaction.
     pub group: usize,
-    /// Transaction to run.
+    /// Index of the transaction to execute.
     pub transaction: usize,
 }
 
-/// A piece of time in which the rate is linear.
+/// A period in which the arrival rate changes linearly.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RatePiece {
     start_s: f64,
     duration_s: f64,
     from: f64,
     to: f64,
-    /// End of the piece if it was shortened by an edit. [ns]
+    /// Earlier end of the period, if an edit has shortened it. [ns]
     cut_ns: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ impl RatePiece {
         }
     }
 
-    /// Rate at the end of the piece. [1/s]
+    /// Arrival rate at the actual end of the period. [1/s]
     pub(super) fn reached(self) -> f64 {
         self.cut_ns.map_or(self.to, |cut_ns| {
             let share = (cut_ns as f64 / 1e9 - self.start_s) / self.duration_s;
@@ -59,7 +59,7 @@ impl RatePiece {
         })
     }
 
-    /// Integral of the rate over the piece.
+    /// Integral of the arrival rate over the period, that is, the expected number of arrivals.
     fn integral(self) -> f64 {
         let length_s = self
             .cut_ns
@@ -77,8 +77,8 @@ impl RatePiece {
         (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
     }
 
-    /// Time t within the piece at which the integral of the rate reaches `wanted`. It is the root of from t + (to -
-    /// from) t² / (2 duration) = wanted, in the form without cancellation.
+    /// Time t within the period at which the integral of the arrival rate reaches `wanted`. It is the root of from t +
+    /// (to - from) t² / (2 duration) = wanted, in the form without cancellation.
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;
@@ -98,7 +98,7 @@ impl RatePiece {
 struct TimeChange {
     pieces: Arc<[RatePiece]>,
     piece: usize,
-    /// Integral of the rate at the start of the current piece.
+    /// Integral of the arrival rate from the start of the run to the start of the current piece.
     base: f64,
 }
 
@@ -111,7 +111,7 @@ impl TimeChange {
         }
     }
 
-    /// Time at which the integral of the rate reaches `target`; `None` after the last piece. [ns]
+    /// Time at which the integral of the arrival rate reaches `target`; `None` after the last piece. [ns]
     fn instant_of(&mut self, target: f64) -> Option<u64> {
         loop {
             let piece = *self.pieces.get(self.piece)?;
@@ -141,17 +141,17 @@ pub struct Arrivals {
     mixes: Vec<(Alias, Vec<usize>)>,
 }
 
-/// A sequence of arrivals.
+/// A sequence of arrivals, for one group or for all groups together.
 #[derive(Debug, Clone)]
 struct Lane {
     /// Group of the sequence; `None` if all groups share it.
     group: Option<usize>,
     time: TimeChange,
-    /// The next arrival of the unit process, which has no time of the run yet.
+    /// The next arrival of the unit process, whose time in the run is not calculated yet.
     next: Unit,
     /// Position of the previous arrival in the unit process, and its time [ns].
     before: Option<(f64, u64)>,
-    /// The next arrival with its time, once computed.
+    /// The next arrival with its time in the run, once that is calculated.
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,
@@ -203,7 +203,7 @@ impl Lane {
             let at_ns = self.time.instant_of(target)?;
             let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
             self.ahead = Some(Arrival {
-                // Groups begin at different numbers, so that the first arrivals of many groups go to different threads.
+                // The first arrivals of the groups have different numbers, so that they go to different load threads.
                 index: index + self.group.unwrap_or(0) as u64,
                 at_ns,
                 gap_ns: at_ns.saturating_sub(before_ns),
@@ -249,7 +249,7 @@ impl Arrivals {
         arrivals
     }
 
-    /// Draws the next arrival of the unit process.
+    /// Generates the next random arrival of the unit process.
     fn unit(&mut self, lane: usize, index: u64, before: f64) -> Unit {
         let lane = &mut self.lanes[lane];
         let target = match self.spacing {
@@ -269,8 +269,8 @@ impl Arrivals {
         }
     }
 
-    /// Continues with the stages after an edit. Arrivals before the edit keep their times, since the stages before it
-    /// do not change.
+    /// Continues with the stages after an edit. Arrivals before the edit keep their times, since the edit does not
+    /// change the stages before it.
     pub fn follow(&mut self, stages: &Stages) {
         for (lane, pieces) in self.lanes.iter_mut().zip(stages.pieces()) {
             lane.follow(pieces.concat().into());
@@ -283,13 +283,13 @@ impl Arrivals {
         next.min_by_key(|(_, arrival)| arrival.at_ns)
     }
 
-    /// The next arrival.
+    /// Returns the next arrival without removing it.
     #[must_use]
     pub fn peek(&mut self) -> Option<Arrival> {
         self.first().map(|(_, arrival)| arrival)
     }
 
-    /// Takes the next arrival if `take` accepts it.
+    /// Removes and returns the next arrival if `take` returns `true` for it.
     pub fn next_if(&mut self, take: impl FnOnce(&Arrival) -> bool) -> Option<Arrival> {
         let (number, next) = self.first().filter(|(_, arrival)| take(arrival))?;
         let lane = &mut self.lanes[number];

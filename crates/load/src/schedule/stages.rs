@@ -1,4 +1,4 @@
-//! The stages of a load with their times, and edits of the stages during the run.
+//! The load stages with their times, and edits that change them during the run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::recorder::writer::Stage;
 use super::arrivals::RatePiece;
 use super::user_changes::Ramp;
 
-/// Name of the last stage, which the engine appends to the stages of the plan: users finish their current work.
+/// Name of the stage that the engine appends to the planned stages. In it, users finish their current work.
 pub const DRAIN: &str = "drain";
 
-/// A change of the stages.
+/// A change of the load stages.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// End this stage now.
+    /// End the stage with this index now.
     Next(usize),
-    /// Append these stages after the last one.
+    /// Append these stages after the last stage of the plan.
     Append(StageList),
 }
 
-/// A change of the stages, and the time at which all threads make it.
+/// A change of the load stages, and the time at which all load threads make it.
 #[derive(Debug, Clone)]
 pub struct Edit {
-    /// Time of the change, a whole millisecond. Events before it are unchanged. [ns]
+    /// Time of the change, a multiple of a millisecond. The edit changes no events before this time. [ns]
     pub at_ns: u64,
     /// The change itself.
     pub change: Change,
@@ -41,16 +41,16 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The stages in order, with their actual times if these are known, otherwise with planned times.
+/// The load stages in order. Times are actual where they are known, and planned otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
     in_order: Vec<Timed>,
     closed: bool,
     /// `true` if each group has its own users or arrivals. Otherwise all groups share them.
     by_group: bool,
-    /// Number of the first user of each group, with users by group.
+    /// Number of the first user of each group, if the plan gives users by group.
     first_users: Vec<u32>,
-    /// Number of edits applied.
+    /// Number of edits applied to the stages.
     edits: usize,
 }
 
@@ -61,18 +61,18 @@ struct Timed {
     level: usize,
     ends_by_command: bool,
     start_s: f64,
-    /// Actual end; before `start_s + duration_s` if the stage was shortened. [s]
+    /// Actual end of the stage; before `start_s + duration_s` if an edit has shortened it. [s]
     end_s: f64,
     duration_s: f64,
     amount: Amount,
 }
 
-/// Amount of a stage: for all groups together, or for each group.
+/// Users or arrival rate of a stage, for all groups together or for each group.
 #[derive(Debug, Clone)]
 enum Amount {
-    /// Number of users at the end of the stage.
+    /// Numbers of users at the end of the stage.
     Users(Vec<u32>),
-    /// Rate over the stage.
+    /// Arrival rates over the stage.
     Rates(Arc<[Rate]>),
 }
 
@@ -116,8 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Pieces of the rate: one piece between each two knots, and one piece with the last rate up to the end of the
-    /// stage.
+    /// Periods of the stage in which the rate is linear: between each two knots, and with constant rate from the last
+    /// knot to the end of the stage.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -138,7 +138,7 @@ impl Timed {
         pieces
     }
 
-    /// End of the stage if it was shortened. [ns]
+    /// End of the stage, if an edit has shortened it. [ns]
     fn cut_ns(&self) -> Option<u64> {
         let short = self.end_s < self.start_s + self.duration_s;
         short.then(|| nanoseconds(self.end_s))
@@ -146,7 +146,7 @@ impl Timed {
 }
 
 impl Stages {
-    /// The stages of a plan.
+    /// Creates the load stages of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let (closed, stages) = match &plan.load {
@@ -170,7 +170,7 @@ impl Stages {
         stages
     }
 
-    /// Computes the times of the stages from this one on; each stage begins at the end of the previous one.
+    /// Calculates the times of the stages from index `first` on. Each stage begins at the end of the previous stage.
     fn time_from(&mut self, first: usize) {
         let mut start_s = match first {
             0 => 0.0,
@@ -218,7 +218,7 @@ impl Stages {
             .map(|stage| nanoseconds(stage.end_s))
     }
 
-    /// The stage at this time; `None` during the drain.
+    /// Index of the stage at the time `now_ns`; `None` during the drain.
     #[must_use]
     pub fn stage_at(&self, now_ns: u64) -> Option<usize> {
         self.in_order
@@ -255,7 +255,7 @@ impl Stages {
         }
     }
 
-    /// Applies an edit.
+    /// Applies an edit to the stages.
     pub fn apply(&mut self, edit: &Edit) {
         self.edits += 1;
         match &edit.change {
@@ -312,7 +312,7 @@ impl Stages {
         listed
     }
 
-    /// Number of the first user of each group, if groups have their own users.
+    /// Number of the first user of each group, if the plan gives users by group.
     pub(super) fn first_users(&self) -> &[u32] {
         &self.first_users
     }
@@ -338,7 +338,7 @@ impl Stages {
         lanes
     }
 
-    /// Rate over each stage, for all groups together or for each group; empty for a closed load.
+    /// Arrival rate over each stage, for all groups together or for each group; empty for a closed load.
     pub(super) fn pieces(&self) -> Vec<Vec<Vec<RatePiece>>> {
         let mut lanes: Vec<Vec<Vec<RatePiece>>> = Vec::new();
         for stage in &self.in_order {
@@ -358,7 +358,7 @@ impl Stages {
     }
 }
 
-/// Rate at the end of a stage. [1/s]
+/// Arrival rate at the end of a stage. [1/s]
 fn reached(pieces: &[RatePiece]) -> f64 {
     pieces.last().map_or(0.0, |last| last.reached())
 }

@@ -1,4 +1,4 @@
-//! Times at which users start and leave.
+//! Times at which the users of a closed load start and leave.
 
 use super::stages::Stages;
 
@@ -9,7 +9,7 @@ pub struct UserChange {
     pub at_ns: u64,
     /// Number of the user.
     pub user: u32,
-    /// `true` if the user starts.
+    /// `true` if the user starts, `false` if it should leave.
     pub starts: bool,
 }
 
@@ -20,8 +20,8 @@ pub(super) struct Ramp {
     duration_ns: u64,
     from: u32,
     to: u32,
-    /// Number of users that start or leave during the stage. It is less than the difference of `from` and `to` if the
-    /// stage was shortened.
+    /// Number of users that start or leave during the stage. If the stage was shortened, this is less than the
+    /// difference between `from` and `to`.
     steps: u32,
 }
 
@@ -60,7 +60,7 @@ impl Ramp {
         self.start_ns + offset_ns as u64
     }
 
-    /// Number of changes before this time.
+    /// Number of user starts or departures in the stage before the time `at_ns`.
     fn steps_before(&self, at_ns: u64) -> u32 {
         let (mut low, mut high) = (0, self.steps);
         while low < high {
@@ -100,18 +100,18 @@ pub struct UserChanges {
     lanes: Vec<Lane>,
 }
 
-/// Users of one group, or of all groups together.
+/// Starts and departures of the users of one group, or of all groups together.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// Number of the first user.
+    /// Number of the first user in the group.
     first: u32,
     ramps: Vec<Ramp>,
-    /// Index of the ramp of the next change, and number of the change within it.
+    /// Position of the next change: index of its stage, and number of the change within this stage.
     place: (usize, u32),
 }
 
 impl Lane {
-    /// Returns to the first change at or after this time, if the lane is past it.
+    /// Returns to the first change at or after the time `at_ns`, if later changes were already taken.
     fn go_back(&mut self, at_ns: u64) {
         let mut ahead = (self.ramps.len(), 0);
         for (number, ramp) in self.ramps.iter().enumerate() {
@@ -169,13 +169,13 @@ impl UserChanges {
         next.min_by_key(|(_, next)| next.at_ns)
     }
 
-    /// The next change.
+    /// Returns the next change without removing it.
     #[must_use]
     pub fn peek(&mut self) -> Option<UserChange> {
         self.first().map(|(_, next)| next)
     }
 
-    /// Takes the next change if `take` accepts it.
+    /// Removes and returns the next change if `take` returns `true` for it.
     pub fn next_if(&mut self, take: impl FnOnce(&UserChange) -> bool) -> Option<UserChange> {
         let (lane, next) = self.first().filter(|(_, next)| take(next))?;
         self.lanes[lane].place.1 += 1;

@@ -1,4 +1,4 @@
-//! Non-blocking sockets of TCP and Unix streams, with a choice of the source address.
+//! Non-blocking TCP and Unix stream sockets. The source address of TCP connections can be chosen.
 
 use std::fmt;
 use std::io::{self, IoSlice, Read, Write};
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Limit on the pieces written with one call. A handshake ends with two pieces and a request adds one. Further pieces
-/// are written with the next call.
+/// Limit on the buffers that are written with one system call. A handshake ends with two buffers and a request adds a
+/// third. Further buffers are written with the next call.
 const PIECES_AT_ONCE: usize = 16;
 
-/// Destination of a stream.
+/// Address that a stream socket connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// An IP address and a TCP port.
+    /// IP address and TCP port.
     Tcp(SocketAddr),
-    /// A Unix socket.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A stream in non-blocking mode.
+/// A stream socket in non-blocking mode.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
@@ -82,7 +82,7 @@ impl Socket {
 
     fn new(family: libc::c_int) -> io::Result<Self> {
         let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // Safety: takes numbers only; the descriptor is owned from here on.
+        // Safety: the call takes only numbers. The returned descriptor has no other owner.
         unsafe {
             let fd = check(i64::from(libc::socket(family, kind, 0)))?;
             Ok(Self(OwnedFd::from_raw_fd(fd as RawFd)))
@@ -100,8 +100,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sets the source address but leaves the choice of the port until the connection is made, so that one port can
-    /// serve connections to several destinations.
+    /// Sets the source address. The port is chosen only when the connection is made, so that connections to different
+    /// destinations can use the same port.
     fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)?;
         match SocketAddr::new(source, 0) {
@@ -127,7 +127,7 @@ impl Socket {
     }
 
     fn bind_raw<T>(&self, address: &T) -> io::Result<()> {
-        // Safety: as for `connect_raw`.
+        // Safety: `address` is a socket address structure with its own size.
         let result = unsafe {
             let length = size_of::<T>() as libc::socklen_t;
             libc::bind(self.as_raw_fd(), std::ptr::from_ref(address).cast(), length)
@@ -136,7 +136,7 @@ impl Socket {
     }
 
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        // Safety: `value` is valid for the call and has the size passed.
+        // Safety: `value` is valid during the call and has the size that is passed.
         let result = unsafe {
             let length = size_of::<T>() as libc::socklen_t;
             let value = std::ptr::from_ref(value).cast();
@@ -166,7 +166,7 @@ impl Socket {
         Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
     }
 
-    /// Returns `true` if the socket has bytes to read, not only the end of the stream.
+    /// Returns `true` if the socket has bytes to read; the end of the stream does not count.
     #[must_use]
     pub fn has_bytes(&self) -> bool {
         let mut byte = 0_u8;
@@ -176,13 +176,13 @@ impl Socket {
         count > 0
     }
 
-    /// Closes the connection with a reset, so that its port is free immediately.
+    /// Closes the connection with a reset (RST), so that its port can be reused immediately.
     pub fn abort(self) {
         let linger = libc::linger {
             l_onoff: 1,
             l_linger: 0,
         };
-        // If the socket refuses the option, it is closed without a reset.
+        // An error is ignored: the socket is then closed without a reset.
         let _ = self.set(libc::SOL_SOCKET, libc::SO_LINGER, &linger);
     }
 }
@@ -246,7 +246,7 @@ impl AsRawFd for Socket {
 impl Read for Socket {
     #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Safety: the buffer has the length passed.
+        // Safety: the buffer has the length that is passed to the call.
         let count = unsafe {
             libc::recv(
                 self.as_raw_fd(),
@@ -262,7 +262,7 @@ impl Read for Socket {
 impl Write for Socket {
     #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Safety: the bytes have the length passed.
+        // Safety: the bytes have the length that is passed to the call.
         let count = unsafe {
             libc::send(
                 self.as_raw_fd(),
@@ -275,7 +275,7 @@ impl Write for Socket {
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        // Safety: zeroes are an empty message; `IoSlice` has the layout of `iovec`, and the pieces outlive the call.
+        // Safety: zeros are an empty message; `IoSlice` has the layout of `iovec`, and the buffers outlive the call.
         let count = unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             message.msg_iov = pieces.as_ptr().cast_mut().cast();

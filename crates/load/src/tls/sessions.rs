@@ -1,5 +1,5 @@
-//! TLS sessions to resume. Each connection slot has its own session, so that a new user makes a full handshake,
-//! independently of other users. With one store for all slots, a thousand users would look like one user.
+//! Stores TLS sessions to resume. Each connection slot (index of a connection) has its own session, so that a new user
+//! makes a full handshake. With one store for all slots, a thousand users would look like one user to the server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// Sessions of one thread with one target, by connection slot.
+/// TLS sessions of one load thread with one target, by the index of the connection.
 #[derive(Debug, Default)]
 pub struct Sessions(Mutex<SessionCache>);
 
@@ -18,7 +18,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind. A slot holds only one connection at a time, so that more data is not needed.
+/// The newest session data of each kind. A slot holds only one connection at a time, so older data is not needed.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
@@ -27,18 +27,18 @@ struct Kept {
 }
 
 impl Sessions {
-    /// Selects the slot that the following calls refer to. Must be called before every call of a connection that may
-    /// access its session.
+    /// Selects the connection slot whose session the following calls read or replace. Must be called before every call
+    /// of a connection that may access its session.
     pub fn turn_to(&self, place: u32) {
         self.lock().current = place;
     }
 
-    /// Drops the session of a slot, because another user takes the slot over.
+    /// Drops the session of a connection slot, because another user takes over the slot.
     pub fn forget(&self, place: u32) {
         self.lock().kept.remove(&place);
     }
 
-    /// Locks the cache. There is no contention, since each thread has its own cache.
+    /// Locks the sessions. There is no contention, since each load thread has its own store.
     fn lock(&self) -> MutexGuard<'_, SessionCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Verification of servers: against certificate authorities, or not at all.
+//! Verification of server certificates: by certificate authorities, or not at all.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use rustls::crypto::{
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Accepts certificates that one of the authorities has signed. Malformed certificates of a system store are ignored.
+/// Creates a verifier that accepts certificates signed by the configured authorities. Malformed certificates in the
+/// system's store are ignored.
 pub(super) fn authorities(
     certificates: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
@@ -26,7 +27,7 @@ pub(super) fn authorities(
         .map_err(|error| error.to_string())
 }
 
-/// Accepts any certificate, provided that the server has the private key of the certificate.
+/// Creates a verifier that accepts any certificate, provided that the server has its private key.
 pub(super) fn everybody(provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Everybody(provider.signature_verification_algorithms))
 }

@@ -1,23 +1,24 @@
-//! Messages about TLS failures: the fact, and the next step. They do not contain names of the TLS library.
+//! Messages about TLS failures, which state the cause and the next step for the user. They do not contain names of the
+//! TLS library.
 
 use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
 
-/// Next step if a certificate is not trusted.
+/// Next step for the user if a certificate is not trusted.
 const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or disable verification (--insecure, `verify: false`)";
-/// Next step if the server's certificate is wrong.
+/// Next step for the user if the server's certificate is wrong.
 const RENEW: &str =
     "give the server another certificate, or disable verification (--insecure, `verify: false`)";
-/// Hint for the user if the server refuses the certificate of the client.
+/// Next step for the user if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
-/// Next step if the peer does not speak TLS.
+/// Next step for the user if the server does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
-/// Next step if the two sides have no option in common.
+/// Next step for the user if client and server have no TLS option in common.
 const OFFERED: &str =
     "let the server offer TLS 1.2 or 1.3 with a cipher suite of ECDHE and AES-GCM or ChaCha20";
 
-/// Describes a failure of TLS, with a next step.
+/// Describes a TLS failure and the next step for the user.
 #[must_use]
 pub fn sentence(error: &Error) -> String {
     let (fact, step) = match error {
@@ -93,7 +94,7 @@ pub fn sentence(error: &Error) -> String {
     format!("TLS: {fact}: {step}")
 }
 
-/// Describes a fault of the server's certificate, with a next step.
+/// Describes a fault of the server's certificate and the next step for the user.
 fn certificate(fault: &CertificateError) -> (String, &'static str) {
     use CertificateError as Fault;
     let (fact, step) = match fault {
@@ -154,12 +155,12 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
     (format!("the certificate of the server {fact}"), step)
 }
 
-/// Next step if a certificate is for another name.
+/// Next step for the user if a certificate is for another name.
 const NAME: &str = "use a name of its certificate (--connect-to ADDRESS connects to another address, `server_name` requests \
                     another name), or disable verification (--insecure, `verify: false`)";
 
-/// Fact and next step if a certificate has no host names in subjectAltName; a common name does not count as a host name
-/// (RFC 9525, section 2).
+/// Cause and next step if a certificate has no host names in subjectAltName. A common name does not count as a host
+/// name (RFC 9525, section 2).
 const WITHOUT_NAME: &str = "the certificate of the server names no host in subjectAltName (clients no longer accept a \
                             common name alone)";
 const ADD_NAME: &str = "create one with `openssl req -addext subjectAltName=DNS:NAME` (`IP:NUMBER` for an address), or \
@@ -284,7 +285,7 @@ fn named(value: &impl std::fmt::Debug) -> String {
     words
 }
 
-/// Names that only wrap another name.
+/// Names of variants that only contain another error, so that the inner name is used instead.
 const WRAPPERS: [&str; 2] = ["Other", "OtherError"];
 
 #[cfg(test)]

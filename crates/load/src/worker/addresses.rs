@@ -7,7 +7,7 @@ use crate::sys::Address;
 
 use super::TargetState;
 
-/// Source addresses of connections, used in turn.
+/// Source addresses of connections, used in rotation.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     ipv4: Vec<IpAddr>,
@@ -15,14 +15,14 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Creates the list and sorts it by address family.
+    /// Sorts the source addresses by address family.
     #[must_use]
     pub fn new(all: &[IpAddr]) -> Self {
         let (ipv4, ipv6) = all.iter().partition(|source| source.is_ipv4());
         Self { ipv4, ipv6 }
     }
 
-    /// Returns the source addresses that can reach an address.
+    /// Returns the source addresses whose address family is that of `address`.
     #[must_use]
     pub fn of(&self, address: &Address) -> &[IpAddr] {
         match address {
@@ -33,8 +33,8 @@ impl Sources {
     }
 }
 
-/// Addresses of one name, in the order in which they are tried (RFC 6724). A new connection first tries the address
-/// that accepted the previous one, as RFC 8305, section 4, recommends.
+/// Addresses that a host name resolves to, in the order of RFC 6724. A new connection first tries the address that
+/// accepted the previous connection, as RFC 8305, section 4, recommends.
 #[derive(Debug, Clone)]
 pub struct Ways {
     all: Vec<Address>,
@@ -54,7 +54,7 @@ impl Ways {
         &self.all
     }
 
-    /// Removes the addresses of a family that no source address can reach, unless none would remain.
+    /// Removes the addresses whose family no source address has, unless no address would remain.
     pub fn within_reach(&mut self, sources: &Sources) {
         let reached = |address: &&Address| {
             matches!(address, Address::Unix(_)) || !sources.of(address).is_empty()
@@ -65,7 +65,7 @@ impl Ways {
         }
     }
 
-    /// Begins the attempts of a new connection.
+    /// Begins to try the addresses for a new connection.
     pub(super) fn begin(&self, choice: usize, turn: usize) -> Attempt {
         Attempt {
             choice,
@@ -75,40 +75,41 @@ impl Ways {
         }
     }
 
-    /// The address of the next attempt, and the number of attempts left, including this attempt; `None` after the last
+    /// Returns the address to try next, and the number of addresses left, including this address; `None` after the last
     /// address.
     pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
         let left = self.all.len() - attempt.tried;
         (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))
     }
 
-    /// Records that the last address tried accepted the connection.
+    /// Records that the address tried last accepted the connection.
     pub(super) fn remember(&mut self, attempt: &Attempt) {
         self.first = attempt.place(attempt.tried.saturating_sub(1));
     }
 
-    /// The addresses tried so far, in order; `None` if the name has only one address.
+    /// Returns the addresses tried so far, in order; `None` if the host name has only one address.
     pub(super) fn tried(&self, attempt: &Attempt) -> Option<String> {
         let tried = (0..attempt.tried).map(|number| self.all[attempt.place(number)].to_string());
         (self.all.len() > 1).then(|| tried.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Attempts to connect to the addresses of a name.
+/// Progress of a connection that tries the addresses of a host name one after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempt {
-    /// Index of the name in the target.
+    /// Index of the host name among those of the target.
     pub(super) choice: usize,
     /// Counter that selects the source address.
     pub(super) turn: usize,
     /// Index of the address that is tried first.
     first: usize,
-    /// Number of addresses tried.
+    /// Number of addresses tried so far.
     pub(super) tried: usize,
 }
 
 impl Attempt {
-    /// Index of the address of an attempt: the first address, then all others in their order.
+    /// Index of the address that is tried as number `number`: first the preferred address, then all others in their
+    /// order.
     fn place(&self, number: usize) -> usize {
         match number {
             0 => self.first,
@@ -128,7 +129,7 @@ impl TargetState {
         }
     }
 
-    /// Index of the address for the next session of a driver; 0 if the driver needs none.
+    /// Returns the index of the address for the next session of a driver; 0 if the driver needs no address.
     pub(super) fn session_turn(&mut self, rank: u32, random: impl FnOnce(u64) -> u64) -> usize {
         if self.addresses.is_empty() {
             return 0;
@@ -191,7 +192,7 @@ mod tests {
         Ways::new(texts.iter().map(parse).collect())
     }
 
-    /// The addresses in the order in which a connection tries them if none accepts it.
+    /// Returns the addresses in the order in which a connection tries them if none of them accepts it.
     fn order(ways: &Ways) -> String {
         let mut attempt = ways.begin(0, 0);
         while let Some((_, left)) = ways.next(&attempt) {
@@ -211,7 +212,7 @@ mod tests {
         };
         ways.remember(&attempt);
         assert_eq!(order(&ways), "127.0.0.2:80, [::1]:80, 127.0.0.1:80");
-        // An attempt that began earlier keeps its own order.
+        // A connection attempt that began earlier keeps the order of its addresses.
         assert_eq!(
             ways.tried(&attempt).as_deref(),
             Some("[::1]:80, 127.0.0.1:80, 127.0.0.2:80")

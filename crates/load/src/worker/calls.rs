@@ -1,4 +1,4 @@
-//! Passes driver calls to the executor of this thread, and ends them when the executor returns their results.
+//! Passes driver calls to the executor of this load thread, and ends them when the executor returns their results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use super::connections::Ownership;
 use super::reasons::Reason;
 use super::user::{NONE, Phase, State};
 
-/// Flag in [`super::user::Exchange::request`]: the number is the number of a call.
+/// Flag in [`super::user::Exchange::request`]: the lower bits are the number of a driver call, not of a request.
 pub(super) const CALL: u32 = 1 << 31;
 
 fn kind_of(failed: &Failed) -> Failure {
@@ -70,7 +70,7 @@ impl Worker<'_> {
         self.hand_over(exchange, place, now_ns);
     }
 
-    /// Passes a call to the executor, for the session of a slot.
+    /// Passes a call to the executor, which executes it in the session with index `place`.
     fn hand_over(&mut self, exchange: usize, place: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         entry.connection = place as u32;
@@ -138,7 +138,7 @@ impl Worker<'_> {
         let Some(calls) = &mut self.calls else { return };
         let place = done.place as usize;
         if calls.places[place].generation != done.generation {
-            // The call has timed out in the meantime, so that its result is ignored.
+            // The call has timed out before the result arrived, so the result is ignored.
             return;
         }
         let exchange = calls.places[place].exchange as usize;
@@ -196,8 +196,8 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Sets the start of a call that a call thread executes to the time at which this thread began it. The time before
-    /// is start lag, except for the wait for a session of the pool, which is part of the exchange.
+    /// Sets the start of a call that a separate call thread executes to the time at which that thread began it. The
+    /// time before is start lag, except for the wait for a session of the pool, which is part of the exchange.
     ///
     /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
     /// previous transaction.
@@ -221,7 +221,7 @@ impl Worker<'_> {
             let entry = &self.exchanges[exchange];
             let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
             self.recorder.lag(lag_ns);
-            // The call got no session, so that it changed nothing at the server.
+            // The call was not assigned a session, so it changed nothing at the server.
             self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
@@ -235,14 +235,14 @@ impl Worker<'_> {
         calls.order(place, Orders::Abandon);
         let session = &mut calls.sessions[place];
         let left_ns = session.left_ns.load(Ordering::Acquire);
-        // A call in progress may still write to the old counter.
+        // A call that is still being executed may write to the old counter, so the session gets a new counter.
         session.left_ns = Arc::default();
         session.is_held = false;
         let state = &mut calls.places[place];
         state.generation = state.generation.wrapping_add(1);
         let change = calls.set_open(place, false);
         self.open_connections = self.open_connections.saturating_add_signed(change);
-        // If no call thread began the call, all of its time is start lag.
+        // If no call thread began the call, the whole time of the call is start lag.
         let left_ns = match left_ns {
             0 => now_ns,
             left_ns => self.clock.of_run_ns(left_ns),
@@ -253,9 +253,9 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a deadline that has passed, possibly while the session of the call was still opening. Returns `true` if
-    /// nothing remains to be done: the call failed to connect, or its own time limit has not passed yet and it
-    /// continues.
+    /// Handles a deadline that has passed, possibly while the session for the call was still being opened. Returns
+    /// `true` if nothing remains to be done: either the call failed to connect, or its own time limit has not passed
+    /// yet and it continues.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -291,7 +291,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Counts a call as ended, frees it, and continues the users that wait for its session.
+    /// Counts a call as ended and frees its exchange. Then continues the users that wait for the session of the call.
     fn finish_call(
         &mut self,
         exchange: usize,
@@ -333,7 +333,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// Returns a session to its pool, unless a database transaction of its user is still open.
+    /// Returns a session to its pool, unless its user still has an open database transaction in it.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;
@@ -353,7 +353,7 @@ impl Worker<'_> {
         self.serve_calls(column);
     }
 
-    /// Gives free sessions to the users that wait for them.
+    /// Gives idle sessions to the users that wait for them.
     fn serve_calls(&mut self, column: usize) {
         loop {
             let now_ns = self.tick();
@@ -367,7 +367,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Rolls back the open database transactions of a user after its transaction failed.
+    /// Rolls back the open database transactions of a user whose transaction has failed.
     pub(super) fn undo_sessions(&mut self, user: usize) {
         let Some(calls) = &mut self.calls else { return };
         for column in 0..calls.targets.len() {
@@ -396,7 +396,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes the own sessions of a user that has left.
+    /// Closes the sessions that belong to a user that has left.
     pub(super) fn close_sessions(&mut self, user: usize) {
         self.undo_sessions(user);
         let Some(calls) = &self.calls else { return };

@@ -11,30 +11,30 @@ use super::reasons::Reason;
 use super::user::{NONE, Phase};
 use super::{TargetState, Worker};
 
-/// Assignment of connections to exchanges.
+/// Rule by which connections are assigned to exchanges.
 #[derive(Debug)]
 pub(super) enum Model {
     /// Each user has a connection to each target, with the index `user * targets + target`.
     PerUser,
-    /// One pool for each target.
+    /// The users share one pool of connections for each target.
     Pool(Vec<Pool>),
     /// Each request opens a connection, which has the index of its user.
     NewEachTime,
 }
 
-/// Ownership of the connections of one thread, as set in the plan.
+/// Rule by which the users of one load thread own connections, as set in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// Every user has its own connections.
     PerUser,
-    /// A pool of this size to each target in this thread.
+    /// The users share a pool of connections to each target; the value is its size in this thread.
     Pool(usize),
     /// Every request has its own connection.
     NewEachTime,
 }
 
 impl Ownership {
-    /// Returns the model and the number of connections that it can hold.
+    /// Returns the rule for assigning connections, and the number of connections that the thread can have.
     pub(super) fn model(self, users: usize, targets: &[TargetState]) -> (Model, usize) {
         match self {
             Self::PerUser => (Model::PerUser, users * targets.len()),
@@ -54,13 +54,15 @@ impl Ownership {
     }
 }
 
-/// Data for the events of a connection. An event of an earlier socket in the same slot has a different generation.
+/// Number that identifies a connection in its events. Events of an earlier socket with the same connection index have a
+/// different generation.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }
 
 impl Worker<'_> {
-    /// Assigns an existing connection to an exchange, opens a new connection, or waits for a free connection.
+    /// Gives an exchange a connection: an existing connection or a new one. Otherwise the exchange waits for a free
+    /// connection.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -118,7 +120,7 @@ impl Worker<'_> {
         entry.attempt = target.addresses[choice].begin(choice, turn);
     }
 
-    /// Begins to connect to the next address of the name; `met` is the reason why the previous address failed. The
+    /// Begins to connect to the next address of the host name; `met` is the reason why the previous address failed. The
     /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
     /// time for the other addresses.
     ///
@@ -163,8 +165,8 @@ impl Worker<'_> {
         })
     }
 
-    /// Begins the next attempt. Returns the number of attempts left, including this attempt, or `None` after the last
-    /// attempt.
+    /// Begins to connect to the next address. Returns the number of addresses left, including this address, or `None`
+    /// after the last address.
     fn begin_next(
         &mut self,
         exchange: usize,
@@ -199,7 +201,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Handles an address that accepted no connection: the next address of its name is tried.
+    /// Handles an address that accepted no connection: tries the next address of the same host name.
     pub(super) fn refused(
         &mut self,
         exchange: usize,
@@ -212,7 +214,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles the result of a connect.
+    /// Handles the end of an attempt to connect.
     pub(super) fn connected(&mut self, connection: usize) {
         let place = &self.connections[connection];
         let exchange = place.exchange as usize;
@@ -235,7 +237,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles an established connection: sends the request.
+    /// Handles an established connection by sending the request.
     pub(super) fn established(&mut self, exchange: usize, connection: usize) {
         let entry = &self.exchanges[exchange];
         let timeout_ns = self.program.requests[entry.request as usize].timeout_ns;
@@ -269,13 +271,13 @@ impl Worker<'_> {
         self.end_exchange(exchange, Err(Failure::Connect), now_ns, true);
     }
 
-    /// Releases the connection of an ended exchange: keeps it, returns it to its pool, or closes it.
+    /// Handles the connection of an ended exchange: keeps it, returns it to its pool, or closes it.
     #[inline]
     pub(super) fn release(&mut self, connection: usize, target: usize, close: bool, now_ns: u64) {
         if matches!(self.model, Model::NewEachTime) {
             self.part(connection, now_ns);
         } else if self.connections[connection].phase == Phase::Shared {
-            // The connection continues with its other requests.
+            // The connection is not closed, since it carries other requests.
         } else if close {
             self.close(connection);
         } else {
@@ -299,18 +301,18 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // A request that cannot connect releases its slot immediately, and the loop continues with the next
+            // A request that cannot connect makes its connection available again, and the loop continues with the next
             // request.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
 
-    /// Ends the wait of an exchange for a connection, whether it got one or gave up.
+    /// Ends the wait of an exchange for a connection, with or without a connection.
     pub(super) fn end_wait(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         if entry.ticket != 0 {
             entry.ticket = 0;
-            // For a request that is sent again, the wait has been recorded already.
+            // If the request is sent again, the wait was already recorded before it was first sent.
             if entry.sent_again == 0 {
                 self.recorder
                     .connection_wait(now_ns.saturating_sub(entry.started_ns));
@@ -318,8 +320,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection after its single request. After a complete response, the server has time to close the
-    /// connection first.
+    /// Ends a connection after its single request. After a complete response, the server is given time to close it
+    /// first.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);
@@ -339,7 +341,7 @@ impl Worker<'_> {
         drop(self.let_go(connection));
     }
 
-    /// Removes the socket from its slot; sends `close_notify` with TLS.
+    /// Removes and returns the socket of a connection. With TLS, `close_notify` is sent before.
     fn let_go(&mut self, connection: usize) -> Option<Socket> {
         let phase = self.connections[connection].phase;
         let is_open = matches!(phase, Phase::Busy | Phase::Idle | Phase::Shared);
@@ -359,7 +361,7 @@ impl Worker<'_> {
         socket
     }
 
-    /// Closes the own connections of a user that has left.
+    /// Closes the connections that belong to a user that has left.
     pub(super) fn close_all_of(&mut self, user: usize) {
         self.close_sessions(user);
         let count = self.targets.len();

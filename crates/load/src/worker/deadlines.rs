@@ -1,38 +1,38 @@
-//! Time-outs of requests, on a timing wheel. A user has at most one entry, however many requests it makes, so that a
-//! request with a response in time needs no change of the wheel.
+//! Time-outs of requests, on a timing wheel with slots of 1 ms. A user has at most one entry for all of its requests,
+//! so that a request whose response arrives in time needs no change of the wheel.
 
 use crate::wheel::Wheel;
 
-/// Width of a slot. A time-out is detected late by less than this width, and all time-outs of one slot wake the thread
-/// once. [ns]
+/// Width of the time slots in which time-outs are detected. A time-out is detected late by less than this. All
+/// time-outs in a slot wake the thread once. [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
-/// Slot of a user without an entry.
+/// Slot number of a user without an entry.
 pub const UNLISTED: u64 = u64::MAX;
 
-/// Users by the slot in which their deadline must be checked.
+/// Users, by the time slot in which their deadline must be checked.
 #[derive(Debug)]
 pub struct Deadlines(Wheel);
 
-/// First slot that begins after the deadline has passed.
+/// Number of the first time slot that begins after the deadline.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
     deadline_ns.div_ceil(SLOT_NS)
 }
 
 impl Deadlines {
-    /// Creates an empty list with memory for `users`.
+    /// Creates an empty list with memory for `users` users.
     #[must_use]
     pub fn new(users: usize) -> Self {
         Self(Wheel::new(users))
     }
 
-    /// Enters a user in a slot, instead of its previous slot.
+    /// Enters a user in a time slot, and removes its previous entry.
     pub fn insert(&mut self, slot: u64, user: u32) {
         self.0.insert(user, slot.saturating_mul(SLOT_NS));
     }
 
-    /// Removes a user whose slot has begun; `None` if there is none.
+    /// Removes and returns a user whose time slot has begun; `None` if there is none.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         self.0.pop(now_ns)
     }
@@ -48,7 +48,7 @@ impl Deadlines {
 mod tests {
     use super::*;
 
-    /// Length of the ticks to which the wheel rounds up. [ns]
+    /// Length of the ticks to which the timing wheel rounds up. [ns]
     const TICK_NS: u64 = 1 << 14;
 
     fn due(deadlines: &mut Deadlines, now_ns: u64) -> Vec<u32> {
@@ -83,7 +83,8 @@ mod tests {
             users.extend(found);
         }
         assert_eq!(users, [0, 1, 2]);
-        // At most one wake-up per level of the wheel for each of the two times, instead of one for every slot of 30 s.
+        // The wheel may wake the thread once per level for each of the two times, instead of for each of the slots
+        // within 30 s.
         assert!(wakes.len() <= 14, "{wakes:?}");
     }
 

@@ -18,33 +18,33 @@ use super::reasons::Reasons;
 use super::setup::Setup;
 use super::user::{Connection, Phase};
 
-/// State of a session that is not part of the executor.
+/// State of a driver session, apart from the state that the executor keeps.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Time at which the current call was sent, by the monotonic clock; 0 before. [ns]
+    /// Time at which the current call was sent, by the monotonic clock; 0 if it was not sent yet. [ns]
     pub(super) left_ns: Arc<AtomicU64>,
     /// Time at which the call was passed to the executor. [ns]
     pub(super) handed_ns: u64,
-    /// Index of the address at which the session was last opened. A session that the server closed while it was idle is
-    /// opened there again.
+    /// Index of the address to which the session was last opened. If the server closes the session while it is idle, it
+    /// is opened there again.
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
-    /// `true` if a database transaction of its user is open.
+    /// `true` if the user of the session has an open database transaction in it.
     pub(super) is_held: bool,
 }
 
-/// Sums over the calls of a thread.
+/// Sums over the driver calls of a load thread.
 #[derive(Debug, Clone, Default)]
 pub struct CallsEnded {
     /// Counts of operations that servers refused, by reason.
     pub refusals: BTreeMap<String, u64>,
-    /// CPU time of the drivers.
+    /// CPU time that the drivers used.
     pub costs: Costs,
 }
 
 impl CallsEnded {
-    /// Adds the sums of another thread.
+    /// Adds the sums of another load thread to these.
     pub fn add(&mut self, other: &Self) {
         for (reason, count) in &other.refusals {
             *self.refusals.entry(reason.clone()).or_default() += count;
@@ -53,32 +53,32 @@ impl CallsEnded {
     }
 }
 
-/// The sessions of a thread and the executor of its calls.
+/// Driver sessions of a load thread, and the executor of its calls.
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) executor: Executor,
-    /// Column of each target, its number among targets with drivers; `None` for other targets.
+    /// For each target, its number among the targets with drivers, called its column; `None` for other targets.
     pub(super) columns: Vec<Option<usize>>,
-    /// Target of each column.
+    /// Index of the target with each column number.
     pub(super) targets: Vec<usize>,
     pub(super) ownership: Ownership,
-    /// A pool for each column, with mode `pool`.
+    /// Pool of sessions for each column; only with mode `pool`.
     pub(super) pools: Vec<Pool>,
-    /// Phase and current call of each session, in the form used for connections: an idle session is open and has no
-    /// call.
+    /// State and current call of each session, stored like a connection: an idle session is open and has no call.
     pub(super) places: Vec<Connection>,
     pub(super) sessions: Vec<Session>,
-    /// Slots of pool sessions with an open database transaction, by user and column.
+    /// Indices of pool sessions in which a user has an open database transaction, by user and column.
     pub(super) kept: HashMap<(u32, usize), u32>,
     pub(super) refusals: Reasons,
     pub(super) done: Vec<Done>,
-    /// Values of ended calls, kept to reuse their memory.
+    /// Parameter values of ended calls, whose memory is reused.
     pub(super) spare: Vec<Vec<Value>>,
     pub(super) connect_timeout_ns: u64,
 }
 
 impl Calls {
-    /// Creates the state that the plan needs; `None` if no target has a driver. Sockets are registered with `registry`.
+    /// Creates the state that the plan needs; `None` if no target has a driver. Sockets of drivers are registered with
+    /// `registry`.
     pub(super) fn new(setup: &Setup<'_>, users: usize, registry: Registry) -> Option<Box<Self>> {
         let driven = |target: &usize| setup.servers[*target].is_some();
         let targets: Vec<usize> = (0..setup.servers.len()).filter(driven).collect();
@@ -120,7 +120,8 @@ impl Calls {
         }))
     }
 
-    /// Number of calls that were passed on but not sent yet: they are late, and no thread works on them.
+    /// Number of calls that were passed to the executor but not sent yet. They are late, because no call thread is
+    /// free.
     pub(super) fn kept_waiting(&self) -> u64 {
         let busy = |place: &Connection| place.phase == Phase::Busy;
         let late =
@@ -129,7 +130,7 @@ impl Calls {
         both.filter(|(place, _)| busy(place)).filter(late).count() as u64
     }
 
-    /// Ends the sessions and returns the sums.
+    /// Ends all sessions and returns the sums over the calls.
     pub(super) fn end(self) -> CallsEnded {
         CallsEnded {
             refusals: self.refusals.texts(),
@@ -137,12 +138,12 @@ impl Calls {
         }
     }
 
-    /// Slot of a user's own session.
+    /// Index of the session that belongs to a user and a column.
     pub(super) fn own_place(&self, user: usize, column: usize) -> usize {
         user * self.targets.len() + column
     }
 
-    /// Target of a slot.
+    /// Index of the target of the session with index `place`.
     fn target_of(&self, place: usize) -> usize {
         let column = match self.ownership {
             Ownership::Pool(size) => place / size,
@@ -156,15 +157,15 @@ impl Calls {
         self.executor.order(target, place as u32, orders);
     }
 
-    /// Records whether a session is open. Returns the change of the number of open sessions: 1, -1, or 0.
+    /// Records whether a session is open. Returns the change in the number of open sessions: 1, -1, or 0.
     pub(super) fn set_open(&mut self, place: usize, is_open: bool) -> i64 {
         self.places[place].phase = if is_open { Phase::Idle } else { Phase::Closed };
         let was_open = std::mem::replace(&mut self.sessions[place].is_open, is_open);
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Returns the slot of the session through which a user calls a target: its own session, or a session of the pool;
-    /// `None` if the user must wait.
+    /// Returns the index of the session through which a user calls a target. This is the user's own session or a
+    /// session of the pool; `None` if the user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {
             Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),

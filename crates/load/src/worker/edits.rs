@@ -23,18 +23,18 @@ const DROPPED: u8 = 2;
 /// An edit that is made by all threads or by none.
 #[derive(Debug)]
 pub struct Proposal {
-    /// The edit.
+    /// The proposed change of the load stages, and its time.
     pub edit: Edit,
     state: AtomicU8,
 }
 
 impl Proposal {
-    /// Accepts the edit, unless it was rejected. Returns `true` if the edit is made.
+    /// Accepts the edit, unless a load thread has rejected it. Returns `true` if the edit is made.
     pub fn decide(&self) -> bool {
         self.settle(MADE) == MADE
     }
 
-    /// Rejects the edit, unless it was accepted. Returns `true` if the edit is made.
+    /// Rejects the edit, unless it was already accepted. Returns `true` if the edit is made.
     pub fn decline(&self) -> bool {
         self.settle(DROPPED) == MADE
     }
@@ -50,7 +50,7 @@ impl Proposal {
     }
 }
 
-/// All proposals of a run, in the order of their times.
+/// All proposed edits of a run, in the order of their times.
 #[derive(Debug, Default)]
 pub struct Edits {
     count: AtomicUsize,
@@ -58,7 +58,7 @@ pub struct Edits {
 }
 
 impl Edits {
-    /// Publishes an edit to all threads. Its time must not be before the time of the previous edit.
+    /// Proposes an edit to all load threads. Its time must not be before the time of the previous edit.
     pub fn propose(&self, edit: Edit) -> Arc<Proposal> {
         let proposal = Arc::new(Proposal {
             edit,
@@ -72,7 +72,7 @@ impl Edits {
         proposal
     }
 
-    /// Proposals after the first `seen`. Costs a single load of the count if there are none.
+    /// Returns the proposals after the first `seen`. If there are none, this costs a single load of an atomic counter.
     fn after(&self, seen: usize) -> Vec<Arc<Proposal>> {
         if self.count.load(Ordering::SeqCst) == seen {
             return Vec::new();
@@ -82,7 +82,7 @@ impl Edits {
     }
 }
 
-/// Removes and returns the first proposal whose time has come. [ns]
+/// Removes and returns the first proposal if its time is at or before `now_ns`. [ns]
 fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<Proposal>> {
     let due = proposals
         .front()
@@ -91,8 +91,8 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 }
 
 impl Worker<'_> {
-    /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading: all work
-    /// up to that time is done.
+    /// Collects new proposals. Must be called after the clock was read. `before_ns` is the previous reading of the
+    /// clock: all work up to that time is done.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {
@@ -115,7 +115,7 @@ impl Worker<'_> {
         self.clock.expect_edit(next);
     }
 
-    /// Makes the edits up to this time, at which an interval has just ended.
+    /// Makes the accepted edits up to the time `now_ns`, at which an interval has just ended.
     pub(super) fn make_edits(&mut self, now_ns: u64) {
         while let Some(proposal) = take_due(&mut self.proposals, now_ns) {
             if proposal.decline() {

@@ -18,12 +18,12 @@ use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
 /// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users. A
-/// read fills the buffer, which may hold 20,000 chunks of one byte. With more than one read in a row, four servers that
-/// sent such chunks took most of the time of the thread.
+/// read fills the buffer, which may hold 20,000 chunks of one byte. With a limit above one, four servers that sent such
+/// chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
-/// Limit on consecutive writes of one connection, of one block each, so that a large body does not keep the thread busy
-/// if its server reads as fast as it is generated.
+/// Limit on consecutive writes of one block each to a connection. Without it, a large body would keep the thread busy
+/// if the server reads as fast as the body is generated.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
 /// Capture buffers above this size are freed after use, since most users need none. [B]
@@ -94,7 +94,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Times out exchanges whose deadline has passed at `now_ns`. A user with a later deadline is entered again.
+    /// Times out exchanges whose deadline is before `now_ns`. A user with a later deadline is entered in the list
+    /// again.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while let Some(index) = self.deadlines.pop(now_ns) {
             let user = &mut self.users[index as usize];
@@ -176,7 +177,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Continues an exchange whose turn ended before everything was sent or read.
+    /// Continues an exchange that was interrupted by the limit on consecutive reads or writes.
     pub(super) fn go_on_exchanging(&mut self, connection: usize, closed: bool) {
         let place = &self.connections[connection];
         let (exchange, secure) = (place.exchange as usize, place.secure);
@@ -190,7 +191,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes the rest of the request until everything is sent, the socket is full or the turn is over.
+    /// Writes the request until everything is sent, the socket is full, or the limit on consecutive writes is reached.
     pub(super) fn send(&mut self, exchange: usize) {
         let entry = &mut self.exchanges[exchange];
         let place = &mut self.connections[entry.connection as usize];
@@ -226,7 +227,7 @@ impl Worker<'_> {
         self.revisit.push(entry.connection, place.generation, false);
     }
 
-    /// Reads until the response is complete or the socket is empty.
+    /// Reads until the response is complete, the socket is empty, or the limit on consecutive reads is reached.
     pub(super) fn receive(&mut self, exchange: usize, closed: bool) {
         for _ in 0..READS_IN_A_ROW {
             let entry = &mut self.exchanges[exchange];
@@ -333,15 +334,15 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Continues a user immediately after a response. After a failure, the user continues in the next turn, so that
-    /// immediate failures do not keep the thread from other users.
+    /// Continues a user immediately after a response. After a failure, the user continues in the next iteration of the
+    /// event loop, so that immediate failures do not keep the thread from other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
         }
     }
 
-    /// Counts an exchange as ended and frees it.
+    /// Counts an exchange as ended, and makes it available for other users.
     pub(super) fn finish(
         &mut self,
         exchange: usize,
@@ -388,8 +389,8 @@ impl Worker<'_> {
             Err(_) if request.go_on => {}
             Err(failure) => self.fail(index, failure),
         }
-        // The user continues in the next turn, since a request that fails without waiting must not keep the thread from
-        // other users.
+        // The user continues in the next iteration of the event loop, since a request that fails without waiting must
+        // not keep the thread from other users.
         self.later(index);
         Flow::Wait
     }

@@ -1,24 +1,26 @@
-//! Gaps between two turns of a thread's loop that exceed its intended wait. Events within a gap are handled late.
+//! Gaps: times between two iterations of a thread's event loop beyond the intended wait. Events within a gap are
+//! handled late.
 
 use std::ops::Range;
 
-/// Longest intended wait of the loop; a longer wait could hide a stall. [ns]
+/// Longest intended wait of the event loop; a longer wait could hide a stall of the thread. [ns]
 pub const LONGEST_WAIT_NS: u64 = 50_000_000;
 
-/// Shortest gap that counts as a stall: several time slices of a scheduler, so that a late wake-up does not count. [ns]
+/// Shortest gap that counts as a stall of the thread. It is several scheduler time slices long, so that a late wake-up
+/// is not a stall. [ns]
 pub const STALL_NS: u64 = 100_000_000;
 
-/// Gaps of the loop in one interval, without its intended waits.
+/// Gaps in the event loop during one interval: times between iterations, without the intended waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// Length of the longest gap, including any part outside the interval. [ns]
+    /// Length of the longest gap that touches the interval, including its part outside the interval. [ns]
     pub longest_ns: u64,
-    /// Time of the interval that lies in gaps of at least [`STALL_NS`]. [ns]
+    /// Time of the interval that is covered by gaps of at least [`STALL_NS`]. [ns]
     pub stalled_ns: u64,
 }
 
 impl Gaps {
-    /// Counts one gap, and the part of it that lies in the interval.
+    /// Counts a gap of length `whole_ns`; `within` is its part inside the interval.
     #[inline]
     pub fn note(&mut self, whole_ns: u64, within: Range<u64>) {
         if within.is_empty() {

@@ -11,21 +11,21 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one turn. Without it, a user that never waits (a mix without requests and
-/// pauses) would keep the thread from other users.
+/// Limit on the instructions of a user in one iteration of the event loop. Without it, a user that never waits (a mix
+/// without requests and pauses) would keep the thread from other users.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
-    /// Continue with the next instruction.
+    /// The user continues with the next instruction.
     Next,
-    /// Wait for an event.
+    /// The user waits for an event.
     Wait,
 }
 
 impl Worker<'_> {
-    /// Executes instructions of a user until it waits or its turn is over.
+    /// Executes instructions of a user until it waits, or until the limit per iteration of the event loop is reached.
     pub(super) fn run(&mut self, user: usize) {
         for _ in 0..TURN {
             if self.step(user) == Flow::Wait {
@@ -35,7 +35,7 @@ impl Worker<'_> {
         self.later(user);
     }
 
-    /// Continues a user in the next turn of the loop.
+    /// Continues a user in the next iteration of the event loop.
     pub(super) fn later(&mut self, user: usize) {
         self.users[user].state = State::Ready;
         self.ready.push_back(user as u32);
@@ -270,7 +270,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// Ends the pause of a user: its clock moves to the end of the pause.
+    /// Ends the pause of a user, and sets the user's clock to the intended end of the pause.
     pub(super) fn end_pause(&mut self, index: usize) {
         let user = &mut self.users[index];
         user.clock_ns += user.pause_ns;
@@ -281,7 +281,7 @@ impl Worker<'_> {
         self.recorder.think(user.pause_ns);
     }
 
-    /// Fails the current transaction; outside of a transaction the user continues.
+    /// Fails the current transaction. Outside of a transaction the user continues.
     pub(super) fn fail(&mut self, index: usize, failure: Failure) {
         let user = &mut self.users[index];
         if user.transaction == NONE {

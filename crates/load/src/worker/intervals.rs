@@ -1,4 +1,4 @@
-//! The clock of a thread, and its division into intervals.
+//! The clock of a load thread, and the intervals for which it records results.
 
 use crate::recorder::LiveCounts;
 use crate::recorder::writer::{IntervalEdge, SegmentWriter};
@@ -8,10 +8,10 @@ use crate::sys;
 use super::gaps::Gaps;
 use super::{Worker, WorkerFailed};
 
-/// Length of an interval. [ns]
+/// Length of an interval for which results are recorded. [ns]
 pub const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Time, stages and intervals of a thread.
+/// Time, load stages and intervals of a load thread.
 #[derive(Debug)]
 pub(super) struct Clock {
     origin_ns: u64,
@@ -22,14 +22,14 @@ pub(super) struct Clock {
     interval_end_ns: u64,
     /// Time of the next edit of the stages, if any. [ns]
     edit_at_ns: Option<u64>,
-    /// Integral of the number of active users over the interval, up to `users_since_ns`.
+    /// Integral of the number of active users from the start of the interval to `users_since_ns`.
     user_ns: u64,
     active: u64,
     users_since_ns: u64,
     cpu_ns: u64,
     /// Time at which the clock was last read for due work. [ns]
     pub(super) ticked_ns: u64,
-    /// Intended wait of the loop from `ticked_ns` on. [ns]
+    /// Intended wait of the event loop after `ticked_ns`. [ns]
     pub(super) meant_to_wait_ns: u64,
     gaps: Gaps,
     pub(super) writer: SegmentWriter,
@@ -65,7 +65,7 @@ impl Clock {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
 
-    /// Converts a time of the monotonic clock to a time of the run. [ns]
+    /// Converts a reading of the monotonic clock to the time since the start of the run. [ns]
     pub(super) fn of_run_ns(&self, monotonic_ns: u64) -> u64 {
         monotonic_ns.saturating_sub(self.origin_ns)
     }
@@ -74,13 +74,13 @@ impl Clock {
         self.interval_end_ns
     }
 
-    /// Makes an interval end at this time, since the stages may change then.
+    /// Makes an interval end at the time `at_ns`, since the stages may change then.
     pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
         self.edit_at_ns = at_ns;
         self.set_edge();
     }
 
-    /// Replaces the stages.
+    /// Replaces the load stages by those after an edit.
     pub(super) fn follow(&mut self, stages: &Stages) {
         self.stage_ends_ns = stages.ends_ns();
         self.enter_stage();
@@ -91,13 +91,13 @@ impl Clock {
         self.stage == self.stage_ends_ns.len()
     }
 
-    /// Makes the drain the next stage, whatever stages are left.
+    /// Makes the drain the next stage and skips all stages before it.
     pub(super) fn skip_to_drain(&mut self) {
         self.stage = self.stage_ends_ns.len();
         self.enter_stage();
     }
 
-    /// Changes the number of active users.
+    /// Changes the number of active users by `change`.
     pub(super) fn count_users(&mut self, now_ns: u64, change: i64) {
         self.integrate(now_ns);
         self.active = self.active.saturating_add_signed(change);
@@ -109,15 +109,16 @@ impl Clock {
         self.users_since_ns = until_ns;
     }
 
-    /// Records that a turn of the loop began later than intended; counts the part of the gap in the current interval.
+    /// Records that an iteration of the event loop began later than intended. Only the part of the gap in the current
+    /// interval is counted.
     #[inline]
     fn note_gap(&mut self, from_ns: u64, until_ns: u64) {
         let within = from_ns.max(self.interval_start_ns)..until_ns.min(self.interval_end_ns);
         self.gaps.note(until_ns.saturating_sub(from_ns), within);
     }
 
-    /// Passes stages that are over or have no length. Sets the end of the interval to the next whole second, end of a
-    /// stage or edit.
+    /// Passes stages that are over or have no length. The interval then ends at the next full second, end of a stage or
+    /// edit.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
         while self

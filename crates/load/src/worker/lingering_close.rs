@@ -11,7 +11,7 @@ const LINGER_NS: u64 = 1_000_000_000;
 /// for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
-    /// Limit on waiting connections, beyond which the oldest connection is reset.
+    /// Limit on the waiting connections; beyond it, the oldest is reset.
     at_most: usize,
     sockets: HashMap<u64, Socket>,
     until_ns: VecDeque<(u64, u64)>,
@@ -57,7 +57,7 @@ impl LingeringClose {
         }
     }
 
-    /// Time of the next reset. [ns]
+    /// Time at which the next connection must be reset. [ns]
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.until_ns.front().map(|(until_ns, _)| *until_ns)
     }

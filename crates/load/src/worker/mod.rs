@@ -67,8 +67,8 @@ pub use secure::TargetTls;
 pub use setup::{Ended, Setup, TargetState, WorkerFailed};
 pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 
-/// Limit on events per system call. It is large enough to save system calls, and small enough that due users do not
-/// wait long.
+/// Limit on the events that one system call returns. It is large enough to save system calls, and small enough that
+/// users whose pause is over do not wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
 /// Limit on the delay of time-outs in a thread that always has unprocessed events. [ns]
@@ -99,7 +99,7 @@ pub(crate) struct Worker<'a> {
     open: bool,
     users_at_most: u64,
     users: Vec<User>,
-    /// Number of users that are present.
+    /// Number of users that have started and not left.
     present: usize,
     ready: VecDeque<u32>,
     stages: Stages,
@@ -109,11 +109,11 @@ pub(crate) struct Worker<'a> {
     edits_seen: usize,
     /// Future edits of the stages.
     proposals: VecDeque<Arc<Proposal>>,
-    /// Idle users of each group (open load).
+    /// Users of each group that wait for an arrival (open load).
     idle: Vec<Vec<u32>>,
-    /// Users of each group that have not started (open load), last first.
+    /// Users of each group that have not started yet (open load). The next user to start is at the end.
     fresh: Vec<Vec<u32>>,
-    /// Arrivals of each group that wait for a user.
+    /// Arrivals of each group that wait for an idle user.
     backlog: Vec<VecDeque<Arrival>>,
     waiting: usize,
     backlog_at_most: usize,
@@ -124,18 +124,18 @@ pub(crate) struct Worker<'a> {
     /// TLS sessions of the connections; empty if no target uses TLS.
     sessions: Vec<Option<Box<Session>>>,
     http2: Multiplexing,
-    /// Bytes that TLS decrypted last.
+    /// Bytes that TLS decrypted in the last read.
     plain: Vec<u8>,
     lingering: LingeringClose,
     reasons: Reasons,
-    /// Reasons of requests that could not be sent.
+    /// Requests that could not be sent, by reason.
     unsendable: Reasons,
-    /// Reasons of incomplete responses.
+    /// Incomplete responses, by reason.
     broken: Reasons,
-    /// Ticket of the last exchange that began to wait for a connection.
+    /// Number of the last exchange that began to wait for a connection.
     tickets: u64,
     open_connections: u64,
-    /// Driver calls, if the plan has any.
+    /// State of the driver calls, if the plan has any.
     calls: Option<Box<Calls>>,
     exchanges: Vec<Exchange>,
     free_exchanges: Vec<u32>,
@@ -155,7 +155,7 @@ pub(crate) struct Worker<'a> {
     clock: Clock,
 }
 
-/// Data of the event that wakes a thread; no connection has this value.
+/// Number in the event that wakes a thread. No connection has this number.
 const WAKER: u64 = u64::MAX;
 
 /// Runs a load thread to its end.
@@ -168,7 +168,7 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     if setup.own_files {
-        // This comes first, so that all files are opened in the table of this thread.
+        // The file table is separated first, so that all files of this thread are opened in it.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
                     system does not allow a separate table of open files for each thread";
         sys::own_files().map_err(|error| refused(what, &error))?;
@@ -191,14 +191,15 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if roomy {
         writer.make_room();
     }
-    // This follows the start of the writing thread, which must not inherit the priority.
+    // The priority is changed after the start of the writing thread, which must not inherit it.
     sys::come_first();
     let epoll = Epoll::new(EVENTS_AT_ONCE)
         .map_err(|error| refused("cannot create an epoll instance", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
         .map_err(|error| refused("cannot register the waker", &error))?;
-    // This follows the change of the priority: call threads must inherit it, because they record times.
+    // The call threads are started after the change of the priority, which they must inherit, because they record
+    // times.
     let registry = epoll
         .registry()
         .map_err(|error| refused("cannot share the epoll instance", &error))?;
@@ -307,7 +308,7 @@ impl<'a> Worker<'a> {
         self.clock.now_ns()
     }
 
-    /// The main loop of the thread.
+    /// Runs the event loop of the thread until the load is over.
     fn turn_until_done(&mut self) -> Result<EndReason, WorkerFailed> {
         loop {
             let now_ns = self.tick();
@@ -334,8 +335,8 @@ impl<'a> Worker<'a> {
             self.admit(now_ns);
             self.fire(now_ns);
             self.take_turns();
-            // If this thread stood still, bytes that arrived in time may still be unread. Time-outs are therefore
-            // checked only up to the time at which all received bytes were processed.
+            // If this thread stalled, bytes that arrived in time may still be unread. Time-outs are therefore checked
+            // only up to the time at which all received bytes were processed.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.lingering.sweep(now_ns);
             self.flush_gathered();
@@ -355,7 +356,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs the users in the queue of this turn, each once.
+    /// Runs each user in the queue of this iteration of the event loop once.
     fn take_turns(&mut self) {
         for _ in 0..self.ready.len() {
             if let Some(user) = self.ready.pop_front() {

@@ -1,7 +1,7 @@
-//! HTTP/2 exchanges: many at the same time over one connection.
+//! HTTP/2 exchanges, many at the same time over one connection.
 //!
-//! The output of a connection is collected while the responses of one read are processed, and then written with one
-//! call.
+//! The output of a connection is collected while the responses of one read are processed. It is then written with one
+//! system call.
 
 use std::io::{ErrorKind, Read, Write};
 use std::mem;
@@ -24,7 +24,7 @@ use super::user::{Exchange, NONE, Phase};
 /// refuses does not keep a thread busy.
 const SENT_AGAIN_AT_MOST: u8 = 10;
 
-/// Limit on connections with collected output, beyond which the output is written, so that no request waits long.
+/// Limit on the connections with collected output. Beyond it, the output is written, so that no request waits long.
 const GATHERED_AT_MOST: usize = 32;
 
 /// HTTP/2 state of one connection.
@@ -36,8 +36,8 @@ struct Link {
     is_gathered: bool,
     /// Limit on concurrent requests that was last passed to the pool.
     limit: u32,
-    /// Exchange that waits until the server accepts requests again, on a connection of a single user; [`NONE`] if none
-    /// waits.
+    /// Index of the exchange that waits until the server accepts requests again, on a connection of a single user.
+    /// [`NONE`] if no exchange waits.
     waiting: u32,
 }
 
@@ -54,10 +54,10 @@ impl Link {
     }
 }
 
-/// HTTP/2 state of a thread.
+/// HTTP/2 state of a load thread.
 #[derive(Debug)]
 pub(super) struct Multiplexing {
-    /// State of each connection; empty if no target speaks HTTP/2.
+    /// HTTP/2 state of each connection; empty if no target speaks HTTP/2.
     links: Vec<Option<Box<Link>>>,
     gathered: Vec<u32>,
     ended: Vec<Ended>,
@@ -68,7 +68,7 @@ pub(super) struct Multiplexing {
 /// Counters of HTTP/2 connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Connections made.
+    /// HTTP/2 connections that were established.
     pub connections: u64,
     /// Connections on which the server sent GOAWAY.
     pub goaways: u64,
@@ -206,7 +206,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Passes a changed limit on concurrent requests to the pool; returns the target if the limit has changed.
+    /// Passes the limit on concurrent requests to the pool if it has changed. In this case, returns the index of the
+    /// target.
     fn update_limit(&mut self, connection: usize) -> Option<usize> {
         let link = self.http2.link(connection)?;
         if link.limit == link.connection.limit() {
@@ -225,7 +226,7 @@ impl Worker<'_> {
         link.is_some_and(|link| link.connection.is_draining())
     }
 
-    /// Writes the collected output.
+    /// Writes the collected output of all connections.
     #[inline]
     pub(super) fn flush_gathered(&mut self) {
         if !self.http2.gathered.is_empty() {
@@ -242,7 +243,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Writes until all output is written, the socket is full or the turn is over.
+    /// Writes until all output is written, the socket is full, or the limit on consecutive writes is reached.
     fn flush_connection(&mut self, connection: usize) {
         let place = &self.connections[connection];
         let (secure, generation) = (place.secure, place.generation);
@@ -270,7 +271,7 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, false);
     }
 
-    /// Writes once. Returns `true` if the socket may accept more.
+    /// Writes output with one system call. Returns `true` if the socket may accept more.
     fn write_some(&mut self, connection: usize) -> Result<bool, ()> {
         let place = &mut self.connections[connection];
         let link = self.http2.links[connection].as_deref_mut();
@@ -293,7 +294,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Passes output to the TLS session, as far as the session accepts it.
+    /// Passes output to the TLS session until the session's buffer is full.
     fn put_in(&mut self, connection: usize) {
         let link = self.http2.links[connection].as_deref_mut();
         let session = self.sessions[connection].as_mut();
@@ -313,7 +314,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Continues a connection whose turn ended before everything was written or read.
+    /// Continues a connection that was interrupted by the limit on consecutive reads or writes.
     pub(super) fn go_on_sharing(&mut self, connection: usize, closed: bool) {
         self.http2.gather(connection);
         self.receive_shared(connection, closed);
@@ -371,7 +372,7 @@ impl Worker<'_> {
         self.is_shared(connection, generation)
     }
 
-    /// Returns `true` if the slot still holds the same connection, and it speaks HTTP/2.
+    /// Returns `true` if the connection entry still has the same socket, and the connection speaks HTTP/2.
     fn is_shared(&self, connection: usize, generation: u32) -> bool {
         let place = &self.connections[connection];
         place.generation == generation && place.phase == Phase::Shared
@@ -518,7 +519,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection; its open exchanges fail.
+    /// Closes a connection and fails its open exchanges.
     fn lose(&mut self, connection: usize, reason: Option<Reason>, failure: Failure) {
         let now_ns = self.tick();
         let Some(link) = self.http2.link(connection) else {
@@ -553,7 +554,7 @@ impl Worker<'_> {
     pub(super) fn end_link(&mut self, connection: usize) {
         if let Some(link) = self.http2.link(connection) {
             link.connection.send_goaway();
-            // If the socket is full or gone, the frame is not sent.
+            // An error is ignored: if the socket is full or closed, the frame is not sent.
             let _ = self.write_some(connection);
             self.http2.links[connection] = None;
         }

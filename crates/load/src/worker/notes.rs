@@ -1,4 +1,4 @@
-//! Notes of the objects that users store: the intent when a request or call begins, the outcome when it ends.
+//! Writes notes of the objects that users store: the intention when a request or call begins, the outcome when it ends.
 
 use std::io::Write as _;
 
@@ -12,14 +12,14 @@ use crate::template::Context;
 use super::Worker;
 use super::calls::CALL;
 
-/// Facts for the note of an ended request or call.
+/// Properties of an ended request or call that its note states.
 struct Ending {
     result: Result<(), Failure>,
     /// Status of the response to a request; `None` for calls.
     status: Option<u16>,
     /// `true` if the server responded to a call that the object does not exist.
     is_absent: bool,
-    /// `true` if a call timed out or lost its connection, and may have stored content of unknown digest.
+    /// `true` if a call timed out or lost its connection. It may have stored content whose digest is not known.
     is_unknown: bool,
     content: Option<Content>,
 }
@@ -131,7 +131,7 @@ impl Worker<'_> {
 
     fn note_ending(&mut self, exchange: usize, note: &Note, ending: Ending, now_ns: u64) {
         let kind = match (note.does, ending.result) {
-            // The storage was not confirmed to the user, so that there is no note.
+            // The server did not confirm the storage to the user, so no note is written.
             (Does::Stores, Err(_)) => return,
             (Does::Stores | Does::Replaces, Ok(())) => "stored",
             (Does::Removes, Ok(())) => "removed",

@@ -1,4 +1,4 @@
-//! A pool of connections to one target, shared by the users of a thread.
+//! A pool of connections to one target, shared by the users of a load thread.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,17 @@ use super::user::{Connection, Exchange, Phase};
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Waiting exchanges with their tickets. An exchange that has given up in the meantime has a different ticket.
+    /// Waiting exchanges with the number under which each began to wait. An exchange that has given up has a different
+    /// number by then.
     waiting: VecDeque<(u32, u64)>,
 }
 
-/// Connections that accept a request.
+/// Connections that can carry another request.
 #[derive(Debug)]
 enum Free {
-    /// Connections that carry one request at a time, and are idle.
+    /// Connections without a request, each of which carries one request at a time.
     Single {
-        /// Connections that were open when put back; the most recently used connection is at the end.
+        /// Idle connections that are open; the most recently used connection is at the end.
         open: Vec<u32>,
         /// Closed connections.
         closed: Vec<u32>,
@@ -31,7 +32,7 @@ enum Free {
 }
 
 impl Pool {
-    /// Creates a pool of these connection slots, all closed.
+    /// Creates a pool of connections with these indices, all of them closed.
     pub(super) fn new(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Single {
@@ -66,7 +67,7 @@ impl Pool {
         closed.pop()
     }
 
-    /// Puts back a connection, or the capacity that a request used.
+    /// Returns an idle connection to the pool; with HTTP/2, records that one of its requests has ended.
     pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
         match &mut self.free {
             Free::Single { open, .. } if is_open => open.push(place),
@@ -90,12 +91,12 @@ impl Pool {
         }
     }
 
-    /// Queues an exchange before all others, because the server did not process its request.
+    /// Puts an exchange at the start of the queue, because the server did not process its request.
     pub(super) fn wait_first(&mut self, exchange: u32, ticket: u64) {
         self.waiting.push_front((exchange, ticket));
     }
 
-    /// Queues an exchange.
+    /// Puts an exchange at the end of the queue.
     pub(super) fn wait(&mut self, exchange: u32, ticket: u64) {
         self.waiting.push_back((exchange, ticket));
     }

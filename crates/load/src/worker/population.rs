@@ -1,4 +1,4 @@
-//! The users present: users that start and leave (closed load), and arrivals that need a user (open load).
+//! Users of a load thread that start and leave (closed load), and the assignment of arrivals to users (open load).
 
 use crate::outcome::NotStarted;
 use crate::schedule::Arrival;
@@ -72,7 +72,7 @@ impl Worker<'_> {
         user_changes.into_iter().chain(arrivals).min()
     }
 
-    /// Starts a user; a user that is still leaving starts again after it has left.
+    /// Starts a user. A user that is still leaving is started again after it has left.
     fn enter(&mut self, index: usize, at_ns: u64) {
         if self.users[index].state != State::Absent {
             self.users[index].restart = true;
@@ -104,7 +104,7 @@ impl Worker<'_> {
         self.run(index);
     }
 
-    /// Removes a user with its connections, sessions and other state.
+    /// Removes a user, and closes its connections and sessions.
     pub(super) fn quit(&mut self, index: usize) {
         self.close_all_of(index);
         let user = &mut self.users[index];
@@ -204,7 +204,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Counts waiting arrivals as not started.
+    /// Counts all waiting arrivals as not started.
     pub(super) fn forget_backlog(&mut self) {
         for group in 0..self.backlog.len() {
             while let Some(arrival) = self.backlog[group].pop_front() {

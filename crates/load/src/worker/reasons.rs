@@ -12,7 +12,7 @@ use crate::tls;
 
 use super::user::Exchange;
 
-/// Limit on distinct reasons, so that a server that causes more and more reasons does not fill the memory.
+/// Limit on the number of different reasons, so that a server that causes ever new reasons does not fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
 const LATE: &str = "no connection within the connect time-out: is the host up, does a firewall drop packets to this port, \
@@ -22,7 +22,7 @@ const HANDSHAKE_CLOSED: &str = "the server closed the connection during the TLS 
 const NO_HTTP2: &str = "no HTTP/2: load it with HTTP/1.1, or enable HTTP/2 at the server";
 const NO_SETTINGS: &str = "the server closed the connection before it had sent its HTTP/2 settings: does the port speak \
                            HTTP/2 without TLS? See the log of the server";
-/// Advice for this case: RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
+/// The advice in this message follows RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
 const CROSSED: &str = "the server closed an idle connection while the request was on its way, and sent no response: a \
                        browser would send a GET again, but the load engine does not; let the server keep idle \
                        connections longer, or shorten the pauses";
@@ -71,31 +71,32 @@ fn protocol(fault: ProtocolError) -> &'static str {
 /// Reason why a connection could not be made, or a request could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reason {
-    /// Error of the system, as its number.
+    /// Error of the operating system, by its number (errno).
     System(i32),
     /// Error that the engine itself detected on a connection.
     Own(String),
     /// The connection was not established within the connect time-out.
     Late,
-    /// None of these addresses of a name accepted the connection; the second value is the reason of the last address.
+    /// None of the addresses of a host name accepted the connection: the addresses, and the reason for the last of
+    /// them.
     Tried(String, Box<Reason>),
-    /// Reason of an incomplete response.
+    /// Reason why a response is incomplete.
     Broken(&'static str),
     /// The TLS handshake was not done within the connect time-out.
     HandshakeLate,
     /// The server closed the connection during the handshake.
     HandshakeClosed,
-    /// Failure of TLS.
+    /// Description of a TLS failure.
     Tls(String),
     /// The server does not speak HTTP/2.
     NoHttp2,
     /// The server closed before it had sent its HTTP/2 settings.
     NoSettings,
-    /// Message of a driver.
+    /// Error message of a driver.
     Driver(String),
-    /// A request that cannot be sent.
+    /// Reason why a request cannot be sent.
     Unsendable(String),
-    /// Any further reason beyond [`REASONS_AT_MOST`].
+    /// Any reason that occurs after [`REASONS_AT_MOST`] different reasons.
     Other,
 }
 
@@ -115,7 +116,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed exchange, if its response was incomplete.
+    /// Reason for the failure of an exchange whose response was incomplete; `None` for other failures.
     pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
         match failure {
             Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),
@@ -148,7 +149,7 @@ impl Reason {
     }
 }
 
-/// Counts by reason.
+/// Number of failures for each reason.
 #[derive(Debug, Default)]
 pub(super) struct Reasons(BTreeMap<Reason, u64>);
 

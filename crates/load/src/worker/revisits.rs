@@ -1,31 +1,31 @@
-//! Connections whose turn ended before everything was sent or read. Each connection is queued at most once, in the
-//! order of arrival.
+//! Queue of connections that must be continued, because they reached the limit on reads or writes per iteration of the
+//! event loop. Each connection is queued at most once.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// A connection to continue with.
+/// A connection whose reading or writing must be continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Generation of the connection. If the slot has a later generation, this connection has been closed.
+    /// Number of the socket among those in the connection slot. If the slot has a later number, this socket is closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,
 }
 
-/// Connections to continue with, in the order of arrival.
+/// Connections whose reading or writing must be continued, in the order of arrival.
 #[derive(Debug, Default)]
 pub struct Revisits {
-    /// Queued connections with their generations.
+    /// Queued connections: index and generation of each.
     queue: VecDeque<(u32, u32)>,
     /// For each queued connection, `true` if the peer has closed it.
     closed: HashMap<(u32, u32), bool>,
 }
 
 impl Revisits {
-    /// Queues a connection. A connection that is already queued keeps its position, even if further events occur. With
-    /// an entry for each event, it would get more and more turns.
+    /// Queues a connection. If it is already queued, it keeps its position: an entry for each event would give it more
+    /// time than other connections.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {
@@ -85,7 +85,7 @@ mod tests {
             waiting.push(1, 7, closed);
             waiting.push(2, 7, false);
         }
-        // A later socket in the same slot.
+        // The same connection slot with a later socket.
         waiting.push(1, 8, false);
         let turns: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
         let turn = |connection, generation, closed| Revisit {

@@ -1,4 +1,4 @@
-//! Exchanges over TLS, with a TLS session between socket and scanner.
+//! HTTP exchanges over TLS. A TLS session decrypts the bytes from the socket before the scanner parses them.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
 
-/// Limit on consecutive bytes without content, so that a server that sends tickets endlessly does not keep the thread
-/// from the other users. Handshakes are far shorter. [B]
+/// Limit on consecutive received bytes without application data. Without it, a server that sends session tickets
+/// endlessly would keep the thread from other users. Handshakes are far shorter. [B]
 const FRUITLESS_BYTES_AT_MOST: usize = 256 * 1024;
 
-/// TLS state of a thread for one target.
+/// TLS state of a load thread for one target.
 #[derive(Debug, Clone)]
 pub struct TargetTls {
-    /// Configuration, the same for all connections.
+    /// TLS configuration for all connections of the thread to the target.
     pub config: Arc<ClientConfig>,
     /// TLS sessions to resume.
     pub sessions: Arc<Sessions>,
-    /// Server name to request and to verify.
+    /// Server name to send (SNI) and to verify.
     pub name: ServerName<'static>,
 }
 
@@ -40,17 +40,17 @@ pub(super) struct Session {
     /// `true` until the first byte of a response has arrived: an error still belongs to the handshake. With TLS 1.3 a
     /// server rejects the client's certificate only after the handshake.
     fresh: bool,
-    /// Bytes received since the last content. [B]
+    /// Bytes received since the last application data. [B]
     fruitless_bytes: usize,
 }
 
-/// Result of one read. Decrypted bytes are in `Worker::plain`.
+/// Result of one read from the socket. Decrypted bytes are in `Worker::plain`.
 pub(super) enum ReadResult {
-    /// Nothing to read.
+    /// The socket has no bytes to read.
     Nothing,
-    /// Number of bytes from the socket, and `true` if the server sent `close_notify`.
+    /// Number of bytes read from the socket, and `true` if the server sent `close_notify`.
     Bytes { count: usize, close_notify: bool },
-    /// The end of the stream, without `close_notify`.
+    /// The stream ended without `close_notify`.
     EndOfStream,
 }
 
@@ -105,7 +105,7 @@ impl Worker<'_> {
                     return;
                 }
                 Err(Trouble::Tls(error)) => {
-                    // Sends the alert with the reason, if the server still reads.
+                    // Sends the alert that states the reason of the failure, if the server still reads.
                     let _ = self.flush(connection);
                     self.fail_to_connect(exchange, Reason::tls(&error), now_ns);
                     return;
@@ -136,7 +136,7 @@ impl Worker<'_> {
             return;
         }
         if closed {
-            // No further event will report the end of the stream.
+            // The end of the stream was already reported, and no further event will follow, so it is handled here.
             self.revisit.push(connection as u32, generation, true);
         }
     }
@@ -151,8 +151,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles bytes on an idle connection: new tickets are stored, anything else ends the connection. Only content
-    /// counts as unrequested, since `close_notify` is the normal way to close an unused connection.
+    /// Handles bytes on an idle connection. New session tickets are stored; anything else ends the connection. Only
+    /// application data counts as unrequested, since `close_notify` is the normal way to close an unused connection.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.read_decrypted(connection) {
@@ -210,7 +210,7 @@ impl Worker<'_> {
         session.is_some_and(|session| session.tls.wants_write())
     }
 
-    /// Writes the output of the session until all is written or the socket is full.
+    /// Writes the encrypted output of a connection until all is written or the socket is full.
     pub(super) fn flush(&mut self, connection: usize) -> io::Result<()> {
         let session = self.sessions[connection].as_mut();
         let socket = self.connections[connection].socket.as_mut();
@@ -298,7 +298,7 @@ impl Worker<'_> {
         self.revisit.push(connection as u32, generation, closed);
     }
 
-    /// Passes decrypted bytes to the scanner. Returns `true` if the exchange has ended.
+    /// Passes decrypted bytes to the response scanner. Returns `true` if the exchange has ended.
     fn digest(
         &mut self,
         exchange: usize,
@@ -358,7 +358,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Returns `true` if no byte of a response has arrived.
+    /// Returns `true` if no byte of any response has arrived on the connection.
     pub(super) fn is_fresh(&self, connection: usize) -> bool {
         let session = self.sessions[connection].as_ref();
         session.is_some_and(|session| session.fresh)
@@ -370,17 +370,17 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the session of a connection, with `close_notify` if the peer can still read.
+    /// Ends the TLS session of a connection, with `close_notify` if the server can still read.
     pub(super) fn end_session(&mut self, connection: usize, close_notify: bool) {
         if close_notify && let Some(session) = &mut self.sessions[connection] {
             session.tls.send_close_notify();
-            // If the socket is full or gone, the alert is not sent.
+            // An error is ignored: if the socket is full or closed, the alert is not sent.
             let _ = self.flush(connection);
         }
         self.sessions[connection] = None;
     }
 
-    /// Drops the TLS sessions of a slot, so that its next user has none to resume.
+    /// Drops the stored TLS sessions of a connection slot, so that the next user of the slot cannot resume them.
     pub(super) fn forget_sessions(&mut self, connection: usize) {
         for target in &self.targets {
             if let Some(secured) = &target.tls {
@@ -403,11 +403,11 @@ impl Session {
 
     /// Passes bytes to the TLS session as far as its buffer accepts them. Returns their number.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
-        // The buffer accepts bytes up to the limit of the session; flushing frees it.
+        // The buffer of the TLS session has a size limit; writing to the socket frees the buffer.
         self.tls.writer().write(bytes).unwrap_or(0)
     }
 
-    /// Decrypts received bytes and appends their content to `plain`. Returns `true` after `close_notify`.
+    /// Decrypts received bytes and appends the application data to `plain`. Returns `true` after `close_notify`.
     fn take_in(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
         let mut close_notify = false;
         while !wire.is_empty() {

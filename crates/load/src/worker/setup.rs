@@ -1,4 +1,4 @@
-//! Input, construction and result of a load thread.
+//! Input and result of a load thread, and the construction of its state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,87 +23,87 @@ use super::multiplex::Counts as Http2Counts;
 use super::secure::TargetTls;
 use super::user::{Connection, User};
 
-/// Address and connection settings of a target.
+/// Addresses and connection settings of a target, for one load thread.
 #[derive(Debug, Clone)]
 pub struct TargetState {
-    /// Resolved addresses: for each address of the target, all addresses of its name.
+    /// For each address of the target in the plan, all addresses that its host name resolves to.
     pub addresses: Vec<Ways>,
-    /// Choice of an address.
+    /// Rule by which an address is chosen for a new connection.
     pub balance: Balance,
-    /// Counter for round robin.
+    /// Counter from which the next address is chosen with `RoundRobin`.
     pub next: usize,
-    /// State of TLS, if the target uses it.
+    /// TLS state of the thread for this target, if the target uses TLS.
     pub tls: Option<TargetTls>,
     /// `true` if the target speaks HTTP/2.
     pub http2: bool,
 }
 
-/// Input of a load thread.
+/// Input from which a load thread is created.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// The plan, compiled.
+    /// The compiled plan.
     pub program: &'a Program,
-    /// Number of this thread.
+    /// Number of this load thread, from 0.
     pub worker: usize,
-    /// Number of threads.
+    /// Number of load threads.
     pub workers: usize,
-    /// Seed of the run.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
     /// `true` for an open load.
     pub open: bool,
-    /// Limit on the users of all threads.
+    /// Limit on the number of users, summed over all load threads.
     pub users_at_most: u64,
-    /// Limit on the waiting arrivals of this thread.
+    /// Limit on the arrivals that wait for an idle user in this load thread.
     pub backlog_at_most: usize,
-    /// Group of every user.
+    /// Index of the group of every user.
     pub groups: &'a [u16],
-    /// The stages.
+    /// The load stages.
     pub stages: Stages,
-    /// Starts and departures of users.
+    /// Times at which the users of a closed load start and leave.
     pub user_changes: UserChanges,
-    /// Arrivals of all threads.
+    /// Arrivals of an open load, for all load threads.
     pub arrivals: Arrivals,
-    /// Edits of the stages while the load runs.
+    /// Edits of the load stages during the run.
     pub edits: &'a Edits,
-    /// Targets.
+    /// Addresses and connection settings of each target.
     pub targets: Vec<TargetState>,
-    /// Ownership of connections.
+    /// Rule by which the users of this load thread own connections.
     pub ownership: Ownership,
-    /// Server and addresses of each target with a driver.
+    /// Server settings and addresses of each target with a driver; `None` for other targets.
     pub servers: Vec<Option<(Server, Vec<Location>)>>,
     /// Limit on concurrent requests over one HTTP/2 connection.
     pub streams: u32,
-    /// Source addresses of connections.
+    /// Source addresses from which connections are opened.
     pub sources: &'a Sources,
-    /// Limits on responses.
+    /// Limits on the size of responses.
     pub limits: Limits,
     /// Time limit for establishing a connection. [ns]
     pub connect_timeout_ns: u64,
     /// Time limit for users to finish after the last stage. [ns]
     pub drain_ns: u64,
-    /// CPU to pin the thread to.
+    /// CPU to pin the load thread to; `None` if it is not pinned.
     pub cpu: Option<usize>,
     /// `true` if this thread has a separate table of open files.
     pub own_files: bool,
-    /// Limit on connections of a single request that wait for the server to close, beyond which the oldest connection
-    /// is reset.
+    /// Limit on the connections of a single request that wait for the server to close them. Beyond it, the oldest of
+    /// them is reset.
     pub lingering_at_most: usize,
-    /// First line of the segments. The start of the run is filled in once it is known.
+    /// Header line of the result files (segments). The start time of the run is filled in once it is known.
     pub header: Header,
-    /// Folder of the segments.
+    /// Folder of the result files (segments).
     pub folder: PathBuf,
-    /// State shared with the control thread.
+    /// State that this thread shares with the control thread.
     pub shared: &'a Shared,
 }
 
-/// Result of a thread.
+/// Result of a load thread.
 #[derive(Debug)]
 pub struct Ended {
-    /// Sums over the run.
+    /// Sums over all requests of the thread.
     pub totals: Totals,
-    /// All counts of the run, which include the start lag.
+    /// All counts and times of the run in this thread, including start lags.
     pub counts: LiveCounts,
-    /// End of the thread. [ns]
+    /// Time from the start of the run to the end of the thread. [ns]
     pub end_ns: u64,
     /// Numbers of failed connections, by reason.
     pub connect_failures: BTreeMap<String, u64>,
@@ -113,23 +113,23 @@ pub struct Ended {
     pub broken: BTreeMap<String, u64>,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,
-    /// Sums over driver calls.
+    /// Sums over the driver calls of the thread.
     pub calls: CallsEnded,
 }
 
-/// Reason why a thread failed.
+/// Reason why a load thread failed.
 #[derive(Debug)]
 pub enum WorkerFailed {
     /// Results cannot be written.
     Disk(String),
-    /// The system refused a resource that the engine needs.
+    /// The operating system refused a resource that the engine needs.
     System(String),
 }
 
 /// Tables with memory for every user, which take time to create.
 pub(super) struct UserTables {
     pub(super) users: Vec<User>,
-    /// Users of each group that have not started (open load), last first.
+    /// Users of each group that have not started yet (open load). The next user to start is at the end.
     pub(super) fresh: Vec<Vec<u32>>,
     pub(super) model: Model,
     pub(super) connections: Vec<Connection>,
@@ -169,7 +169,7 @@ impl UserTables {
     }
 }
 
-/// Numbers of steps, pages and other names for which the recorder has counters.
+/// Returns the numbers of steps, pages and other elements for which the recorder needs counters.
 pub(super) fn shape_of(setup: &Setup<'_>) -> Shape {
     let header = &setup.header;
     Shape {

@@ -7,21 +7,23 @@ use std::sync::{Arc, Mutex};
 use crate::recorder::LiveCounts;
 use crate::sys::Waker;
 
-/// `command` of [`Shared`]: the load runs.
+/// Value of `Shared::command`: the thread runs the load.
 pub const RUN: u32 = 0;
-/// `command` of [`Shared`]: no new work, users finish and leave.
+/// Value of `Shared::command`: the thread starts no new work; its users finish their work and leave.
 pub const STOP: u32 = 1;
-/// `command` of [`Shared`]: leave immediately.
+/// Value of `Shared::command`: all users of the thread leave immediately.
 pub const LEAVE: u32 = 2;
 
-/// State shared between one load thread and the control thread. In every turn the thread reads only the command.
+/// State shared between one load thread and the control thread. In each iteration of its event loop the load thread
+/// reads only the command.
 #[derive(Debug)]
 pub struct Shared {
-    /// Command to the thread: [`RUN`], [`STOP`] or [`LEAVE`].
+    /// Command to the load thread: [`RUN`], [`STOP`] or [`LEAVE`].
     pub command: AtomicU32,
-    /// Wakes the thread, so that it reads the command.
+    /// Wakes the load thread, so that it reads the command.
     pub waker: Arc<Waker>,
-    /// Counts that the thread adds once per interval and the control thread takes.
+    /// Counts for the live display. The load thread adds to them once per interval; the control thread reads and resets
+    /// them.
     pub published: Mutex<Published>,
 }
 
@@ -38,14 +40,14 @@ impl Shared {
         })
     }
 
-    /// Gives a command. A command cannot be replaced by a weaker one.
+    /// Gives a command to the load thread. A command cannot be replaced by a weaker command.
     pub fn order(&self, command: u32) {
         self.command.fetch_max(command, Ordering::Relaxed);
         self.waker.wake();
     }
 }
 
-/// Counts of a thread since they were last taken.
+/// Counts of a load thread since the control thread last took them, and current values.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
     /// Counts of requests and transactions.
@@ -54,12 +56,12 @@ pub struct Published {
     pub users: u64,
     /// Number of requests in progress.
     pub in_flight: u64,
-    /// Number of waiting arrivals.
+    /// Number of arrivals that wait for an idle user.
     pub waiting: u64,
 }
 
 impl Published {
-    /// Adds the published counts of another thread, and resets them to zero.
+    /// Adds the published counts of another load thread, and resets them to zero.
     pub fn take(&mut self, other: &mut Self) {
         self.counts.merge(&std::mem::take(&mut other.counts));
         self.users += other.users;

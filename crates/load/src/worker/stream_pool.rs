@@ -1,14 +1,15 @@
-//! A pool of connections that carry several requests at the same time. The next request goes to the connection with the
-//! fewest requests.
+//! A pool of HTTP/2 connections, which carry several requests at the same time. The next request goes to the connection
+//! with the fewest requests.
 
-/// State of a connection.
+/// State of one connection in the pool.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Number of open requests.
+    /// Number of requests that the connection carries.
     load: u32,
-    /// Limit on concurrent requests.
+    /// Limit on concurrent requests over the connection.
     limit: u32,
-    /// Position in the list of its load, if the connection is open and accepts requests.
+    /// Position in the list of connections with the same number of requests; `None` if the connection is closed or
+    /// accepts no request.
     position: Option<u32>,
 }
 
@@ -18,11 +19,11 @@ struct Slot {
 pub(super) struct StreamPool {
     first: u32,
     places: Vec<Slot>,
-    /// Closed connections.
+    /// Indices of the closed connections.
     closed: Vec<u32>,
-    /// Open connections that accept requests, by load.
+    /// For each number of requests, the open connections that carry this many and accept another.
     open: Vec<Vec<u32>>,
-    /// Index of the first list that may not be empty.
+    /// Smallest number of requests for which the list in `open` may not be empty.
     least: usize,
 }
 
@@ -61,7 +62,7 @@ impl StreamPool {
         Some(place)
     }
 
-    /// Ends a request.
+    /// Records that a request over the connection has ended.
     pub(super) fn put_back(&mut self, place: u32) {
         self.change(place, |connection| {
             connection.load = connection.load.saturating_sub(1);
@@ -73,7 +74,7 @@ impl StreamPool {
         self.change(place, |connection| connection.limit = limit);
     }
 
-    /// Closes a connection and ends its requests.
+    /// Records that a connection was closed and its requests have ended.
     pub(super) fn closed(&mut self, place: u32) {
         self.change(place, |connection| {
             (connection.load, connection.limit) = (0, 0);
@@ -82,7 +83,7 @@ impl StreamPool {
         self.closed.push(place);
     }
 
-    /// Changes a connection and moves it to the list of its new load.
+    /// Changes the state of a connection, and moves it to the list for its new number of requests.
     fn change(&mut self, place: u32, change: impl FnOnce(&mut Slot)) {
         let index = (place - self.first) as usize;
         let slot = &mut self.places[index];
@@ -152,7 +153,7 @@ mod tests {
         assert_eq!([pool.take(), pool.take()], [Some(0), None]);
     }
 
-    /// Compares the pool with a linear search.
+    /// After random operations, compares the chosen connection with the result of a linear search.
     #[test]
     fn the_least_loaded_is_taken_whatever_happened_before() {
         let mut random = Random::from_seed(3);

@@ -1,4 +1,4 @@
-//! State of a virtual user.
+//! State of a virtual user, its connections, and its requests in progress.
 
 use crate::cookies::Jar;
 use crate::http::response::{Limits, ResponseScanner};
@@ -14,39 +14,39 @@ use crate::template::Memory;
 use super::addresses::Attempt;
 use super::deadlines::UNLISTED;
 
-/// Stands for no transaction, page, request or exchange.
+/// Index that stands for no transaction, page, request or exchange.
 pub const NONE: u32 = u32::MAX;
 
-/// Length of a usual request, and of the head of a usual response. [B]
+/// Estimated length of a usual request, and of the head of a usual response. [B]
 const USUAL_BYTES: usize = 512;
 
-/// State of a user.
+/// Activity of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Not started, or gone.
+    /// The user has not started, or has left.
     Absent,
-    /// Waiting for its turn in the queue of this thread.
+    /// The user can continue, and waits in the queue of its load thread.
     Ready,
-    /// Pausing inside a transaction, or in `once` or `exit`.
+    /// The user pauses inside a transaction, or in `once` or `exit`.
     Thinking,
-    /// Pausing between transactions.
+    /// The user pauses between transactions.
     Resting,
-    /// Waiting for a response.
+    /// The user waits for a response.
     Exchanging,
-    /// Idle until an arrival (open load).
+    /// The user has no work and waits for an arrival (open load).
     Idle,
 }
 
 /// One virtual user.
 #[derive(Debug)]
 pub struct User {
-    /// Number in the run.
+    /// Number of the user, unique within the run.
     pub number: u32,
-    /// Index of the group.
+    /// Index of the user's group.
     pub group: u16,
-    /// Number of users of its group with a lower number.
+    /// Number of users in the same group whose numbers are lower.
     pub rank: u32,
-    /// State of the user.
+    /// Current activity of the user.
     pub state: State,
     /// `true` if the user leaves at the end of its transaction.
     pub leaving: bool,
@@ -54,51 +54,51 @@ pub struct User {
     pub exiting: bool,
     /// `true` if the user starts again after it has left.
     pub restart: bool,
-    /// Index of the next instruction.
+    /// Index of the next instruction to execute.
     pub pc: u32,
-    /// Return address at the end of the transaction.
+    /// Index of the instruction to continue with after the current transaction.
     pub back: u32,
-    /// The current transaction.
+    /// Index of the current transaction.
     pub transaction: u32,
-    /// The current page.
+    /// Index of the current page.
     pub page: u32,
-    /// Failure of the current page.
+    /// First failure on the current page, if any.
     pub page_failure: Option<Failure>,
-    /// The current exchange.
+    /// Index of the current exchange.
     pub exchange: u32,
     /// Intended time of the next action: the end of the previous step. [ns]
     pub clock_ns: u64,
     /// Intended start of the current transaction. [ns]
     pub begun_ns: u64,
-    /// Think time inside the transaction so far. [ns]
+    /// Sum of the pauses inside the current transaction so far. [ns]
     pub thought_ns: u64,
     /// Intended start of the first request of the current page, if any. [ns]
     pub page_begun_ns: Option<u64>,
     /// End of the last request of the current page. [ns]
     pub page_end_ns: u64,
-    /// Think time between requests of the page. [ns]
+    /// Sum of the pauses between requests of the current page. [ns]
     pub page_thought_ns: u64,
-    /// Think time since the last request. [ns]
+    /// Sum of the pauses since the last request of the current page. [ns]
     pub page_pending_ns: u64,
     /// Length of the current pause. [ns]
     pub pause_ns: u64,
-    /// Slot of [`super::deadlines::Deadlines`] in which the user is entered.
+    /// Slot of the time-out list [`super::deadlines::Deadlines`] that contains the user.
     pub listed: u64,
-    /// Number of transactions begun.
+    /// Number of transactions that the user has begun.
     pub iteration: u64,
     /// Random generator of the user.
     pub random: Random,
     /// Variables and lists of the user.
     pub memory: Memory,
-    /// Counters of loops.
+    /// Loop counters of the user.
     pub loops: Box<[u32]>,
-    /// Number of draws from each pool.
+    /// Number of rows that the user has taken from each data pool.
     pub draws: Box<[u32]>,
     /// Cookies of the user.
     pub jar: Jar,
-    /// Number of rounds begun.
+    /// Number of rounds that the user has begun.
     pub rounds: u32,
-    /// Arrival that the user serves, with an open load.
+    /// Arrival whose transaction the user executes (open load).
     pub arrival: Option<Arrival>,
 }
 
@@ -165,8 +165,8 @@ impl User {
         }
     }
 
-    /// Makes the user ready to run from the start of its group's code. Its generator and its positions in pools
-    /// continue from its previous stay.
+    /// Makes the user ready to run from the start of its group's code. If the user was present before, its random
+    /// generator and its positions in data pools continue from there.
     pub fn start(&mut self, program: &Program, at_ns: u64) {
         if self.memory.variables.len() == program.variables
             && self.memory.lists.len() == program.lists
@@ -191,44 +191,44 @@ impl User {
     }
 }
 
-/// Phase of a connection.
+/// State of a connection between opening and closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// No connection.
+    /// There is no connection.
     Closed,
-    /// Connecting, for the current exchange.
+    /// The connection is being opened for the current exchange.
     Connecting,
-    /// Performing the TLS handshake.
+    /// The TLS handshake is in progress.
     Securing,
-    /// Carries the current exchange.
+    /// The connection carries the current exchange.
     Busy,
-    /// Kept for the next request.
+    /// The connection is open without a request, and kept for the next request.
     Idle,
-    /// Carries any number of exchanges (HTTP/2), or none.
+    /// The HTTP/2 connection is open and carries any number of exchanges, or none.
     Shared,
 }
 
-/// A connection to one target.
+/// State of a connection to one target.
 #[derive(Debug)]
 pub struct Connection {
-    /// The socket.
+    /// Socket of the connection, if it is open or being opened.
     pub socket: Option<Socket>,
-    /// Number of the socket in this slot, so that events of earlier sockets are recognized.
+    /// Number of the socket among those that used this entry, so that events of earlier sockets are recognized.
     pub generation: u32,
-    /// The exchange that the connection carries or is opened for.
+    /// Index of the exchange that the connection carries or is opened for.
     pub exchange: u32,
-    /// Phase of the connection.
+    /// State of the connection between opening and closing.
     pub phase: Phase,
     /// `true` if the connection uses TLS.
     pub secure: bool,
-    /// `true` if the current response is complete.
+    /// `true` if the response of the current exchange is complete.
     pub answered: bool,
     /// `true` if the peer has closed the connection.
     pub ended: bool,
 }
 
 impl Connection {
-    /// Creates a slot without a connection.
+    /// Creates the state of a connection that is closed.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -243,48 +243,48 @@ impl Connection {
     }
 }
 
-/// A request in progress. Only users that wait for a response have an exchange; exchanges are reused.
+/// A request or call in progress. Only users that wait for a response have an exchange. Exchange objects are reused.
 #[derive(Debug)]
 pub struct Exchange {
-    /// Index of the user in this thread.
+    /// Index of the user in its load thread.
     pub user: u32,
-    /// Index of the request in the program.
+    /// Index of the request in the compiled plan; for calls see `CALL`.
     pub request: u32,
-    /// Index of the connection in this thread, once the exchange has one.
+    /// Index of the connection in the load thread, once a connection is assigned.
     pub connection: u32,
-    /// Ticket under which the exchange waits for a connection of a pool; 0 if it does not wait.
+    /// Number under which the exchange waits for a connection from a pool; 0 if it does not wait.
     pub ticket: u64,
-    /// Intended start. [ns]
+    /// Intended start of the request. [ns]
     pub intended_ns: u64,
-    /// Actual start. [ns]
+    /// Actual start of the request. [ns]
     pub started_ns: u64,
     /// Start of the attempt to connect, if a new connection was opened. [ns]
     pub connecting_ns: u64,
-    /// Addresses at which this connection was attempted.
+    /// Addresses that were tried for this connection.
     pub attempt: Attempt,
     /// `true` if the connection had carried an earlier request and its response.
     pub reused: bool,
     /// Arrival of the first byte of the response. [ns]
     pub first_byte_ns: Option<u64>,
-    /// Deadline of the exchange. [ns]
+    /// Time at which the request times out. [ns]
     pub deadline_ns: u64,
-    /// Bytes received.
+    /// Bytes received for this request. [B]
     pub bytes_in: u64,
-    /// Bytes sent.
+    /// Bytes sent for this request. [B]
     pub bytes_out: u64,
-    /// Bytes that are still to be sent.
+    /// The part of the request that is not sent yet.
     pub out: Outgoing,
-    /// Scanner that reads the response.
+    /// Parser of the response, which also keeps the requested parts of the response.
     pub scanner: ResponseScanner,
     /// Path of the request, which is needed to store cookies.
     pub path: Vec<u8>,
     /// Key of the object that the request or call stores, replaces, removes or reads, as JSON text.
     pub key: Vec<u8>,
-    /// Actual start, which identifies the notes of the exchange. [ns]
+    /// Actual start of the request. It identifies the exchange in the notes about stored objects. [ns]
     pub noted_ns: u64,
-    /// Rendered varying fields of the request (HTTP/2).
+    /// Rendered values of those request fields that are not constant (HTTP/2).
     pub fields: Vec<u8>,
-    /// Number of the stream of the request (HTTP/2).
+    /// Number of the stream that carries the request (HTTP/2).
     pub stream: u32,
     /// Number of times that the request was sent again because the server reported it as not processed (HTTP/2).
     pub sent_again: u8,
@@ -319,7 +319,7 @@ impl Exchange {
         }
     }
 
-    /// Allocates memory for a usual request and the head of its response now.
+    /// Allocates memory for a usual request and the head of its response in advance.
     pub fn make_room(&mut self) {
         self.out.make_room(USUAL_BYTES);
         self.scanner.make_room(USUAL_BYTES);

@@ -1,4 +1,4 @@
-//! Properties of the calls of every driver, tested with a stub server.
+//! Tests of the properties that the calls of all drivers share, with a stub server.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,8 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// Repeats the plan's transaction `times` times: once in the load, and the other times when the user leaves, so that
-/// the end of the load interrupts no transaction. Each transaction has a separate row; several users share the rows.
+/// Repeats the transaction of a plan `times` times per user: once in the load, and the other times when the user
+/// leaves, so that the end of the load interrupts no transaction. A separate row of values is drawn for each execution.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))
@@ -44,7 +44,7 @@ fn so_often(mut plan: Value, times: usize) -> Value {
     plan
 }
 
-/// Returns `true` if a user made this call, `false` if the driver itself made it.
+/// Returns `true` if an operation of a user caused this call, `false` if the driver sent it on its own.
 fn is_asked(seen: &Seen) -> bool {
     seen.text != "ROLLBACK" && !seen.text.starts_with('<')
 }
@@ -110,7 +110,8 @@ fn a_wait_behind_a_slow_call_counts_from_the_intended_start() {
         let totals = &results.engine["totals"];
         let stopped = totals["not_started"]["stopped"].as_u64().unwrap_or(0);
         assert_eq!(totals["ok"].as_u64().map(|ok| ok + stopped), Some(40));
-        // The arrival 50 ms after the slow call waits for the rest of its 400 ms.
+        // The next arrival comes 50 ms after the slow call starts. It waits for the rest of the 400 ms of this call,
+        // that is, for 350 ms.
         let lag_ms = results.engine["generator"]["lag_p99_ms"]
             .as_f64()
             .expect("a lag");
@@ -166,7 +167,7 @@ fn a_server_that_is_not_there_is_a_failure_to_connect_by_its_reason() {
             plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
             3,
         );
-        // An address without a server: its port was free immediately before.
+        // No server listens at this address: its port was free immediately before.
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         plan["targets"][0]["addresses"] =
             json!([free.local_addr().expect("an address").to_string()]);
@@ -221,7 +222,7 @@ fn a_transaction_that_fails_is_rolled_back_at_once() {
     }
 }
 
-/// Statements of each session in order, with the user that made them.
+/// Returns a list for each session: the statements in the order of arrival, each with the user that caused it.
 fn by_session(seen: &[Seen]) -> Vec<Vec<(String, String)>> {
     let sessions = seen
         .iter()
@@ -309,7 +310,8 @@ fn checks_and_values_of_answers_work_as_for_requests() {
     }
 }
 
-/// Values of the calls of each user, in the order of the calls. The first value of a call names its user.
+/// Returns the values of the calls of each user, in the order of the calls. The first value of a call is the name of
+/// its user.
 fn calls_of_users(stub: &Stub) -> BTreeMap<String, Vec<String>> {
     let mut users: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for call in stub.seen().into_iter().filter(is_asked) {

@@ -1,4 +1,4 @@
-//! A stub server that answers calls as a test requires, in the protocol of a driver, and records the calls.
+//! A stub server for one of the protocols of the drivers. It answers calls as a test requires, and records the calls.
 
 pub mod ldap;
 mod mysql;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Protocol of the server.
+/// Protocol that the stub server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     Postgresql,
@@ -19,14 +19,14 @@ pub enum Protocol {
     Ldap,
 }
 
-/// All protocols.
+/// All protocols of the stub server.
 pub const PROTOCOLS: [Protocol; 3] = [Protocol::Postgresql, Protocol::Mysql, Protocol::Ldap];
 
-/// Protocols of databases, which have transactions and prepared statements.
+/// Protocols of databases. Only they have transactions and prepared statements.
 pub const DATABASES: [Protocol; 2] = [Protocol::Postgresql, Protocol::Mysql];
 
 impl Protocol {
-    /// A call that requests a row with these values.
+    /// Returns an operation of a plan that calls the server with `text` and these values, to get a row.
     pub fn call(self, step: usize, text: &str, values: &Value) -> Value {
         let (operation, values) = match self {
             Self::Postgresql | Self::Mysql => {
@@ -37,7 +37,7 @@ impl Protocol {
         json!({"op": "call", "step": step, "target": 0, "do": operation, "values": values})
     }
 
-    /// An error code of the server, and its name in the engine's results.
+    /// Returns an error code that the server sends, and the name of this error in the results of the engine.
     pub fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgresql => ("42P01", "42P01"),
@@ -51,24 +51,24 @@ impl Protocol {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
     pub connection: usize,
-    /// The statement, the base of the search, or a message that the driver sent itself.
+    /// The statement (SQL), the base of the search (LDAP), or a message that the driver sent on its own.
     pub text: String,
     pub values: Vec<String>,
 }
 
-/// Reaction of the server to a call.
+/// Reaction of the stub server to a call.
 pub enum Reply {
-    /// Answers with a row that has this value.
+    /// Answers with a row that contains this value.
     Row(String),
-    /// Answers after this time with a row that has this value.
+    /// Waits for the given duration, and then answers with a row that contains this value.
     Late(Duration, String),
-    /// Refuses the call with this code.
+    /// Refuses the call with this error code.
     Refuse(&'static str),
-    /// Sends nothing more.
+    /// Sends nothing more, but keeps the connection open.
     Hang,
-    /// Closes the connection.
+    /// Closes the connection without a response.
     Close,
-    /// Sends these bytes.
+    /// Sends these bytes instead of a regular response.
     Bytes(Vec<u8>),
 }
 
@@ -76,13 +76,13 @@ pub struct Stub {
     pub address: SocketAddr,
     pub protocol: Protocol,
     log: Arc<Mutex<Vec<Seen>>>,
-    /// Number of statements that were prepared.
+    /// Number of statements that the clients have prepared.
     pub prepared: Arc<AtomicUsize>,
 }
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
-/// State of a session, the same for every protocol.
+/// State of a session of the stub server, the same for all protocols.
 struct Session {
     stream: TcpStream,
     connection: usize,
@@ -92,7 +92,7 @@ struct Session {
 }
 
 impl Stub {
-    /// Starts the server; its threads end at the latest with the test process.
+    /// Starts the stub server. Its threads end at the latest when the test process ends.
     pub fn start(
         protocol: Protocol,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -134,7 +134,7 @@ impl Stub {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Texts in the order of arrival.
+    /// Texts of all received calls, in the order of arrival.
     pub fn texts(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.text).collect()
     }
@@ -165,7 +165,7 @@ impl Session {
 }
 
 impl Reply {
-    /// Bytes of a row or of an error; `None` if the server sends nothing more.
+    /// Returns the bytes of the response; `None` if the server sends nothing more in this session.
     fn bytes(
         self,
         row: impl Fn(&str) -> Vec<u8>,

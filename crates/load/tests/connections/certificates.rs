@@ -1,4 +1,4 @@
-//! A certificate authority for tests, and certificates that it has signed.
+//! A certificate authority for tests, and certificates signed by it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,11 +11,11 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::support::Folder;
 
-/// All supported versions of TLS.
+/// The two versions of TLS that are supported.
 pub const BOTH: [&rustls::SupportedProtocolVersion; 2] =
     [&rustls::version::TLS12, &rustls::version::TLS13];
 
-/// Certificates of one authority, created once per test process.
+/// Certificates signed by one authority. They are created once per test process.
 pub struct Certificates {
     _folder: Folder,
     pub ca: String,
@@ -24,7 +24,7 @@ pub struct Certificates {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// Certificates of this process.
+/// Returns the certificates of this test process, which the first call creates.
 pub fn certificates() -> &'static Certificates {
     static MADE: OnceLock<Certificates> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -53,7 +53,7 @@ pub fn certificates() -> &'static Certificates {
     })
 }
 
-/// Configuration of a server with a certificate for `test.example`.
+/// Returns the TLS configuration of a server that has a certificate for `test.example`.
 pub fn server_tls(
     client_certificates: bool,
     versions: &[&'static rustls::SupportedProtocolVersion],

@@ -1,4 +1,5 @@
-//! Checks that requests end in the same way for all kinds and owners of connections.
+//! Checks that requests end in the same way for all kinds of connections, and for all connection modes (per user, pool,
+//! new each time).
 
 mod certificates;
 mod secure;
@@ -16,7 +17,7 @@ use certificates::{BOTH, certificates, server_tls};
 use serde_json::{Value, json};
 use support::{Folder, Reply, Results, Seen, Server, answer, closed, get, plan_of, run};
 
-/// Kind of connection to a target.
+/// Transport of a connection to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Tcp,
@@ -34,7 +35,7 @@ fn models() -> [Value; 3] {
     ]
 }
 
-/// A server and a plan that reaches it.
+/// A server, and a plan that sends requests to it.
 struct Case {
     server: Server,
     plan: Value,
@@ -74,7 +75,7 @@ fn case(
     }
 }
 
-/// Runs a check for every kind of connection and every owner.
+/// Runs a check for every transport and every connection mode (per user, pool, new each time).
 fn each(check: impl Fn(Way, &Value, &str)) {
     for way in WAYS {
         for model in models() {
@@ -83,7 +84,7 @@ fn each(check: impl Fn(Way, &Value, &str)) {
     }
 }
 
-/// Operations of a user that makes two requests.
+/// Returns the operations of a user that makes two requests.
 fn twice() -> Value {
     json!([get(0, &json!(["/a"])), get(1, &json!(["/b"]))])
 }
@@ -149,8 +150,8 @@ fn a_large_request_goes_whole() {
     });
 }
 
-/// Reads two requests of `bytes` bytes in alternation. Returns the number of bytes of one request that had arrived when
-/// the other request began. [B]
+/// Accepts two connections and reads a request of `bytes` bytes from each, in alternation. Returns the number of bytes
+/// of one request that had arrived when the first byte of the other arrived. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -242,7 +243,7 @@ fn nobody_there_is_connect_with_its_reason() {
     }
 }
 
-/// The requests of a user depend neither on the owner of the connections nor on the number of threads.
+/// The requests of a user are the same for all connection modes (per user, pool, new each time) and numbers of threads.
 #[test]
 fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     let paths = |way: Way, model: &Value, threads: usize| {
@@ -250,7 +251,7 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
         let ops = json!([get(0, &path), get(1, &path)]);
         let mut case = case(way, model, &ops, |_| answer(200, "", ""));
         case.plan["threads"] = json!(threads);
-        // The load lasts long enough for a thread that starts late.
+        // The load is long enough that all users start even if a thread starts late.
         case.plan["load"] = closed(6, 4.0);
         let results = run(case.plan);
         assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
@@ -271,13 +272,13 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Records the largest number of concurrent requests in `most`. Answers no request before `size` requests are open at
-/// the same time.
+/// Returns a handler that records the largest number of concurrent requests in `most`. It answers no request before
+/// `size` requests are open at the same time.
 fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // Waits at most half a minute, since other requests may be late.
+        // The handler waits at most half a minute, since the other requests may be late.
         let _ = (0..1500).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             most.load(Ordering::SeqCst) >= size
@@ -309,7 +310,8 @@ fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
             .intervals()
             .filter(|line| line.get("connection_wait").is_some());
         assert!(waits.count() > 0);
-        // The last exchange in the queue waits for all exchanges before it.
+        // With waits in the queue for a connection, the sum of the response times exceeds that of 20 exchanges of 20 ms
+        // each.
         let waited: u64 = results.count("step", 0, "/response_sum_ns");
         assert!(waited > 20 * 20_000_000, "{waited}");
     }
@@ -323,8 +325,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
         std::thread::sleep(Duration::from_millis(20));
         answer(200, "", "")
     });
-    // One user arrives every 10 ms, and each request takes 20 ms. Users do not think, so that a served user queues
-    // again behind all other users.
+    // One user starts every 10 ms, and each request takes 20 ms. Users do not think, so a user that got its response
+    // immediately joins the end of the queue for the connection again.
     case.plan["groups"][0]["think"] = Value::Null;
     case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
@@ -332,7 +334,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(kinds(&results), Vec::<String>::new());
     let paths = case.server.paths();
     assert!(paths.len() >= 15, "{paths:?}");
-    // Once all users are present, each user has a turn in each round, always in the same order.
+    // Once all five users have started, each of them makes one request in five, always in the same order.
     let rounds: Vec<_> = paths[8..].chunks_exact(5).collect();
     assert!(
         rounds.windows(2).all(|pair| pair[0] == pair[1]),
@@ -343,7 +345,7 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
 }
 
 /// The first user occupies the only connection for 2 s. The other users begin at the same time, with a time limit of
-/// 0.2 s. They time out before the connection becomes free, however late the thread is.
+/// 0.2 s. They time out before the connection becomes free, even if the load thread is late.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});
@@ -371,11 +373,11 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let results = run(case.plan);
     assert_eq!(kinds(&results), ["timeout"]);
     assert_eq!(total(&results, "offered"), 4);
-    // No user was waiting when the connection became free.
+    // The other users had left the queue when the connection became free, so the server received no request of them.
     assert_eq!(case.server.paths(), ["/holds"]);
 }
 
-/// A name with two addresses: an unused port of 127.0.0.1, and the server.
+/// The target has two addresses: a port of 127.0.0.1 without a server, and the address of the server.
 #[test]
 fn where_an_address_of_a_name_refuses_the_next_one_is_loaded_and_comes_first_then() {
     let nobody = TcpListener::bind("127.0.0.1:0")
@@ -435,7 +437,7 @@ fn new_connections_leave_no_port_behind_on_this_side() {
     let waiting = table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    // State 06 is TIME-WAIT. No entry in this state may have the server as its remote end.
+    // State 06 in the table is TIME-WAIT. No socket in this state may have the server as its remote end.
     let held = waiting.filter(|line| line.len() > 3 && line[3] == "06" && line[2].ends_with(&port));
     assert_eq!(held.count(), 0);
 }

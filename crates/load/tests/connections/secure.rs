@@ -1,4 +1,4 @@
-//! Connections over TLS: handshakes, resumed sessions, certificates of both sides.
+//! Tests of connections over TLS: handshakes, resumed sessions, and certificates of servers and clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +12,8 @@ use super::certificates::{BOTH, certificates, server_tls};
 use super::support::{Reply, Results, Server, answer, closed, get, plan_of, run};
 use super::{kinds, models, total, twice};
 
-/// Runs two users that make two requests each over TLS, with these settings.
+/// Runs two users that make two requests each over TLS. `config` applies to the server, `tls` to the target in the
+/// plan.
 fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
     let server = Server::start_tls(config, |_| answer(200, "", "hello"));
     let mut plan = plan_of(server.address, &twice());
@@ -106,7 +107,8 @@ fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
     assert!(reasons.contains("TLS"), "{reasons}");
 }
 
-/// A server that answers once per connection, sends these bytes slightly later, and closes with `close_notify`.
+/// Starts a server that answers once per connection, sends the bytes `behind` 50 ms later, and closes with
+/// `close_notify`.
 fn closing(behind: &'static [u8]) -> SocketAddr {
     let config = server_tls(false, &BOTH);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -137,7 +139,7 @@ fn a_farewell_on_a_connection_that_idles_is_nothing_unasked() {
         let mut plan = plan_of(closing(behind), &ops);
         plan["targets"][0]["scheme"] = json!("https");
         plan["targets"][0]["tls"] = json!({"ca": certificates().ca});
-        // Enough users for `close_notify` and the end of the stream to arrive together for some of them.
+        // With 20 users, `close_notify` and the end of the stream arrive together on at least some connections.
         plan["load"] = closed(20, 1.5);
         let results = run(plan);
         assert_eq!(kinds(&results), Vec::<String>::new());

@@ -1,4 +1,5 @@
-//! Runs over HTTP/2 against a server by another library, against hand-written servers, and against nginx.
+//! Tests of runs over HTTP/2 against three kinds of servers: a server that uses another library, hand-written servers,
+//! and nginx.
 
 mod hostile;
 mod nginx;
@@ -40,14 +41,14 @@ fn pool(size: usize, streams: u32) -> Value {
     json!({"mode": "pool", "size": size, "streams": streams})
 }
 
-/// Changes a plan to a closed load of users without think time.
+/// Changes the load of a plan to a closed load of `users` users without think time.
 fn busy(mut plan: Value, users: u32, seconds: f64) -> Value {
     plan["groups"][0]["think"] = Value::Null;
     plan["load"] = closed(users, seconds);
     plan
 }
 
-/// Reasons of failed connections without their next steps; each must have occurred once.
+/// Returns the reasons of failed connections, without the part after the colon. Checks that each reason occurred once.
 fn reasons_of(results: &Results) -> Vec<String> {
     let reasons = results.engine["connect_failures"]
         .as_object()
@@ -233,7 +234,7 @@ fn a_reset_is_closed_and_one_that_was_not_worked_on_goes_out_again() {
     let server = Server::start(Builder::new(), move |seen| {
         match seen.request.uri().path() {
             "/reset" => Reply::Reset(Reason::INTERNAL_ERROR),
-            // The handler is called twice for each request.
+            // The server calls the handler twice for each request, so 4 calls are two refused requests.
             _ if counter.fetch_add(1, Ordering::SeqCst) < 4 => Reply::Reset(Reason::REFUSED_STREAM),
             _ => empty(),
         }

@@ -1,4 +1,4 @@
-//! Runs against nginx, if it is installed.
+//! Tests of runs over HTTP/2 against nginx, if nginx is installed.
 
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -23,9 +23,10 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    /// Waits until nginx listens. Returns `false` if nginx ended instead, because another process had taken its port.
+    /// Waits until nginx accepts connections. Returns `false` if nginx ended instead, because another process had taken
+    /// its port.
     fn listens(&mut self) -> bool {
-        // nginx writes its process id once it listens.
+        // nginx writes the file `pid` as soon as it accepts connections.
         let number = self.folder.0.join("pid");
         for _ in 0..6_000 {
             if number.exists() {
@@ -40,7 +41,7 @@ impl Nginx {
     }
 }
 
-/// Starts an nginx that ends a connection after a hundred requests; `None` if it is not installed.
+/// Starts an nginx that closes each connection after a hundred requests; `None` if nginx is not installed.
 fn nginx(listen: &str) -> Option<Nginx> {
     for _ in 0..5 {
         let mut nginx = start(listen)?;

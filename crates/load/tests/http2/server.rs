@@ -1,4 +1,4 @@
-//! An HTTP/2 server by another library that behaves as a test requires.
+//! An HTTP/2 server that uses another library and responds as a test requires.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,23 +13,23 @@ use http::{HeaderMap, Request, Response};
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub connection: usize,
-    /// Number of other unanswered requests of its connection.
+    /// Number of other requests of the same connection that are not yet answered.
     pub beside: usize,
     pub request: Request<()>,
     pub body: Vec<u8>,
 }
 
-/// Reaction of the server to a request.
+/// Reaction of the HTTP/2 server to a request.
 pub enum Reply {
-    /// Answers with this body, and with trailers if there are any.
+    /// Sends this response with this body, and with these trailers if they are not `None`.
     Answer(Response<()>, Vec<u8>, Option<HeaderMap>),
-    /// Sends an answer with status `103` first, then the final answer.
+    /// Sends an interim response with status `103`, and then this response.
     Early(Response<()>),
-    /// Resets the stream.
+    /// Resets the stream of the request for this reason.
     Reset(Reason),
-    /// Answers, and accepts no further request over this connection.
+    /// Sends this response, and accepts no further request over this connection (GOAWAY).
     GoAway(Response<()>),
-    /// Never answers.
+    /// Never responds to the request.
     Hang,
 }
 
@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server; its thread ends with the test process.
+    /// Starts the server. Its thread ends when the test process ends.
     pub fn start(
         builder: server::Builder,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -133,7 +133,7 @@ async fn serve(
         seen.body.extend_from_slice(&piece);
     }
     log.lock().expect("the log").push(seen.clone());
-    // In the meantime, other requests arrive, as with a real server.
+    // The pause of 1 ms lets other requests arrive before the response, as on a real server.
     tokio::time::sleep(Duration::from_millis(1)).await;
     at_once.fetch_sub(1, Ordering::SeqCst);
     match handler(&seen) {

@@ -1,4 +1,5 @@
-//! Servers that temporarily accept no requests: `SETTINGS_MAX_CONCURRENT_STREAMS` is 0 (RFC 9113, section 5.1.2).
+//! Tests with servers that accept no requests for some time: `SETTINGS_MAX_CONCURRENT_STREAMS` is 0 (RFC 9113, section
+//! 5.1.2).
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +13,7 @@ use towtank_load::http2::frames::{self, ErrorCode, PREFACE, flag, kind, setting}
 use crate::support::{Results, get, run};
 use crate::{checked, http2, over_http2};
 
-/// Reaction of a server after the time without requests.
+/// Reaction of a server after the time in which it accepts no requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     TakesOne,
@@ -21,13 +22,15 @@ enum Then {
     Closes,
 }
 
-/// Time in which a server accepts no requests; requests that ignore the limit arrive within it.
+/// Time in which a server accepts no requests. Requests that a client sends in spite of the limit arrive within this
+/// time.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A server that answers one request of its first connection, and then accepts no requests for some time.
+/// A server that answers one request of its first connection, and then accepts no requests over this connection for
+/// some time.
 struct Server {
     address: SocketAddr,
-    /// Number of requests that arrived after the client acknowledged the limit.
+    /// Number of requests that arrived although the client had acknowledged that the server accepts none.
     ignoring: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
 }
@@ -52,7 +55,7 @@ impl Server {
     }
 }
 
-/// The server's end of a connection.
+/// The end of a connection at the server.
 struct Peer {
     stream: TcpStream,
     bytes: Vec<u8>,
@@ -76,7 +79,8 @@ impl Peer {
         self.say(&bytes);
     }
 
-    /// Kind, flags and stream of the next frame; `None` at the end, or after the time-out of the socket.
+    /// Returns kind, flags and stream number of the next frame; `None` at the end of the connection or after the
+    /// time-out of the socket.
     fn hear(&mut self) -> Option<(u8, u8, u32)> {
         loop {
             if self.bytes.starts_with(PREFACE) {
@@ -114,7 +118,7 @@ fn serve(mut peer: Peer, then: Option<Then>, ignoring: &AtomicUsize, requests: &
         }
         if kind == kind::SETTINGS && flags & flag::ACK != 0 {
             acknowledgements += 1;
-            // The first acknowledgement is for the initial limit.
+            // The first acknowledgement is for the initial settings, the second one for the limit of 0 requests.
             if acknowledgements == 2 {
                 let then = then.expect("only such a server changes its limit");
                 pause(&mut peer, ignoring);
@@ -135,7 +139,7 @@ fn serve(mut peer: Peer, then: Option<Then>, ignoring: &AtomicUsize, requests: &
     }
 }
 
-/// Counts the requests that arrive although the server accepts no requests.
+/// Counts the requests that arrive within `PAUSE`, while the server accepts no requests.
 fn pause(peer: &mut Peer, ignoring: &AtomicUsize) {
     let _ = peer.stream.set_read_timeout(Some(PAUSE));
     while let Some((kind, ..)) = peer.hear() {
@@ -167,7 +171,8 @@ fn go_on(peer: &mut Peer, then: Then, ignoring: &AtomicUsize) {
     }
 }
 
-/// Makes three requests of one user over its own connection; requests that may have to wait have this time limit.
+/// Runs one user that makes three requests over a single connection. The second and the third request, which may have
+/// to wait, have the time limit `waits_s`.
 fn three_requests(server: &Server, waits_s: f64) -> Results {
     let ops: Vec<Value> = [("/a", 60.0), ("/b", waits_s), ("/c", waits_s)]
         .into_iter()

@@ -1,4 +1,5 @@
-//! A small server that answers as a test requires and records its requests, and functions to run a plan against it.
+//! A small HTTP server that responds as a test requires and records its requests, and functions to run a plan against
+//! it.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
 use std::collections::BTreeMap;
@@ -41,19 +42,19 @@ impl Seen {
     }
 }
 
-/// Reaction of the server to a request.
+/// Reaction of the test server to a request.
 pub enum Reply {
-    /// Sends these bytes and keeps the connection.
+    /// Sends these bytes and keeps the connection open.
     Send(Vec<u8>),
-    /// Sends these bytes and closes.
+    /// Sends these bytes and closes the connection.
     Close(Vec<u8>),
-    /// Sends the first bytes once, and the second bytes for ever.
+    /// Sends the first bytes once, and then the second bytes again and again without end.
     Endless(Vec<u8>, Vec<u8>),
-    /// Sends nothing more; holds the connection until the client closes.
+    /// Sends nothing more, and keeps the connection open until the client closes it.
     Hang,
 }
 
-/// An answer with a body.
+/// Returns a reply with this status, these header lines and this body.
 pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
     let length = body.len();
     Reply::Send(
@@ -64,21 +65,21 @@ pub fn answer(status: u16, headers: &str, body: &str) -> Reply {
 
 pub struct Server {
     pub address: SocketAddr,
-    /// Addresses of the clients, in the order of their connections.
+    /// Addresses of the connected clients, in the order in which they connected.
     peers: Arc<Mutex<Vec<SocketAddr>>>,
     log: Arc<Mutex<Vec<Seen>>>,
 }
 
 type Handler = dyn Fn(&Seen) -> Reply + Send + Sync;
 
-/// Wraps a connection before requests are read from it; `None` on failure.
+/// Wraps a new connection, for example in TLS, before requests are read from it. Returns `None` on failure.
 type Wrap = dyn Fn(TcpStream) -> Option<Box<dyn Stream>> + Send + Sync;
 
 pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
 impl Server {
-    /// Starts a server; its threads end at the latest with the test process.
+    /// Starts a server on TCP. Its threads end at the latest when the test process ends.
     pub fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         Self::start_wrapped(Box::new(|stream| Some(Box::new(stream))), handler)
     }
@@ -157,7 +158,7 @@ impl Server {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Paths in the order of arrival.
+    /// Paths of all received requests, in the order of arrival.
     pub fn paths(&self) -> Vec<String> {
         self.seen()
             .iter()
@@ -166,7 +167,7 @@ impl Server {
     }
 }
 
-/// Sends `close_notify` when dropped, like a server that closes.
+/// A TLS connection that sends `close_notify` when it is dropped, like a server that closes the connection.
 struct Secure(rustls::StreamOwned<rustls::ServerConnection, TcpStream>);
 
 impl Read for Secure {
@@ -255,12 +256,12 @@ fn read_request(reader: &mut BufReader<Box<dyn Stream>>, connection: usize) -> O
     })
 }
 
-/// An operation that makes a GET request.
+/// Returns an operation of a plan that makes a GET request.
 pub fn get(step: usize, path: &Value) -> Value {
     json!({"op": "request", "step": step, "target": 0, "method": "GET", "path": path})
 }
 
-/// A plan with one group of one transaction `ops`, which tests modify.
+/// Returns a plan with one group and one transaction, which consists of `ops`. Tests modify this plan.
 pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
     json!({
         "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": "", "threads": 1, "cpus": [],
@@ -278,14 +279,14 @@ pub fn plan_of(address: SocketAddr, ops: &Value) -> Value {
     })
 }
 
-/// A closed load with this number of users and duration.
+/// Returns a closed load of `users` users that lasts `seconds`.
 pub fn closed(users: u32, seconds: f64) -> Value {
     json!({"kind": "closed", "users_at_most": users, "stages": [
         {"name": "up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": users},
         {"name": "hold", "phase": "steady", "level": 0, "duration_s": seconds, "users": users}]})
 }
 
-/// A folder that is deleted when the value is dropped.
+/// A folder that is deleted with its content when the value is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -302,20 +303,20 @@ impl Drop for Folder {
     }
 }
 
-/// Results of a run.
+/// Results of a run of the load engine.
 pub struct Results {
     pub outcome: Outcome,
     pub engine: Value,
     pub lines: Vec<Value>,
 }
 
-/// Limit on the attempts of a load if the machine stands still.
+/// Maximum number of runs of a plan. A run is repeated if a stall of the machine kept all users from starting.
 const TRIES: usize = 5;
 
-/// Runs a plan to its end in this process.
+/// Runs a plan to its end in this process. The run is repeated if a stall of the machine kept all users from starting.
 pub fn run(mut plan: Value) -> Results {
-    // If the load was over while the machine stood still, no user started and no server was reached. The run is then
-    // repeated.
+    // If a stall of the machine lasts until the end of the load, no user starts and the server gets no request. The
+    // plan is then run again.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")
@@ -352,7 +353,7 @@ fn run_once(plan: &mut Value) -> Results {
 }
 
 impl Results {
-    /// Returns `true` if the engine stood still until the load was over, so that no user started.
+    /// Returns `true` if the engine was stalled until the end of the load, so that no user started.
     fn was_missed(&self) -> bool {
         self.intervals().all(|line| line["user_ns"] == 0)
             && self
@@ -360,7 +361,7 @@ impl Results {
                 .any(|line| line.get("stalled_ns").is_some())
     }
 
-    /// Sum of a count over all intervals of a series.
+    /// Returns the sum of a count over all intervals of one series of the results, for example of step 0.
     pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
         self.series(of, id)
             .filter_map(|series| series.pointer(key))
@@ -379,12 +380,13 @@ impl Results {
         self.lines.iter().filter(|line| line["k"] == "interval")
     }
 
-    /// Failures of the run by kind.
+    /// Returns the number of failures of the run for each kind of failure.
     pub fn failed(&self) -> BTreeMap<String, u64> {
         serde_json::from_value(self.engine["totals"]["failed"].clone()).expect("counts")
     }
 
-    /// Checks `offered = started + not_started` and `started = ok + failed + in_flight` with the recorded numbers.
+    /// Checks that `offered = started + not_started` and `started = ok + failed + in_flight` hold for the recorded
+    /// numbers of requests.
     pub fn check_identity(&self) {
         let totals = &self.engine["totals"];
         let sum = |key: &str| -> u64 {

@@ -1,4 +1,4 @@
-//! The data set: tables, rows and invariants.
+//! The content of the order database: tables, rows and invariants.
 
 use rusqlite::{Connection, params};
 use towtank_load::rng::Random;
@@ -8,15 +8,15 @@ use super::Sums;
 pub(super) const DISTRICTS: i64 = 10;
 pub(super) const CUSTOMERS: i64 = 300;
 pub(super) const ITEMS: i64 = 2000;
-/// Orders that a district keeps; a new order replaces the oldest.
+/// Number of orders that each district keeps. A new order replaces the oldest order of the district.
 pub(super) const ORDERS_KEPT: i64 = 100;
 pub(super) const HISTORY_KEPT: i64 = 2000;
-/// Number of last names; three customers of each district share a name.
+/// Number of different last names of customers. In each district, three customers share each name.
 pub(super) const NAMES: i64 = 100;
-/// Distance between the order keys of consecutive districts.
+/// Difference between the keys of orders with the same number in consecutive districts.
 pub(super) const DISTRICT_KEYS: i64 = 1 << 32;
 
-/// SQL that creates the tables. Money is in cents.
+/// SQL that creates the tables of the order database. Amounts of money are in cents.
 const TABLES: &str = "
 CREATE TABLE warehouse (w_id INTEGER PRIMARY KEY, w_name TEXT, w_tax INTEGER, w_ytd INTEGER);
 CREATE TABLE district (d_id INTEGER PRIMARY KEY, d_name TEXT, d_tax INTEGER, d_ytd INTEGER, d_next INTEGER);
@@ -33,19 +33,19 @@ CREATE TABLE order_line (l_order INTEGER, l_number INTEGER, l_item INTEGER, l_qu
 CREATE TABLE history (h_id INTEGER PRIMARY KEY, h_customer INTEGER, h_amount INTEGER, h_data TEXT);
 ";
 
-/// Random text of this many letters.
+/// Returns a random text of `length` letters.
 fn letters(random: &mut Random, length: usize) -> String {
     (0..length)
         .map(|_| char::from(b'a' + random.below(26) as u8))
         .collect()
 }
 
-/// Random integer from 1 to `most`.
+/// Returns a random integer from 1 to `most`.
 pub(super) fn one_to(random: &mut Random, most: i64) -> i64 {
     random.below(most as u64) as i64 + 1
 }
 
-/// Creates and fills the tables.
+/// Creates and fills the tables of the order database.
 pub(super) fn create(connection: &Connection, random: &mut Random) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = OFF; BEGIN")?;
     connection.execute_batch(TABLES)?;
@@ -128,17 +128,17 @@ fn create_order(
     Ok(())
 }
 
-/// Key of a customer of a district.
+/// Key of the customer with a given number in a district.
 pub(super) fn customer_key(district: i64, customer: i64) -> i64 {
     district * 10_000 + customer
 }
 
-/// Key of an order of a district.
+/// Key of the order with a given number in a district.
 pub(super) fn order_key(district: i64, order: i64) -> i64 {
     district * DISTRICT_KEYS + order
 }
 
-/// Invariants: name, query, and required result.
+/// Invariants of the order database: name, SQL query, and required result of the query.
 fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     [
         (
@@ -179,7 +179,7 @@ fn rules(sums: &Sums) -> [(&'static str, &'static str, i64); 7] {
     ]
 }
 
-/// Returns the invariants that the database violates after transactions with these sums.
+/// Returns the invariants that the database violates, given the sums over all executed transactions.
 pub(super) fn faults(connection: &Connection, sums: &Sums) -> rusqlite::Result<Vec<String>> {
     let mut faults = Vec::new();
     for (what, query, expected) in rules(sums) {

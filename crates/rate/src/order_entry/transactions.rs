@@ -1,4 +1,4 @@
-//! The five transactions.
+//! The five transactions of the order entry workload.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use towtank_load::rng::Random;
@@ -9,22 +9,22 @@ use super::data::{
     one_to, order_key,
 };
 
-/// Kinds of transactions.
+/// Kinds of transactions of the order entry workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A customer orders five to fifteen items.
     NewOrder,
     /// A customer pays.
     Payment,
-    /// The status of a customer's last order is read.
+    /// The status of the last order of a customer is read.
     Status,
-    /// The oldest order of each district is delivered.
+    /// In each district, the oldest order that is not yet delivered is delivered.
     Delivery,
-    /// The items of the latest orders that are low in stock are counted.
+    /// The items of the latest orders whose stock is low are counted.
     StockLevel,
 }
 
-/// Runs one transaction; it is committed completely or rolled back.
+/// Executes one transaction, which is either committed or rolled back as a whole.
 pub(super) fn run(
     kind: Kind,
     connection: &Connection,
@@ -48,7 +48,7 @@ fn number(row: &Row<'_>) -> rusqlite::Result<i64> {
     row.get(0)
 }
 
-/// Enters an order. One order in a hundred contains an item that does not exist, and is rolled back.
+/// Enters an order. One order in a hundred contains an item that does not exist; this order is rolled back.
 fn new_order(
     connection: &Connection,
     random: &mut Random,
@@ -96,7 +96,7 @@ fn new_order(
     Ok(true)
 }
 
-/// Adds one line to an order; returns `false` if the item does not exist.
+/// Adds one item to an order; returns `false` if the item does not exist.
 fn order_item(
     connection: &Connection,
     key: i64,
@@ -138,7 +138,7 @@ fn order_item(
     Ok(true)
 }
 
-/// Deletes the order that a new one replaces.
+/// Deletes the old order that is replaced by a new order.
 fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     for sql in [
         "DELETE FROM orders WHERE o_id = ?1",
@@ -150,8 +150,8 @@ fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Chooses a customer: in six of ten cases by last name (the middle one of the customers with that name), otherwise by
-/// number.
+/// Chooses a customer at random. In six of ten cases, a last name is chosen, and the middle one of the customers with
+/// this name is taken; otherwise a number is chosen.
 fn customer(connection: &Connection, random: &mut Random) -> rusqlite::Result<(i64, i64)> {
     let district = one_to(random, DISTRICTS);
     if random.below(10) >= 6 {

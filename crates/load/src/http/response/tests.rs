@@ -24,7 +24,7 @@ const HEAD: Wanted = Wanted {
 /// All properties of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// Number of bytes of the stream that belong to the response, or the error.
+    /// Number of bytes of the stream that belong to the response, `None` if it did not end, or the error.
     end: Result<Option<usize>, ProtocolError>,
     status: u16,
     fields: Vec<u8>,
@@ -34,7 +34,7 @@ struct Seen {
     keep_alive: bool,
 }
 
-/// Feeds the pieces and then the end of the stream.
+/// Passes the pieces of a stream and then its end to the scanner, and returns the properties of the response.
 fn read<'a>(
     scanner: &mut ResponseScanner,
     wanted: Wanted,
@@ -59,7 +59,7 @@ fn read<'a>(
     if end == Ok(None) {
         end = scanner.end_of_stream().map(|_| Some(fed));
     }
-    // The part of a response before an error depends on the split and is not compared.
+    // If parsing fails, the kept part of the response depends on how the bytes were split, so it is not compared.
     let failed = end.is_err();
     Seen {
         end,
@@ -95,7 +95,7 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
 /// A response, the settings of its request, and the number of bytes left over after it or the expected error.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
-/// Responses of every kind.
+/// Valid and invalid responses of every kind, with their expected results.
 fn samples() -> Vec<Sample> {
     use ProtocolError::*;
     vec![

@@ -1,20 +1,20 @@
-//! Decodes field blocks.
+//! Decodes blocks of header fields that are compressed by HPACK.
 
 use super::table::Table;
 use super::{HpackError, STATIC_FIELDS, huffman, integer};
 
-/// Reads the blocks of one direction of a connection, in their order.
+/// Decodes the field blocks that arrive on a connection, in the order of their arrival.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// Limit on the table size that the peer may set. [B]
+    /// Limit on the size that the encoder of the peer may choose for the dynamic table. [B]
     agreed: usize,
-    /// Name and value of the current literal field.
+    /// Name and value of the literal field that is being decoded.
     text: Vec<u8>,
 }
 
 impl Decoder {
-    /// Creates a decoder whose table holds at most `table_bytes`, the size announced to the other side. [B]
+    /// Creates a decoder whose dynamic table holds at most `table_bytes` [B], the size announced to the peer.
     #[must_use]
     pub fn new(table_bytes: usize) -> Self {
         Self {
@@ -25,10 +25,10 @@ impl Decoder {
     }
 
     /// Decodes a complete block and passes its fields on in order. All fields are decoded even if the caller no longer
-    /// needs them, because later blocks refer to the table entries that they add.
+    /// needs them, because they add table entries that later blocks refer to.
     ///
     /// # Errors
-    /// [`HpackError`]; no further block can be read then.
+    /// [`HpackError`]; no further block of the connection can be decoded then.
     pub fn decode(
         &mut self,
         mut block: &[u8],
@@ -77,7 +77,8 @@ impl Decoder {
             .ok_or(HpackError::BadIndex)
     }
 
-    /// Reads a literal field into `text`; returns the length of its name.
+    /// Decodes a literal field, whose name and value are stored one after the other in `text`. Returns the length of
+    /// the name.
     fn literal(&mut self, block: &mut &[u8], prefix_bits: u32) -> Result<usize, HpackError> {
         self.text.clear();
         match integer::read(block, prefix_bits)? {
@@ -97,8 +98,8 @@ impl Decoder {
     }
 }
 
-/// Appends a decoded string (RFC 7541, section 5.2). It is at most 8/5 as long as the rest of the block, since the
-/// shortest code has 5 bits.
+/// Decodes a string and appends it to `out` (RFC 7541, section 5.2). It is at most 8/5 times as long as its encoded
+/// form, since the shortest Huffman code has 5 bits.
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;

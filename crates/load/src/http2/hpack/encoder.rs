@@ -1,23 +1,23 @@
-//! Encodes field blocks.
+//! Encodes blocks of header fields by HPACK.
 
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Prefixes (first bits, length) of literals that are added to the table, and, in the next line, of literals that are
-/// not added (RFC 7541, section 6.2).
+/// Encoding of literal fields: the leading bits and the number of prefix bits. This constant is for literals that are
+/// added to the dynamic table, the next for literals that are not (RFC 7541, section 6.2).
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constants with a number below this value are added to the table. A table of 4 KiB holds fewer entries, since the
-/// smallest entry takes 33 bytes.
+/// Constant fields with a number below this value are added to the dynamic table. A table of 4 KiB holds fewer entries,
+/// since the smallest entry takes 33 bytes.
 const REMEMBERED: usize = 255;
 
-/// A prepared name, for fields whose values vary.
+/// A field name that is encoded in advance, for fields whose values vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(Box<[u8]>);
 
 impl Name {
-    /// Prepares a name, which is in lower case.
+    /// Encodes a field name, which must be in lower case.
     #[must_use]
     pub fn new(name: &[u8]) -> Self {
         let mut out = Vec::new();
@@ -26,23 +26,23 @@ impl Name {
     }
 }
 
-/// A prepared field that never changes.
+/// A field whose name and value never change, encoded in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// Number among the constants of one encoder, from 0.
+    /// Number of this field among the constant fields of the encoder, from 0.
     number: usize,
-    /// Index in the static table, if it holds the whole field.
+    /// Index of the field in the static table, if the table has an entry with this name and value.
     known: Option<u8>,
-    /// Literal form that adds the field to the table.
+    /// Encoded literal field that the peer adds to its dynamic table.
     indexed: Box<[u8]>,
-    /// Literal form that does not add the field to the table.
+    /// Encoded literal field that the peer does not add to its dynamic table.
     plain: Box<[u8]>,
-    /// Size in the table. [B]
+    /// Size of the field as an entry of the dynamic table. [B]
     size: usize,
 }
 
 impl Constant {
-    /// Prepares a field; its name is in lower case.
+    /// Encodes a field that never changes; the name must be in lower case.
     #[must_use]
     pub fn new(number: usize, name: &[u8], value: &[u8]) -> Self {
         let written = |kind| {
@@ -61,19 +61,19 @@ impl Constant {
     }
 }
 
-/// Encodes the blocks of one direction of a connection.
+/// Encodes the field blocks that are sent on a connection.
 ///
-/// Only constants are added to the table, and only while it has room, so that no entry is ever evicted. Varying fields
-/// are written out each time.
+/// Only constant fields are added to the dynamic table, and only while it has free space, so that no entry is ever
+/// evicted. Fields with varying values are written as literals each time.
 #[derive(Debug)]
 pub struct Encoder {
-    /// Position of each constant in the table, counted from 1 in the order of insertion; 0 if the constant is not in
-    /// the table.
+    /// Position of each constant field in the dynamic table, counted from 1 in the order of insertion; 0 if the field
+    /// is not in the table.
     places: Vec<u8>,
     entries: u8,
     used: usize,
     most: usize,
-    /// `true` if the next block must announce `most`.
+    /// `true` if the next block must begin with the new table size `most`.
     is_resized: bool,
 }
 
@@ -90,7 +90,8 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Accepts the table size that the peer allows; a size above the default is not used.
+    /// Limits the dynamic table to `table_bytes`, the size that the peer allows. Sizes above the default of the
+    /// protocol are not used.
     pub fn allow(&mut self, table_bytes: usize) {
         let most = table_bytes.min(DEFAULT_TABLE_BYTES);
         if most != self.most {
@@ -101,8 +102,8 @@ impl Encoder {
         }
     }
 
-    /// Begins a block. After a change of the table size, the block first announces size 0, which empties the table, and
-    /// then the new size.
+    /// Begins a block. If the table size has changed, the block first announces size 0, which empties the dynamic
+    /// table, and then the new size.
     #[inline]
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.is_resized {
@@ -112,7 +113,7 @@ impl Encoder {
         }
     }
 
-    /// Writes a field that never changes.
+    /// Appends a field that never changes: as an index if a table holds it, otherwise as a literal.
     #[inline]
     pub fn constant(&mut self, field: &Constant, out: &mut Vec<u8>) {
         if let Some(index) = field.known {
@@ -143,7 +144,7 @@ impl Encoder {
         self.places[field.number] = self.entries;
     }
 
-    /// Writes a field whose value varies; the field is not added to the table.
+    /// Appends a field whose value varies, as a literal that is not added to the dynamic table.
     pub fn varying(name: &Name, value: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&name.0);
         write_string(value, out);
@@ -159,7 +160,7 @@ fn write_name(name: &[u8], (first, bits): (u8, u32), out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a string in the shorter of its two forms, as clients usually do.
+/// Appends a string, either plain or in Huffman code, whichever is shorter.
 fn write_string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_bytes(text);
     if coded < text.len() {

@@ -5,7 +5,8 @@
 
 use super::HpackError;
 
-/// Length of the code of each byte, and of the end of a string, which is never sent. [bit]
+/// Length of the Huffman code of each byte value. The last element belongs to the end-of-string symbol, which is never
+/// sent. [bit]
 #[rustfmt::skip]
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
@@ -30,19 +31,20 @@ const END_OF_STRING: u16 = 256;
 const SHORTEST: usize = 5;
 const LONGEST: usize = 30;
 
-/// Codes of up to this many bits are decoded with one lookup. The bytes that usually occur in fields have such codes.
+/// Codes of up to this many bits are decoded by one table lookup. Most bytes in header fields have such short codes.
 const QUICK_BITS: u32 = 10;
 
 struct Tables {
-    /// Code of each symbol.
+    /// Huffman code of each symbol.
     codes: [u32; 257],
-    /// Symbols in the order of their codes.
+    /// Symbols, sorted by their codes.
     symbols: [u16; 257],
-    /// First code of each length.
+    /// Smallest code of each code length.
     first_code: [u32; LONGEST + 2],
-    /// Position in `symbols` of the first symbol of each length.
+    /// Position in `symbols` of the first symbol of each code length.
     first_place: [u16; LONGEST + 2],
-    /// Symbol and code length for each value of the next `QUICK_BITS` bits; zero if the code is longer.
+    /// For each value of the next `QUICK_BITS` bits: the symbol that they begin with, and the length of its code. Both
+    /// are zero if the code is longer than `QUICK_BITS`.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 
@@ -87,7 +89,7 @@ const fn tables() -> Tables {
     made
 }
 
-/// Length of the encoded text. [B]
+/// Length of the text in Huffman code. [B]
 #[must_use]
 pub fn encoded_bytes(text: &[u8]) -> usize {
     let bits: usize = text
@@ -97,9 +99,9 @@ pub fn encoded_bytes(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Appends the encoded text.
+/// Appends the text in Huffman code to `out`.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // The high `held` bits of `bits`, fewer than eight, are not written yet.
+    // The highest `held` bits of `bits` are not written yet; there are fewer than eight of them.
     let (mut bits, mut held) = (0_u64, 0_u32);
     for byte in text {
         let length = u32::from(LENGTHS[usize::from(*byte)]);
@@ -112,19 +114,20 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
         }
     }
     if held > 0 {
-        // The padding is the beginning of the end-of-string code, which is all ones.
+        // The last byte is padded with the beginning of the end-of-string code, which consists of ones.
         out.push((bits >> 56) as u8 | (0xff >> held));
     }
 }
 
-/// Appends the decoded text.
+/// Decodes a text in Huffman code and appends it to `out`.
 ///
 /// # Errors
 /// [`HpackError::BadHuffman`]: the code contains the end-of-string symbol, or its padding is not up to seven
 /// ones.
 pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    // Reserves memory for a text of shortest codes, so that symbols are stored without a check.
+    // Reserves memory for the longest possible text, in which each symbol has the shortest code. The loop can then
+    // store symbols without checking the capacity.
     out.resize(start + code.len() * 8 / SHORTEST + 1, 0);
     let length = decode_into(code, &mut out[start..]);
     out.truncate(start + length.unwrap_or(0));
@@ -132,7 +135,8 @@ pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
 }
 
 fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
-    // The high `held` bits of `bits` are to be decoded; lower bits are zero, or repeat bits that will be read again.
+    // The highest `held` bits of `bits` are the next bits to decode. The lower bits are zero, or belong to input bytes
+    // that will be read again.
     let (mut bits, mut held) = (0_u64, 0_u32);
     let (mut read, mut written) = (0, 0);
     loop {
@@ -148,7 +152,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
                 held += 8;
             }
         }
-        // The held bits contain two codes of any length, if the input has that many bits left.
+        // At least two codes of any length fit into the held bits, if the input has that many bits left.
         let (symbol, length) = next_symbol(bits);
         if length > held || symbol == END_OF_STRING {
             let is_padding = held < 8
@@ -160,7 +164,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
         written += 1;
         bits <<= length;
         held -= length;
-        // Short codes are decoded from the held bits, without reading the input.
+        // Further short codes are decoded from the bits already held, without reading the input.
         while held >= QUICK_BITS {
             let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
             if length == 0 {
@@ -174,7 +178,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// The symbol whose code is at the start of the bits, and the length of that code.
+/// Decodes the first symbol in `bits`. Returns the symbol and the length of its code.
 fn next_symbol(bits: u64) -> (u16, u32) {
     let (symbol, length) = TABLES.quick[(bits >> (64 - QUICK_BITS)) as usize];
     if length > 0 {
@@ -182,7 +186,7 @@ fn next_symbol(bits: u64) -> (u16, u32) {
     }
     for length in QUICK_BITS as usize + 1..LONGEST {
         let code = (bits >> (64 - length)) as u32;
-        // Codes of this length are below the first code of the next length.
+        // A code has this length if it is smaller than the first code of the next length.
         if code < TABLES.first_code[length + 1] >> 1 {
             let place = usize::from(TABLES.first_place[length])
                 + (code - TABLES.first_code[length]) as usize;

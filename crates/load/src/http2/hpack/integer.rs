@@ -1,11 +1,11 @@
-//! Integers with a prefix of some bits (RFC 7541, section 5.1).
+//! Encodes and decodes HPACK integers, which begin in the low bits of a byte, the prefix (RFC 7541, section 5.1).
 
 use super::HpackError;
 
-/// Limit on the bytes after the prefix: 28 bits, more than any length or index here needs.
+/// Limit on the bytes after the prefix. They hold 28 bits, enough for any length or index that this client accepts.
 pub const MOST_BYTES: u32 = 4;
 
-/// Appends an integer; `first` holds the bits before the prefix of `bits` bits.
+/// Appends an integer whose prefix has `bits` bits. `first` holds the bits of the first byte that precede the prefix.
 #[inline]
 pub(super) fn write(first: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     let most = (1_usize << bits) - 1;
@@ -22,7 +22,7 @@ pub(super) fn write(first: u8, bits: u32, value: usize, out: &mut Vec<u8>) {
     out.push(rest as u8);
 }
 
-/// Takes an integer from the start of `bytes`.
+/// Decodes an integer at the start of `bytes`, and advances `bytes` past it.
 #[inline]
 pub(super) fn read(bytes: &mut &[u8], bits: u32) -> Result<usize, HpackError> {
     let (&first, rest) = bytes.split_first().ok_or(HpackError::Truncated)?;

@@ -1,8 +1,8 @@
-//! HPACK: compresses the fields of a head, with a table on both sides (RFC 7541).
+//! HPACK: compresses header fields by tables that both peers keep (RFC 7541).
 //!
-//! [`Decoder`] accepts any bytes and keeps no more than the agreed table. [`Encoder`] is designed for requests that
-//! repeat: a field that never changes is prepared once ([`Constant`]), sent once per connection in full, and then takes
-//! one byte per request.
+//! [`Decoder`] accepts any bytes and keeps no more memory than the agreed size of the dynamic table. [`Encoder`] is
+//! designed for requests that repeat. A field that never changes is encoded in advance ([`Constant`]), sent in full
+//! once per connection, and then takes one byte per request.
 
 mod decoder;
 mod encoder;
@@ -18,25 +18,25 @@ pub use encoder::{Constant, Encoder, Name};
 pub use integer::MOST_BYTES;
 pub use static_table::{STATIC_FIELDS, find, find_name};
 
-/// Size of the table of either side unless agreed otherwise (RFC 9113, section 6.5.2). [B]
+/// Default size of the dynamic table of either peer (RFC 9113, section 6.5.2). [B]
 pub const DEFAULT_TABLE_BYTES: usize = 4096;
 
-/// Size of a field in a table or a list beyond its name and value (RFC 7541, section 4.1). [B]
+/// Overhead that counts as part of a field's size, in addition to its name and value (RFC 7541, section 4.1). [B]
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
 /// Reason why a block of fields is malformed. The connection cannot be used afterwards, since the tables of both sides
 /// differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
-    /// The block ends within a field.
+    /// The block ends in the middle of a field.
     Truncated,
     /// An integer that exceeds any possible length or index.
     BadInteger,
-    /// An index without an entry.
+    /// An index that has no entry in the static or the dynamic table.
     BadIndex,
-    /// An invalid code, or invalid padding.
+    /// An invalid Huffman code, or invalid padding after it.
     BadHuffman,
-    /// A table size that exceeds the agreed limit, or that follows a field.
+    /// A change of the table size that exceeds the agreed limit, or that does not precede all fields of its block.
     BadTableSize,
 }
 

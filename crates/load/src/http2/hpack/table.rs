@@ -1,4 +1,4 @@
-//! The dynamic table (RFC 7541, section 2.3.2); the oldest entries are evicted first.
+//! The dynamic table of HPACK (RFC 7541, section 2.3.2). The oldest entries are evicted first.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::FIELD_OVERHEAD_BYTES;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Offset of the name in the bytes of the table; the value follows it.
+    /// Position of the entry's name in `Table::bytes`; the entry's value follows its name.
     start: usize,
     name_bytes: usize,
     value_bytes: usize,
@@ -18,12 +18,12 @@ impl Entry {
     }
 }
 
-/// A table of bounded size.
+/// A dynamic table of bounded size.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Entries of the table, newest first.
     entries: VecDeque<Entry>,
-    /// Names and values, oldest first; the bytes of evicted entries precede them.
+    /// Names and values of the entries, oldest first, after bytes of evicted entries that are not reclaimed yet.
     bytes: Vec<u8>,
     size: usize,
     most: usize,
@@ -39,22 +39,23 @@ impl Table {
         }
     }
 
-    /// Name and value of an entry; the newest has index 0.
+    /// Returns name and value of an entry; the newest entry has index 0.
     pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(index)?;
         let field = &self.bytes[entry.start..][..entry.name_bytes + entry.value_bytes];
         Some(field.split_at(entry.name_bytes))
     }
 
-    /// Adds a field; a field larger than the table empties it (RFC 7541, section 4.4).
+    /// Adds a field. If the field alone is larger than the table, all entries are evicted and the field is not added
+    /// (RFC 7541, section 4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + FIELD_OVERHEAD_BYTES;
         self.evict_to(self.most.saturating_sub(size));
         if size > self.most {
             return;
         }
-        // The bytes of evicted entries are reclaimed once there are as many as the table holds, so that each byte is
-        // seldom moved.
+        // The memory of evicted entries is reclaimed only once it is as large as the table, so that bytes are seldom
+        // moved.
         if self.bytes.len() + name.len() + value.len() > 2 * self.most {
             self.compact();
         }
@@ -68,7 +69,7 @@ impl Table {
         self.size += size;
     }
 
-    /// Sets the largest size.
+    /// Sets the largest size of the table, and evicts entries that exceed it.
     pub(super) fn resize(&mut self, most: usize) {
         self.most = most;
         self.evict_to(most);
@@ -105,7 +106,8 @@ mod tests {
             let name = format!("name-{number}");
             table.insert(name.as_bytes(), &[number as u8; 20]);
             assert!(table.size <= 200 && table.bytes.len() <= 400);
-            // Each entry takes 32 + 20 + 6 to 8 bytes, so that three entries fit into 200 bytes.
+            // Each entry takes 32 bytes of overhead, 20 of the value and 6 to 8 of the name, so that three entries fit
+            // into 200 bytes.
             for age in 0..3.min(number + 1) {
                 let (name, value) = table.get(age).expect("an entry");
                 assert_eq!(name, format!("name-{}", number - age).as_bytes());

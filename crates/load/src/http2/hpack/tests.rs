@@ -29,13 +29,13 @@ fn fields(lines: &[&str]) -> Vec<Field> {
     lines.iter().map(split).collect()
 }
 
-/// Dynamic table of the decoder, newest first, read by index.
+/// Returns the entries of the decoder's dynamic table, newest first.
 fn remembered(decoder: &mut Decoder) -> Vec<Field> {
     let entries = (62..127_u8).map_while(|index| decode(decoder, &[0x80 | index]).ok());
     entries.flatten().collect()
 }
 
-/// Decodes blocks in sequence; checks the fields of each and the dynamic table after it.
+/// Decodes blocks in sequence. After each block, compares its fields and the dynamic table with the expected ones.
 fn check(table_bytes: usize, steps: &[(&str, &[&str], &[&str])]) {
     let mut decoder = Decoder::new(table_bytes);
     for (block, expected, table) in steps {
@@ -224,7 +224,7 @@ fn codes_that_end_wrongly_are_refused() {
             "{code:x?}"
         );
     }
-    // The code of `0` has five bits; three ones of padding follow.
+    // The Huffman code of `0` has five bits, so three padding bits (ones) follow.
     assert_eq!(huffman::decode(&[0x07], &mut Vec::new()), Ok(()));
 }
 
@@ -257,7 +257,7 @@ fn a_smaller_table_forgets_and_grows_again() {
     let mut decoder = Decoder::new(4096);
     decode(&mut decoder, &bytes("4001 6101 62")).expect("a field");
     assert_eq!(remembered(&mut decoder), fields(&["a= b"]));
-    // Sizes 0 and 4096 at the start of one block.
+    // Two changes of the table size, to 0 and to 4096, at the start of one block.
     assert_eq!(
         decode(&mut decoder, &bytes("20 3f e1 1f 82")),
         Ok(fields(&[":method= GET"]))
@@ -265,7 +265,7 @@ fn a_smaller_table_forgets_and_grows_again() {
     assert_eq!(remembered(&mut decoder), []);
 }
 
-/// Encodes a request of constant fields.
+/// Encodes a block that consists of constant fields.
 fn block_of(encoder: &mut Encoder, constants: &[Constant]) -> Vec<u8> {
     let mut out = Vec::new();
     encoder.begin(&mut out);

@@ -1,8 +1,8 @@
-//! Servers that violate the protocol: each violation is detected in bounded memory.
+//! Servers that violate the protocol. The client must detect each violation while using bounded memory.
 
 use super::*;
 
-/// Result of a connection with two open requests that receives these bytes.
+/// Passes `bytes` to a connection with two open requests, and returns the result of the connection.
 fn outcome(bytes: &[u8]) -> Result<(), Broken> {
     let mut pair = Pair::ready();
     pair.request();
@@ -118,7 +118,8 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
 fn the_window_of_the_connection_is_watched_over_all_streams() {
     let mut pair = Pair::ready();
     pair.requests(100);
-    // The window of the connection is 1500 bytes and is not replenished, so that two streams together exceed it.
+    // The flow-control window of the connection is 1500 bytes and is not replenished, so two streams together exceed
+    // it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
     pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
@@ -250,12 +251,12 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
     let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
     let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
-    // Frames that precede the end of the request, `true` if the client cancels it, and the rest of its window of 1000
-    // bytes at that time.
+    // Each case gives the frames before the request ends, `true` if the client cancels the request, and the bytes then
+    // left of its window of 1000 bytes.
     let endings: [(&[u8], bool, usize); 5] = [
         (&[], true, 1000),
         (&after_head(&body(400)), true, 600),
-        // Half of the window was used, so that the client has replenished it.
+        // Half of the window was used, so the client has replenished the window.
         (&after_head(&body(500)), true, 1000),
         (&reset, false, 0),
         (&head(1, flag::END_STREAM, &[OK]), false, 0),
@@ -281,7 +282,7 @@ fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
 
 #[test]
 fn fields_that_unfold_are_not_kept() {
-    // The block adds a field of 3 KB to the table, and each further byte of the block refers to it.
+    // The block adds a field of 3 KB to the dynamic table, and each further byte of the block refers to this field.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f];
     let length = 3000_usize - 127;
     bomb.extend([(length % 128) as u8 | 128, (length / 128) as u8]);
@@ -310,7 +311,7 @@ fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
     assert!((0..10_000).any(|_| give_up_one()));
     let unread = pair.client.pending().len();
     assert!(unread < 65 << 20, "{unread}");
-    // The server gets no further request even if it reads again, since the connection is draining.
+    // The client opens no further request even if the server reads again, since the connection is draining.
     pair.client.advance(unread);
     assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
 }

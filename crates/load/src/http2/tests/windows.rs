@@ -1,4 +1,4 @@
-//! Flow control: data is sent only within the windows of the server, and the client replenishes its own windows.
+//! Tests flow control: the client sends data only within the server's windows, and replenishes its own windows.
 
 use super::*;
 
@@ -20,7 +20,8 @@ fn a_body_goes_out_as_windows_allow() {
     pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
         .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
-    // The smaller window makes the rest of the stream's window negative; later updates make it positive again.
+    // After the initial window is reduced, the stream has already sent more than its window allows: the window is
+    // negative until later updates make it positive again.
     pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
         .expect("settings");
     assert_eq!(data(&mut pair), []);

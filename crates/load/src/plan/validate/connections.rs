@@ -8,10 +8,10 @@ use towtank_drivers::Server;
 use crate::plan::{Balance, ConnectionMode, HttpVersion, Scheme, Target, Tls};
 use crate::sys::UNIX_PATH_BYTES;
 
-/// Limit on the size of a pool: no system has this many ports and descriptors.
+/// Limit on the size of a connection pool. No operating system has this many ports and file descriptors.
 const SIZE_CEILING: usize = 1 << 28;
 
-/// Limit on concurrent requests over one connection: no server accepts this many.
+/// Limit on concurrent requests over one HTTP/2 connection. No server accepts this many.
 const STREAMS_CEILING: u32 = 1 << 20;
 
 impl Checker<'_> {

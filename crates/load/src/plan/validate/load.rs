@@ -4,10 +4,10 @@ use crate::plan::{ClosedStage, Load, OpenStage, Phase, Rate};
 
 use super::Checker;
 
-/// Limit on users, waiting arrivals and similar numbers, set by the width of the engine's indices.
+/// Limit on numbers of users and waiting arrivals, since the engine stores their indices in 32 bits.
 const USERS_CEILING: u32 = 1 << 28;
 
-/// Limit on the arrival rate: the largest rate that one machine can draw. [1/s]
+/// Limit on the arrival rate: the highest rate at which one machine can generate random arrival times. [1/s]
 const RATE_CEILING: f64 = 1e8;
 
 impl Checker<'_> {
@@ -75,8 +75,8 @@ impl Checker<'_> {
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // With users by group, the range of user numbers of each group is fixed at the start of the run, so that no
-            // stage may exceed it.
+            // If users are given by group, the user numbers that each group can use are fixed at the start of the run.
+            // A stage appended later must not need more of them.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {

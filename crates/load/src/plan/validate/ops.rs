@@ -11,10 +11,10 @@ use crate::plan::{
     Request, Scheme, Source, Template,
 };
 
-/// Context in which an operation is used.
+/// Part of a plan that contains an operation; some operations are allowed only in some parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// `once` and `exit` of a group.
+    /// `once` or `exit` of a user group.
     Group,
     /// A transaction.
     Transaction,
@@ -145,7 +145,8 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Checks step and target of a request or call. The target must have a driver if and only if `driven` is `true`.
+/// Checks the indices of step and target of a request or call. The target must have a driver if `driven` is `true`, and
+/// must not have a driver otherwise.
 fn check_exchange(
     checker: &mut Checker<'_>,
     place: &str,
@@ -177,7 +178,7 @@ fn check_timeout(checker: &mut Checker<'_>, place: &str, timeout_s: Option<f64>)
     }
 }
 
-/// Checks the destination of a value: `all` and `append` require a list.
+/// Checks the destination of an extracted value: `all` and `append` require a list.
 fn check_into(checker: &mut Checker<'_>, place: &str, into: Destination, pick: ExtractPick) {
     let many = matches!(pick, ExtractPick::All | ExtractPick::Append);
     let (variables, lists) = (checker.plan.variables.len(), checker.plan.lists.len());
@@ -254,7 +255,8 @@ fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
     });
 }
 
-/// Checks a template whose value becomes part of one line in the head of the request.
+/// Checks a template whose value becomes part of a single line in the head of the request, so it must not contain line
+/// breaks.
 fn check_line(checker: &mut Checker<'_>, place: &str, template: &Template) {
     check_template(checker, place, template);
     let broken =

@@ -1,4 +1,4 @@
-//! Reads the lines of segments as another program reads them.
+//! Reads the lines of result files with an independent implementation, as another program would.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ const EDGE: IntervalEdge = IntervalEdge {
     },
 };
 
-/// The documents of a segment, after checking every checksum.
+/// Returns the JSON documents in a segment, after comparing the checksum of every line.
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     assert!(text.ends_with('\n'));

@@ -10,7 +10,7 @@ use rustls::{
 
 use super::*;
 
-/// An error with this name, as the certificate library reports it.
+/// An error whose name is that of an error in the certificate library.
 #[derive(Debug)]
 enum Foreign {
     CaUsedAsEndEntity,
@@ -144,7 +144,7 @@ fn is_camel(word: &str) -> bool {
         .any(|pair| pair[0].is_lowercase() && pair[1].is_uppercase())
 }
 
-/// Words with a capital letter inside that messages may contain: proper names, and keys of configuration files.
+/// Words with an inner capital letter that messages may contain: proper names, and keys of configuration files.
 const PROPER: [&str; 6] = [
     "serverAuth",
     "subjectAltName",

@@ -1,4 +1,4 @@
-//! Messages of TLS servers that contain no application data.
+//! Tests TLS servers whose messages contain no application data.
 
 use std::io::Write;
 
@@ -14,8 +14,8 @@ const TICKET_BYTES: usize = 81;
 /// Length of the head of a record, which the server counts as a part of its content. [B]
 const HEAD_BYTES: usize = 5;
 
-/// A session and its server after the handshake, and the last output of the server. This output contains `tickets`
-/// tickets, and the session has not read it.
+/// Returns a TLS session and its server after the handshake, and output of the server that the session has not read.
+/// This output contains `tickets` session tickets.
 fn pair(tickets: usize) -> (Session, ServerConnection, Vec<u8>) {
     let name = "test.example";
     let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]);

@@ -1,4 +1,4 @@
-//! A stub of an LDAP directory: answers searches by the values in their filters, and reports other messages by their
+//! A stub of an LDAP directory. It answers each search by the values in its filter, and records other messages by their
 //! kind.
 
 use std::io::{Read, Write};
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Reply, Session};
 
-/// A search with base `text` for entries with one of the values, and the values of its call.
+/// Returns two parts of a call: a search at the base `text` for entries whose attribute `v` has one of the values, and
+/// the list of values with the base first.
 pub fn search(text: &str, values: &Value) -> (Value, Value) {
     let given = values.as_array().expect("values");
     let mut all = vec![json!([text])];
@@ -22,14 +23,14 @@ pub fn search(text: &str, values: &Value) -> (Value, Value) {
     )
 }
 
-/// An element with a content of any length.
+/// Encodes an element (BER): tag, length and content.
 pub fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len() as u32;
-    // The long form of a length is always allowed.
+    // The long form of the length is always allowed, even if a shorter form exists.
     [&[tag, 0x84][..], &length.to_be_bytes(), content].concat()
 }
 
-/// Tags and contents of consecutive elements.
+/// Returns the tag and the content of each element in a sequence of elements.
 fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     let mut found = Vec::new();
     while let [tag, first, rest @ ..] = bytes {
@@ -40,7 +41,7 @@ fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     found
 }
 
-/// The length that begins with this byte, and the bytes after it.
+/// Decodes the length of an element, of which `first` is the first byte. Also returns the bytes after the length.
 fn length_at(first: u8, rest: &[u8]) -> (usize, &[u8]) {
     if first < 0x80 {
         return (first.into(), rest);
@@ -67,13 +68,13 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A message of this number with one operation.
+/// Encodes a message with this message number and a single operation.
 pub fn message(number: &[u8], tag: u8, content: &[u8]) -> Vec<u8> {
     let inside = [element(2, number), element(tag, content)].concat();
     element(0x30, &inside)
 }
 
-/// Code, name and text of a result.
+/// Encodes a result: error code, name and error text.
 pub fn result(code: u8) -> Vec<u8> {
     [
         element(0x0a, &[code]),
@@ -83,7 +84,7 @@ pub fn result(code: u8) -> Vec<u8> {
     .concat()
 }
 
-/// An entry with the attribute `v`.
+/// Encodes an entry of a search result, whose attribute `v` has these values.
 pub fn entry(number: &[u8], values: &[&str]) -> Vec<u8> {
     let values: Vec<u8> = values
         .iter()
@@ -94,7 +95,7 @@ pub fn entry(number: &[u8], values: &[&str]) -> Vec<u8> {
     message(number, 0x64, &[element(4, b"cn=x"), attributes].concat())
 }
 
-/// Serves one session.
+/// Serves one session until its connection ends.
 pub(super) fn serve(mut session: Session) {
     while let Some(body) = read(&mut session) {
         let parts = elements(&body);

@@ -13,11 +13,11 @@ struct Mysql {
     session: Session,
     statements: Vec<String>,
     in_transaction: bool,
-    /// Number of the next packet.
+    /// Sequence number of the next packet.
     number: u8,
 }
 
-/// Serves one session.
+/// Serves one session until its connection ends.
 pub(super) fn serve(session: Session) {
     let mysql = Mysql {
         session,
@@ -28,7 +28,7 @@ pub(super) fn serve(session: Session) {
     mysql.serve();
 }
 
-/// Converts parameters to the form of the engine's plans.
+/// Replaces the parameters `?` of a statement by `$1`, `$2` and so on, as plans of the engine write them.
 fn numbered(query: &str) -> String {
     let parts = query.split('?').enumerate();
     let parts = parts.map(|(number, part)| match number {
@@ -57,7 +57,7 @@ fn greeting() -> Vec<u8> {
     .concat()
 }
 
-/// Definition of a text column.
+/// Encodes the definition of a column of texts.
 fn definition(name: &str) -> Vec<u8> {
     let length = name.len() as u8;
     [
@@ -155,7 +155,7 @@ impl Mysql {
         out
     }
 
-    /// Handles a statement that was sent as text.
+    /// Handles a statement that was sent as text, without preparation.
     fn queried(&mut self, query: &[u8]) -> Option<Vec<u8>> {
         let seen = self
             .session
@@ -171,8 +171,8 @@ impl Mysql {
         let text = self.statements[usize::from(body[0]) - 1].clone();
         let count = text.matches('$').count();
         let mut values = Vec::new();
-        // The message begins with the number of the statement, flags and a count. If there are values, a bit for each
-        // value, a byte that states whether types follow, and the types come next.
+        // The message begins with the number of the statement, flags and a count, 9 bytes together. If there are
+        // values, three parts follow: a bit for each value, a byte that states whether types are sent, and the types.
         let mut at = 9 + if count == 0 {
             0
         } else {
@@ -197,7 +197,8 @@ impl Mysql {
         self.session.note(seen)
     }
 
-    /// Bytes of an answer, with rows in the form that the request implies; `None` if the session is over.
+    /// Returns the bytes of the response; `None` if the session is over. `before` precedes the value in a row, in the
+    /// form that the request implies.
     fn answer(&mut self, reply: Reply, before: &[u8]) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());

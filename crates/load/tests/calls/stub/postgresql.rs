@@ -12,7 +12,7 @@ struct Postgresql {
     in_transaction: bool,
 }
 
-/// Serves one session.
+/// Serves one session until its connection ends.
 pub(super) fn serve(session: Session) {
     let postgresql = Postgresql {
         session,
@@ -21,7 +21,7 @@ pub(super) fn serve(session: Session) {
     };
     postgresql.serve();
 }
-/// Encodes a message with a tag.
+/// Encodes a message with this tag.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() + 4) as u32;
     [&[tag][..], &length.to_be_bytes(), body].concat()
@@ -144,7 +144,7 @@ impl Postgresql {
         self.session.note(seen)
     }
 
-    /// Bytes of an answer; `None` if the session is over.
+    /// Returns the bytes of the response; `None` if the session is over.
     fn answer(&mut self, reply: Reply) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());
@@ -154,7 +154,7 @@ impl Postgresql {
     }
 }
 
-/// Description of a result with one column `v` and no parameters.
+/// Encodes the description of a statement: it has no parameters, and its result has one column `v`.
 fn described() -> Vec<u8> {
     let mut row = 1_u16.to_be_bytes().to_vec();
     row.extend_from_slice(b"v\0");

@@ -1,4 +1,4 @@
-//! Parses responses with randomly changed bytes. There must be no panic, and no result that contradicts another parser.
+//! Parses responses with randomly changed bytes. The scanner must neither panic nor contradict the parser `httparse`.
 
 use super::*;
 use crate::testing::SplitMix;
@@ -55,11 +55,12 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
         assert!(scanner.line.len() <= SIZE_LINE_BYTES.max(LIMITS.header_bytes));
         accepted += usize::from(expected.end.is_ok());
     }
-    // The test is meaningful only if the scanner refuses some mutations and accepts others.
+    // The test is meaningful only if the scanner refuses some of the changed responses and accepts others.
     assert!((15_000..80_000).contains(&accepted), "{accepted} accepted");
 }
 
-/// Status and fields as `httparse` parses them; `None` if it refuses the bytes or needs more bytes.
+/// Parses a response head by `httparse`, the reference. Returns status and fields; `None` if `httparse` refuses the
+/// bytes or needs more of them.
 fn by_oracle(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
@@ -93,7 +94,8 @@ fn heads_are_read_as_httparse_reads_them() {
         {
             continue;
         }
-        // After an informational response, the scanner continues with the next head, but `httparse` does not.
+        // After an informational response, the scanner continues with the next head. `httparse` parses only the first,
+        // so these cases are not compared.
         if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
             continue;
         }
