@@ -370,8 +370,7 @@ impl Extract {
         })
     }
 
-    /// Extracts a value from the response and stores it for the user. Returns `false` if a required value was not
-    /// found.
+    /// Extracts and stores a value for the user. Returns `false` if a required value was not found.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let Some(found) = self.find(answer, document) else {
             return false;
