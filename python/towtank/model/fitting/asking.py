@@ -99,6 +99,6 @@ def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
     """
     if len(answers) != 1:
         labels = "; ".join(str(each.document["label"]) for each in answers) or "none"
-        message = f"must be part of the label of exactly one configuration, got one that fits these labels: {labels}"
+        message = f"must choose one configuration of the study by part of its label, got {labels}"
         raise StudyError.at(COMMAND_LINE, message, where="--configuration")
     return answers[0]
