@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from harmed_runs import on_samples, reasons, rewrite, script, unattributed
+from changed_recordings import on_samples, reasons, rewrite, script
+from harmed_runs import unattributed
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

@@ -150,7 +150,7 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
     assert (found["verdict"], found["assumed_run_to_run"]) == (verdict, 0.1 if run_to_run is None else run_to_run)
     assert found["do"] == ("repeat the runs (--repetitions)" if verdict == "undecided" else "")
     assert found["doubts"] == [
-        f"single runs: a standard deviation of {100 * found['assumed_run_to_run']:g} % from run to run is assumed"
+        f"single runs, with an assumed standard deviation of {100 * found['assumed_run_to_run']:g} % from run to run"
     ]
 
 

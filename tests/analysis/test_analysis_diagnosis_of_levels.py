@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from harmed_runs import script
+from changed_recordings import script
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

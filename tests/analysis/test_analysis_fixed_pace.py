@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harmed_runs import script
+from changed_recordings import script
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

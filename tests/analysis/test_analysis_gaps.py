@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from changed_recordings import SECOND, reasons, rewrite, script
 from even_runs import even_script, stages_of
-from harmed_runs import SECOND, reasons, rewrite, script, stood_still
+from harmed_loads import stood_still
 from synthetic_runs import MONOTONIC_NS, Stage, write_run
 
 from towtank.analysis import summarize_run

@@ -9,19 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changed_recordings import on_samples, reasons, rewrite, script
 from harmed_runs import (
     died,
     gap,
     heavy_steal,
     launched_and_left,
-    on_samples,
     out_of_descriptors,
     overflowing,
-    reasons,
     restarted,
     retransmitting,
-    rewrite,
-    script,
     slowed,
     steal,
     throttled,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harmed_runs import on_samples, reasons, rewrite, script
+from changed_recordings import on_samples, reasons, rewrite, script
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

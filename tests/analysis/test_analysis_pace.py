@@ -7,7 +7,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from harmed_runs import script, slowed
+from changed_recordings import script
+from harmed_runs import slowed
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

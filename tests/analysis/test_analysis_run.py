@@ -7,7 +7,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from harmed_runs import on_samples, rewrite
+from changed_recordings import on_samples, rewrite
 from results_1 import copy_of_results_1
 from synthetic_runs import Script, Stage, even_schedule, write_run
 

@@ -7,7 +7,7 @@ import tracemalloc
 from itertools import product
 
 import pytest
-from harmed_runs import script
+from changed_recordings import script
 from synthetic_runs import MONOTONIC_NS, SECOND, write_run
 
 from towtank.analysis import service_logs, summarize_run

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from harmed_runs import limited, on_samples, reasons, rewrite, script
+from changed_recordings import on_samples, reasons, rewrite, script
+from harmed_runs import limited
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run

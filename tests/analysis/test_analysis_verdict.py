@@ -8,25 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from changed_recordings import SECOND, change_engine, on_samples, reasons, rewrite, script
 from even_runs import even_script, stages_of
+from harmed_loads import answered, carried_over
 from harmed_runs import (
     CASES,
-    SECOND,
     above_envelope,
-    answered,
-    carried_over,
-    change_engine,
     costly,
     died,
     died_and_stopped,
     generator_saturated,
     held,
     interrupts,
-    on_samples,
     out_of_files,
-    reasons,
-    rewrite,
-    script,
     stopped,
     suspended,
 )

@@ -71,7 +71,7 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert plain(rows[0][4]).startswith("0.62 [")
     assert rows[0][5:] == (
         "< 0.9",
-        "Confirmed. Doubt: single runs: a standard deviation of 5 % from run to run is assumed.",
+        "Confirmed. Doubt: single runs, with an assumed standard deviation of 5 % from run to run.",
     )
     # With the index, the only run at 120 users has 100 /s and the only run at 90 users has 89 /s. A variation of 5 %
     # between runs may reverse this order.
@@ -96,7 +96,7 @@ def test_suspect_runs_are_marked_and_named() -> None:
     found = table(with_claims(verdicts={"r004": "suspect"}))
     assert found.rows[0][6] == (
         "Confirmed †. Doubt: it depends on the suspect run r004; without it the claim cannot be tested; "
-        "single runs: a standard deviation of 5 % from run to run is assumed."
+        "single runs, with an assumed standard deviation of 5 % from run to run."
     )
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]

@@ -57,6 +57,8 @@ def test_what_no_tier_used_stands_beside_the_tiers() -> None:
     [
         ({"value": -0.004, "low": -0.012, "high": 0.004}, "0.0000"),
         ({"value": -0.004}, "0"),
+        ({"value": -0.013, "low": -0.023, "high": -0.003}, "0"),
+        ({"value": -0.021, "low": -0.023, "high": -0.003}, "\N{MINUS SIGN}0.021"),
         ({"value": -0.30, "low": -0.32, "high": -0.28}, "\N{MINUS SIGN}0.300"),
         ({"value": -0.30}, "\N{MINUS SIGN}0.300"),
     ],

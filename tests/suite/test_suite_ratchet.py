@@ -15,7 +15,8 @@ import pytest
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "ratchet"
 LONG = "def long():\n" + "    pass\n" * 60
-SOURCE = '''
+SOURCE = (
+    '''
 from towtank.model import Model
 from towtank.model.fitting import fit
 from towtank.size.inner import other
@@ -26,9 +27,9 @@ def read(values: dict[str, Any]) -> Literal["a"]:
     return values["key"] + values.get("other", 1) + values.get(name) + values[0]
 
 
-for one in values:
-    print("told")
 '''
+    + 'for one in values:\n    print("told")\n'
+)
 
 
 @pytest.fixture

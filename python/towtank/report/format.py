@@ -251,18 +251,21 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
     """Return an estimate of a quantity that cannot be negative. A slightly negative value becomes zero.
 
-    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may be slightly
-    negative. A value that is below zero by more than its error is kept, because it reveals a fault of the measurement.
+    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may be negative
+    by up to `TICKS_CPUS`, in all parts of a window alike. A value that is below zero by more than that and its interval
+    is kept, because it reveals a fault of the measurement.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):
         return estimate
     low, high = estimate.get("low"), estimate.get("high")
-    within = high >= 0 if isinstance(high, int | float) else value >= -TICKS_CPUS
-    if value >= 0 or within:
-        ends = {} if low is None else {"low": max(0.0, low)}
-        return {**estimate, "value": max(0.0, value), **ends}
-    return estimate
+    reaches_zero = isinstance(high, int | float) and high >= 0
+    if value < -TICKS_CPUS and not reaches_zero:
+        return estimate
+    if value < 0 and not reaches_zero:
+        return {**estimate, "value": 0.0, "low": None, "high": None}
+    ends = {} if low is None else {"low": max(0.0, low)}
+    return {**estimate, "value": max(0.0, value), **ends}
 
 
 def size_rate_estimate(estimate: Estimate | None) -> str:

@@ -180,7 +180,9 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
         without = "" if verdict == "undecided" else _without_suspects(measure, holds, places, verdict)
         found.append(f"it depends on {named}{without}")
     if places.assumed and places.run_to_run:
-        found.append(f"single runs: a standard deviation of {100 * places.run_to_run:g} % from run to run is assumed")
+        found.append(
+            f"single runs, with an assumed standard deviation of {100 * places.run_to_run:g} % from run to run"
+        )
     return [*found, *(f"left out, {why}" for why in places.left_out)]
 
 
