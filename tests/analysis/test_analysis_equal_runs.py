@@ -45,7 +45,8 @@ def test_counts_whose_seconds_were_all_equal_are_known_to_one_request() -> None:
 
 
 def test_nearly_equal_counts_are_not_known_better_than_equal_ones() -> None:
-    runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 200)]
+    # The last run has one request more than the others, in a window of 20 s.
+    runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 20)]
     found = over_runs(runs, "throughput_per_s")
     assert found.value is not None
     assert (found.low, found.high) == (pytest.approx(found.value - 1 / 20), pytest.approx(found.value + 1 / 20))
@@ -87,3 +88,52 @@ def test_different_throughputs_keep_the_interval_of_student() -> None:
 @pytest.mark.parametrize("runs", [[run_of(50.0)], [run_of(50.0, None), run_of(50.0, None)]])
 def test_one_run_or_runs_without_a_window_have_none(runs: list[dict[str, Any]]) -> None:
     assert over_runs(runs, "throughput_per_s").low is None
+
+
+def test_a_single_count_is_not_known_better_than_to_one_request() -> None:
+    found = over_runs([run_of(50.0, half=0.0)], "throughput_per_s")
+    assert (found.low, found.high) == (50.0 - 1 / 20, 50.0 + 1 / 20)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_counts_of_nothing_in_equal_seconds_have_an_upper_end(count: int) -> None:
+    """The errors within runs without any request are 0, but the upper limit of the mean count is -ln(0.025)."""
+    found = over_runs([run_of(0.0, half=0.0)] * count, "throughput_per_s")
+    assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / (20 * count)))
+
+
+def test_one_request_more_per_user_is_no_difference() -> None:
+    loaded = [
+        [{**run_of(rate, half=0.0), "run": name, "users": {"asked": 10, "mean": 10.0}} for name in ("r1", "r2")]
+        for rate in (50.05, 50.0)
+    ]
+    first, second = (Places([], runs).quantity("throughput", "load", {}) for runs in loaded)
+    assert (second.low, second.high) == (pytest.approx(5.0 - 1 / 200), pytest.approx(5.0 + 1 / 200))
+    ratio = ratio_interval(first, second)
+    assert ratio.low is not None and ratio.high is not None
+    assert ratio.low < 1 < ratio.high
+
+
+def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> None:
+    """Five events in a window of 10 s are 0.5 /s; the exact interval of 10 events in 20 s is 0.240 to 0.920 /s."""
+    phase = {"start_s": 0.0, "end_s": 10.0, "throughput_per_s": 0.5}
+    during = {"length_s": 10.0, "throughput_per_s": 0.5}
+    runs = [
+        {**run_of(50.0), "run": name, "phases": {"ramp_up": phase}, "events": {"kill": {"during": during}}}
+        for name in ("r1", "r2")
+    ]
+    for about in ("phases.ramp_up", "events.kill.during"):
+        found = Places([], runs).quantity(f"{about}.throughput_per_s", None, {})
+        assert (found.low, found.high) == (pytest.approx(0.240, abs=1e-3), pytest.approx(0.920, abs=1e-3))
+
+
+def test_two_counts_that_are_nearly_equal_by_chance_have_intervals_that_hold() -> None:
+    """All pairs of Poisson counts with mean 3 in windows that differ by 10 µs, as by the clock of a run."""
+    random = np.random.default_rng(20261129)
+    held = 0
+    for first, second in random.poisson(3, (4000, 2)):
+        runs = [run_of(first / 20), run_of(second / 20.00001, 22.00001)]
+        found = over_runs(runs, "throughput_per_s")
+        assert found.low is not None and found.high is not None
+        held += found.low <= 3 / 20 <= found.high
+    assert held / 4000 > 0.95

@@ -12,6 +12,7 @@ from test_analysis_claims import CACHE, ratio, run
 
 from towtank.analysis import claims
 from towtank.analysis.claims.needs import Needs, runs_needed
+from towtank.analysis.combining import combined
 from towtank.analysis.statistics.estimates import RUNS, Estimate
 from towtank.analysis.statistics.looks import Looks, nominal_confidence
 from towtank.study.claim_holds import Bounds
@@ -123,3 +124,10 @@ def test_looks_at_equal_systems_without_the_correction_would_find_differences() 
         for confidence in (0.95, nominal_confidence(10))
     ]
     assert found == [False, True]
+
+
+def test_runs_needed_rest_on_the_errors_within_runs_where_two_runs_agree() -> None:
+    """Two equal counts of 10 are 7.3 to 15.4 a window (Poisson); 80 % power against a bound of 8 takes some 20 runs."""
+    found = combined([Estimate(10.0, n=1)] * 2, windows=(1.0, 1.0))
+    needs = runs_needed(found, Bounds(8.0, math.inf))
+    assert needs.probably is not None and 20 <= needs.probably <= 40

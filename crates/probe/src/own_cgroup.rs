@@ -1,4 +1,5 @@
-//! A control group that contains only one group of processes, such as that of a systemd unit or a container.
+//! A control group that contains only one group of processes, such as that of a systemd unit, a container
+//! or a host.
 //!
 //! Processes cannot leave the control group by detaching from their parents. Its CPU time includes processes for which
 //! no process of the group waited, and its memory counts shared pages once.

@@ -68,8 +68,8 @@ impl Conditional {
 /// A matrix as a list of its rows.
 pub type Matrix = Vec<Vec<f64>>;
 
-/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when more jobs are
-/// present than the list has entries. Rates are in jobs per mean service time.
+/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when at least as
+/// many jobs are present as the list has entries. Rates are in jobs per mean service time.
 #[must_use]
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };

@@ -1,4 +1,11 @@
 //! The generating function of a station's number of jobs, in a form without negative terms.
+//!
+//! A product-form station with speed α(j) at j jobs has F(y) = Σ_j y^j / (α(1) ... α(j)). Here y is the sum over all
+//! classes of the demand times the variable of the class. For m servers, F(y) = [Σ_{j<m} f_j (1 − j/m) y^j] /
+//! (1 − y/m) with f_j = 1/j!. Every coefficient is positive, so convolution with F never cancels. The textbook
+//! recursion through p(0) = 1 − Σ p(j) loses all digits near saturation. Any speed that ends in a constant has the form
+//! F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. Open classes with load ρ leave F(ρ + y) to the closed classes
+//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which is of that form again.
 
 use crate::network::Speed;
 use crate::special::log_factorials;
@@ -95,7 +102,7 @@ impl Series {
     }
 
     /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F.
-    /// Returns `None` for a station with a table of speeds. [1]
+    /// Returns `None` for a station with a table of speeds, and for 0 jobs. [1]
     #[must_use]
     pub fn speed_at(&self, jobs: usize) -> Option<f64> {
         let coefficient = |number: usize| {

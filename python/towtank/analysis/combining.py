@@ -14,18 +14,24 @@ from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, E
 from towtank.digging import dig
 from towtank.distributions import binomial_interval, poisson_interval, t_quantile
 
+_OWN_WINDOWS = ("phases", "events")
+"""Keys of a summary under which each entry has a window of its own."""
+_FEW = 10
+"""With fewer events in all windows together, the interval of a count contains that of independent arrivals. [1]"""
 
-def combined(of_runs: Sequence[Estimate], together: float | None = None, windows_s: Sequence[float] = ()) -> Estimate:
+
+def combined(of_runs: Sequence[Estimate], together: float | None = None, windows: Sequence[float] = ()) -> Estimate:
     """Combine the estimates of several runs into their mean with Student's t interval, which does not extend below 0.
 
     Parameters
     ----------
     of_runs : sequence of Estimate
-        One estimate per run. A single estimate is returned unchanged, with its interval.
+        One estimate per run. A single estimate keeps its interval, unless it is a count.
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
-    windows_s : sequence of float
-        Lengths of the windows in which the runs counted, for values that are counts per second; empty for others. [s]
+    windows : sequence of float
+        Number of events in each run that a value of 1 stands for, for values that are counts: for counts per second,
+        the lengths of the windows in which the runs counted. Empty for other values. [s], [s * load]
 
     Notes
     -----
@@ -38,34 +44,58 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     the exact binomial interval of the pooled counts.
 
     Equal values whose errors are unknown have no interval, unless they are counts. Equal counts have the interval of
-    independent arrivals (Poisson). The interval of any count extends at least one event in the shortest window to both
-    sides of the mean.
+    independent arrivals (Poisson) [1]_. The interval of two counts whose errors are unknown, and of fewer than ten
+    events whatever their errors are, contains this interval. The interval of any count extends at least one event in
+    the shortest window to both sides of the mean.
+
+    References
+    ----------
+    .. [1] F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28(3/4), 437-442, 1936.
     """
     found = [estimate for estimate in of_runs if estimate.value is not None]
     if len(found) == 1:
-        return found[0]
+        return _reaching(found[0], _of_count(found, windows))
     values = [estimate.value for estimate in found if estimate.value is not None]
     over = t_interval_about(values, together).of_quantity()
     within = _within(found, over.value)
     if over.low is None or over.high is None:
         return over
     mean = over.value or 0.0
-    step = 1 / min(windows_s) if windows_s else 0.0
-    if within is None and windows_s:
-        within = _of_arrivals(mean, sum(windows_s)) if over.low == over.high else (mean - step, mean + step)
+    if windows:
+        counted = _of_count(found, windows, is_known=within is not None) or (mean, mean)
+        within = counted if within is None else (min(counted[0], within[0]), max(counted[1], within[1]))
     if within is None:
         return over if over.low < over.high else Estimate(over.value, n=over.n)
-    half = max(mean - within[0], within[1] - mean, step)
-    low, high = min(over.low, within[0], mean - step), max(over.high, within[1], mean + step)
-    return replace(over, low=low, high=high, within=half).of_quantity()
+    half = max(mean - within[0], within[1] - mean)
+    return _reaching(replace(over, within=half), within)
 
 
-def _of_arrivals(rate: float, length_s: float) -> tuple[float, float]:
-    """Return the interval of the rate of independent arrivals, computed from the number of arrivals in `length_s`
-    seconds. [1/s]
+def _reaching(estimate: Estimate, bounds: tuple[float, float] | None) -> Estimate:
+    """Return an estimate whose interval also contains two bounds. It does not extend below 0."""
+    if bounds is None or estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=min(estimate.low, bounds[0]), high=max(estimate.high, bounds[1])).of_quantity()
+
+
+def _of_count(
+    found: Sequence[Estimate], windows: Sequence[float], *, is_known: bool = True
+) -> tuple[float, float] | None:
+    """Return the shortest interval that the mean of counts may have; None if the values are not counts.
+
+    It extends one event in the shortest window to both sides of the mean. It contains the exact interval of independent
+    arrivals if there are fewer than `_FEW` events, or if the errors within the runs are not known (`is_known`) and the
+    counts are equal or only two, which may be nearly equal by chance.
     """
-    low, high = poisson_interval(round(rate * length_s), CONFIDENCE)
-    return low / length_s, high / length_s
+    values = [estimate.value or 0.0 for estimate in found]
+    if len(windows) != len(values):
+        return None
+    mean, step, whole = sum(values) / len(values), 1 / min(windows), sum(windows)
+    counts = [round(value * window) for value, window in zip(values, windows, strict=True)]
+    low, high = mean - step, mean + step
+    if sum(counts) < _FEW or (not is_known and (len(set(counts)) == 1 or len(counts) == 2)):
+        fewest, most = poisson_interval(sum(counts), CONFIDENCE)
+        low, high = min(low, fewest / whole), max(high, most / whole)
+    return low, high
 
 
 def _is_share(estimate: Estimate) -> bool:
@@ -101,9 +131,19 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
     """Return the lengths of the windows in which the runs counted, if the quantity is a throughput; empty otherwise.
     [s]
+
+    The throughput of a phase or during an event was counted in the window of the phase or event.
     """
     if path[-1] != "throughput_per_s":
         return ()
-    edges = [(dig(run, "window", "start_s"), dig(run, "window", "end_s")) for run in runs]
-    lengths = tuple(float(end) - float(start) for start, end in edges if None not in (start, end))
-    return lengths if len(lengths) == len(runs) and min(lengths, default=0.0) > 0 else ()
+    lengths = [length for run in runs if (length := _window_s(run, path)) is not None]
+    return tuple(lengths) if len(lengths) == len(runs) and min(lengths, default=0.0) > 0 else ()
+
+
+def _window_s(run: Mapping[str, Any], path: Sequence[str]) -> float | None:
+    """Return the length of the window in which a run counted the throughput with a path; None if unknown. [s]"""
+    about = dig(run, *path[:-1]) if path[0] in _OWN_WINDOWS else dig(run, "window")
+    length, start, end = (dig(about, key) for key in ("length_s", "start_s", "end_s"))
+    if length is not None:
+        return float(length)
+    return None if start is None or end is None else float(end) - float(start)

@@ -142,8 +142,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load that would exceed the hard limit of open files, even with the largest allowed number of load
-    threads.
+    """Refuse a load that would exceed the hard limit of open files with every allowed number of load threads.
 
     Raises
     ------

@@ -64,9 +64,9 @@ def parse_asked(text: str) -> dict[str, float]:
 
 
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
-    """Parse the counters of `io-stats` that count the calls to one exported folder of a server.
+    """Parse the counters of `io-stats` for all exported folders of a server, one text for each folder.
 
-    The result contains number and time of the calls to the server.
+    The result contains number and time of the calls to the server, summed over its folders.
     """
     values: dict[str, float] = {}
     for text in texts:

@@ -27,7 +27,7 @@ HOST = Table(
     "thirteen files, which stay open; about 0.2 ms of CPU time on a machine with two CPUs, more with many CPUs and "
     "interrupts, because `/proc/stat` grows with their number",
     (
-        _counter("cpu_user_s", "s", _STAT, "CPU time in user mode, including niced processes and guests"),
+        _counter("cpu_user_s", "s", _STAT, "CPU time of all CPUs in user mode, including niced processes and guests"),
         _counter("cpu_system_s", "s", _STAT, "CPU time in the kernel without interrupts"),
         _counter("cpu_idle_s", "s", _STAT, "Idle time in which no process waits for a disk"),
         _counter(

@@ -14,8 +14,8 @@ _PREFACE = """\
 
 Series that Towtank samples and scrapes during a run. The probe samples the host and groups of processes; one thread of
 the conductor scrapes the services. Both work at the same regular times, the multiples of the interval on
-CLOCK_MONOTONIC, so the samples of all streams are simultaneous. One more sample is taken when the run ends. A late
-sample records its delay. A sample that could not be taken is left out; it is not interpolated.
+CLOCK_MONOTONIC, so the samples of all streams are simultaneous. One more sample, not at a regular time, is taken when
+the run ends. A late sample records its delay. A sample that could not be taken is left out; it is not interpolated.
 
 A *counter* counts from an arbitrary start and only grows, so only its differences have a meaning. A *gauge* is the
 value at the time of the sample. Values that the kernel or the service does not report are left out; they are not

@@ -18,7 +18,7 @@ pub const DRAIN: &str = "drain";
 pub enum Change {
     /// End the stage with this index now.
     Next(usize),
-    /// Append these stages after the last stage of the plan.
+    /// Append these stages after the last stage.
     Append(StageList),
 }
 

@@ -1,5 +1,5 @@
-//! Time-outs of requests, on a timing wheel with slots of 1 ms. A user has at most one entry for all of its requests,
-//! so that a request whose response arrives in time needs no change of the wheel.
+//! Time-outs of requests, in time slots of 1 ms that are entered in a timing wheel. A user has at most one entry for all
+//! of its requests, so that a request whose response arrives in time needs no change of the wheel.
 
 use crate::wheel::Wheel;
 
@@ -14,7 +14,7 @@ pub const UNLISTED: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Deadlines(Wheel);
 
-/// Number of the first time slot that begins after the deadline.
+/// Number of the first time slot that begins at or after the deadline.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
     deadline_ns.div_ceil(SLOT_NS)

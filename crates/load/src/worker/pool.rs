@@ -67,7 +67,8 @@ impl Pool {
         closed.pop()
     }
 
-    /// Returns an idle connection to the pool; with HTTP/2, records that one of its requests has ended.
+    /// Returns a connection to the pool, as open or as closed. With HTTP/2, records that one of its requests has ended,
+    /// or that the connection was closed.
     pub(super) fn put_back(&mut self, place: u32, is_open: bool) {
         match &mut self.free {
             Free::Single { open, .. } if is_open => open.push(place),

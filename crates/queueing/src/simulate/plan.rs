@@ -73,7 +73,7 @@ pub struct StationPlan {
     /// Speed with 1, 2, ... jobs at the station; empty for a station whose speed is given by its number of servers.
     pub rates: Vec<f64>,
     pub top_rate: f64,
-    /// Number of ranks at the station; each rank has its own queue.
+    /// Number of queues at the station: one for each rank, and one for each feedback level after the first.
     pub ranks: u32,
     /// Service time after which a job moves to the next feedback level. [s]
     pub quantum_s: f64,

@@ -11,7 +11,7 @@ use super::estimate::student_t;
 use super::layout::{Count, Layout};
 use super::plan::{Kind, StationPlan};
 
-/// Degrees of freedom for which Student's t is practically normal.
+/// Smallest number of degrees of freedom for which Student's t is practically normal.
 const MANY: usize = 1000;
 
 /// Lower bound on the relative half-width of the interval of a class's mean response time.

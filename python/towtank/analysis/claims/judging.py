@@ -326,25 +326,25 @@ def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Level
 
 def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
     if not isinstance(given, PairMeasure):
-        return _there(given, at, places)
+        return _there(kind, given, at, places)
     other = {**at, **places.one_place(given.to)}
-    here, there = (_there(given, place, places) for place in (at, other))
+    here, there = (_there(kind, given, place, places) for place in (at, other))
     made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
     if made.value is None:
         raise UntestableError(f"{given.of} is zero in the denominator of the ratio", _NO_RATIO)
     return made
 
 
-def _there(given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
+def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
     """Return a quantity at one combination of levels, or its total over all levels of a further factor."""
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
-    # Runs of one block share the speed of the machine, so their errors are not independent. In ratios and differences
-    # of totals this common error cancels out, so only there the parts are treated as independent.
-    return total_interval(parts, independent=isinstance(given, PairMeasure))
+    # Runs of one block share the speed of the machine, so their errors are not independent. In a ratio of totals this
+    # common error cancels out, so only there the parts are treated as independent.
+    return total_interval(parts, independent=kind == RATIO)
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:

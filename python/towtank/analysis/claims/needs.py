@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from towtank.analysis.statistics.estimates import Estimate
+from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.distributions import t_quantile
 from towtank.study.claim_holds import Bounds
 
@@ -52,7 +52,8 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
 
     With m runs, a distance d from the bound is detected with probability b if (t(1 - a/2, f) + t(b, f)) s sqrt(n / m) <
     d, where f = p (m - 1). This is the usual approximation for the power of a t test [1]_. `probably` uses b = 0.8 and
-    the measured distance. `at_least` uses b = 0.5 and the measured distance plus s.
+    the measured distance. `at_least` uses b = 0.5 and the measured distance plus s. The errors within the runs, if they
+    are known, give a second s with infinite degrees of freedom; the larger number of runs counts.
 
     References
     ----------
@@ -66,14 +67,21 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
         return Needs()
     level = 0.5 + estimate.confidence / 2
     error = half / t_quantile(level, places * (estimate.n - 1))
+    # Errors within the runs, such as those of a count, are known better than by the differences between few runs.
+    within = (estimate.within or 0.0) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
     distance = min(abs(estimate.value - bound) for bound in crossed)
 
     def found(distance: float, power: float) -> int | None:
         for count in range(estimate.n + 1, RUNS_AT_MOST + 1):
             freedom = places * (count - 1)
-            reach = t_quantile(level, freedom) + (t_quantile(power, freedom) if power > 0.5 else 0.0)
-            if reach * error * math.sqrt(estimate.n / count) < distance:
+            between = _reach(level, power, freedom) * error
+            if max(between, _reach(level, power, math.inf) * within) * math.sqrt(estimate.n / count) < distance:
                 return count
         return None
 
-    return Needs(found(distance, _POWER), found(distance + error, 0.5))
+    return Needs(found(distance, _POWER), found(distance + max(error, within), 0.5))
+
+
+def _reach(level: float, power: float, freedom: float) -> float:
+    """Return the distance from a bound, in standard errors, that is detected with a given power, >= 0.5. [1]"""
+    return t_quantile(level, freedom) + (t_quantile(power, freedom) if power > 0.5 else 0.0)

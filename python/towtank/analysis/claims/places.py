@@ -139,8 +139,8 @@ class Places:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
         having = [run for run in usable if str(run["run"]) in measured]
         path = read_metric(of)
-        pooled, windows_s = (None, ()) if per else (of_all_requests(having, *path), counting(having, path))
-        together = combined(list(measured.values()), pooled, windows_s)
+        pooled = None if per else of_all_requests(having, *path)
+        together = combined(list(measured.values()), pooled, _counting(having, path, per))
         # A count of all documents is exact, because it is not a sample, so its interval is not widened here.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
@@ -169,6 +169,16 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
         asked = Load.read(run)
         return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NOTHING
     return ratio_interval(found, _sum(leaves(run, read_metric(per))))
+
+
+def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
+    """Return the number of events that a value of 1 stands for in each run, if the quantity is a throughput, also per
+    user or arrival; empty otherwise. [s], [s * load]
+    """
+    if per not in (None, LOAD):
+        return ()
+    loads = [1.0 if per is None else asked.level if (asked := Load.read(run)) is not None else 0.0 for run in runs]
+    return tuple(length * load for length, load in zip(counting(runs, path), loads, strict=False))
 
 
 def _elasticity(run: Json, of: str, per: str | None) -> float:

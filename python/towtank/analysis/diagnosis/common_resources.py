@@ -124,15 +124,19 @@ def shared_cpus(summary: Mapping[str, Any]) -> SharedCpus | None:
     """Return the use of the CPUs that tiers on several hosts share; None if no CPUs are shared, or if their use is
     unknown.
 
-    Tiers share CPUs if they are pinned to the same CPUs. If several groups of tiers share CPUs, the busiest group is
-    returned.
+    Tiers share CPUs if they are pinned to lists of CPUs that overlap, directly or through the list of a third tier. If
+    several groups of tiers share CPUs, the busiest group is returned.
     """
-    groups: dict[tuple[int, ...], list[Consumer]] = {}
+    groups: list[tuple[set[int], list[Consumer]]] = []
     for each in dig(summary, "machine", "consumers") or ():
         consumer = Consumer(*(dig(each, key) for key in _CONSUMER))
-        if consumer.cpus:
-            groups.setdefault(tuple(consumer.cpus), []).append(consumer)
-    found = [shared for cpus, group in groups.items() if (shared := _shared_by(len(cpus), group)) is not None]
+        own = set(consumer.cpus or ())
+        overlapping = [group for group in groups if own & group[0]]
+        groups = [group for group in groups if group not in overlapping]
+        if own:
+            tiers = [tier for _, others in overlapping for tier in others]
+            groups.append((own.union(*(cpus for cpus, _ in overlapping)), [*tiers, consumer]))
+    found = [shared for cpus, group in groups if (shared := _shared_by(len(cpus), group)) is not None]
     return max(found, key=lambda shared: shared.utilization, default=None)
 
 

@@ -25,7 +25,8 @@ _STEPS = 2.0
 # hundred exponential times is about seven times their median.) Throughput is then a mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
 # Fewer pauses may come from users with a constant think time, who start in waves. Signs of this are at least `_WAVES`
-# pauses whose lengths differ at most by the factor `_EQUAL`, or at most `_ROWS_OF_A_WAVE` requests between the pauses.
+# pauses, all of whose lengths differ at most by the factor `_EQUAL`, or fewer than `_ROWS_OF_A_WAVE` requests before,
+# between and after the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -68,7 +69,9 @@ class Pauses:
 
     @property
     def may_be_waves(self) -> bool:
-        """True if three or more pauses are nearly equally long, or if few requests started between any two pauses."""
+        """True if there are at least three pauses and all are nearly equally long, or if few requests started before,
+        between and after the pauses.
+        """
         lengths = self.lengths_s
         are_equal = len(lengths) >= _WAVES and float(lengths.max()) <= _EQUAL * float(lengths.min())
         return are_equal or int(self.rows.max()) < _ROWS_OF_A_WAVE

@@ -274,6 +274,9 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     within = math.hypot(*halves) if len(halves) == len(parts) else None
     method = ", ".join(dict.fromkeys(part.method for part in parts))
     number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
+    if not independent:
+        # A sum of half-widths widens with the confidence like the part with the fewest degrees of freedom.
+        number = min(number, *(part.n for part in parts))
     made = Estimate(value, value - half, value + half, method, number, level, within=within)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
 

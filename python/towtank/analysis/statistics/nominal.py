@@ -35,7 +35,8 @@ _MEDIAN = 0.5
 _CLUSTERED = 5.0
 # Smallest number of independent values beyond a quantile that an interval requires, by quantile. The number is computed
 # from the design effect at the median. With the design effect of the tail itself, chance would decide which tails get
-# an interval, and these intervals would be too low. Values beyond p99 come in fewer clusters, so more are required.
+# an interval, and these intervals would be too low. Values beyond p99 come in fewer clusters than
+# the median shows, so more are required.
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 

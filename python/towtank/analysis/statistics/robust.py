@@ -18,7 +18,9 @@ _TO_SIGMA = 1.4826
 
 
 def robust_scale(misses: Floats) -> float:
-    """Return the standard deviation of residuals, estimated from the median of their absolute values."""
+    """Return the standard deviation of residuals, estimated from the median of their absolute deviations from their
+    median.
+    """
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 

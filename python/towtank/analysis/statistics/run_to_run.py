@@ -14,8 +14,8 @@ from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estima
 from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Standard deviation of the system's speed from run to run, relative to the speed, that is assumed for a single run.
-[1]
+"""Standard deviation of the system's speed from run to run, relative to the speed, that is assumed for a single run,
+in (0, 1]. [1]
 
 The value is a convention, not a measurement: on a dedicated machine a restarted server commonly differs by 1 to 5 %,
 and the assumption must cover such systems. A study can declare a smaller value (`run_to_run`) or repeat its runs.

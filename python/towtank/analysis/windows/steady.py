@@ -97,9 +97,10 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
 
     Notes
     -----
-    Let Z_1 .. Z_k be the means of k = floor(n / m) batches of n observations, and mean_d the mean of the batches after
-    batch d. The truncation point d minimises sum_{j > d} (Z_j - mean_d)^2 / (k - d)^2 over 0 <= d <= k / 2 [1]_. A
-    minimum at d = k / 2 means that the series is too short or never steady.
+    Let Z_1 .. Z_k be the means of k = floor(n / m) batches of m observations each, for a series of n observations, and
+    mean_d the mean of the batches after batch d. The truncation point d minimises
+    sum_{j > d} (Z_j - mean_d)^2 / (k - d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 means that the series is
+    too short or never steady.
 
     References
     ----------

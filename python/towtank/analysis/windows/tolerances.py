@@ -9,7 +9,7 @@ change between the two limits is relevant if it is detected, but a window that c
 from __future__ import annotations
 
 TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
-"""Smallest change over the window that is relevant if it is significant, by metric. [1]
+"""A change over the window is relevant if it is larger than this and significant, by metric. [1]
 
 Response time near saturation fluctuates more than throughput. A system whose change alters its capacity by a
 twentieth is not steady.

@@ -23,8 +23,8 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Number of transactions that an observation contains on average. At low loads, single seconds contain none or one, so
-# an observation lasts several seconds.
+# Smallest mean number of transactions in an observation. At low loads, single seconds contain none or one, so an
+# observation lasts several seconds.
 _TRANSACTIONS_PER_OBSERVATION = 5
 # Smallest number of observations that are tested. Fewer show neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4

@@ -26,8 +26,8 @@ from towtank.model.fitting.observations import Floats, Observations
 FARTHEST = 2.0
 """Largest load that a law of scalability may predict, relative to the highest measured load. [ratio]
 
-An example of the error: fitted to measurements of a raytracer on up to 20 processors, the law predicts a
-peak throughput of 203 at 24 processors. The machine reached 310 at 64 processors.
+An example of the error: fitted to the first six points of the measurements of a raytracer, up to 20 processors, the law
+predicts a peak throughput of 203 at 24 processors. The machine reached 310 at 64 processors.
 """
 
 
