@@ -67,7 +67,7 @@ def test_an_import_has_text_transactions_and_notes(tmp_path: Path) -> None:
     assert found.document == json.loads(command("import", "curl", source, "--out", out, "--force", "--json").stdout)
     assert [note.times for note in found.notes] == [note["times"] for note in found.document["notes"]]
     assert towtank.validate(out).valid
-    with pytest.raises(StudyError, match="which exists"):
+    with pytest.raises(StudyError, match=r"^towtank\.import_workload\(\): out: must not exist yet \(force overwrites"):
         towtank.import_workload("curl", source, out=out)
     assert towtank.import_workload("curl", source).out is None
     assert "1 transactions" in repr(found)
@@ -77,6 +77,20 @@ def test_an_import_has_text_transactions_and_notes(tmp_path: Path) -> None:
 def test_wrong_arguments_of_an_import_are_named(tmp_path: Path, form: str, named: str) -> None:
     with pytest.raises(StudyError, match=named):
         towtank.import_workload(form, tmp_path / "calls.txt")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_imported_file_is_not_written_over(tmp_path: Path, force: bool) -> None:
+    source, link = tmp_path / "calls.txt", tmp_path / "link"
+    source.write_text(CURL)
+    link.symlink_to(source)
+    for out in (source, link):
+        with pytest.raises(StudyError, match="out: must be another file than the imported file"):
+            towtank.import_workload("curl", source, out=out, force=force)
+        done = command("import", "curl", source, "--out", out, *["--force"] * force)
+        assert done.returncode == 2
+        assert "<command line>: --out: must be another file than the imported file" in done.stderr
+    assert source.read_text() == CURL
 
 
 def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
