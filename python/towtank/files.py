@@ -136,6 +136,19 @@ def why_no_file(path: Path) -> str | None:
     return None
 
 
+def why_no_name(path: Path) -> str | None:
+    """Return the reason why a path cannot name a file, such as its length; None if the path is usable."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError:
+        return "the name contains a zero byte, or a character that cannot be encoded"
+    return None
+
+
 def make_folder(path: Path, mode: int = 0o777) -> None:
     """Make a folder and all folders above it; an existing folder stays unchanged.
 

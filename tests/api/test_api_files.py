@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,14 @@ classes:
   web: {users: 4, think: 1 s}
 """
 CURL = "curl -X POST 'http://shop.test/orders?day=1' -d 'item=3'\ncurl http://shop.test/list --limit-rate 5k\n"
+WRONG_FILES: list[tuple[object, str]] = [
+    (300 * "x", "must be a file that can be written, got .*: File name too long"),
+    ("a\0b", "must be a file that can be written, got .*: the name contains a zero byte"),
+    ("\ud800", "must be a file that can be written, got .*: the name contains .* cannot be encoded"),
+    (".", "must be a file, got the folder"),
+    ("no/such/folder.yaml", "must be in a folder that exists"),
+    (5, "must be a text or a path, got 5 instead"),
+]
 
 
 def test_a_valid_file_has_its_kind_and_no_fault() -> None:
@@ -79,6 +88,35 @@ def test_wrong_arguments_of_an_import_are_named(tmp_path: Path, form: str, named
         towtank.import_workload(form, tmp_path / "calls.txt")
 
 
+@pytest.mark.parametrize(("out", "message"), WRONG_FILES)
+def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Path, out: Any, message: str) -> None:
+    source = tmp_path / "calls.txt"
+    source.write_text(CURL)
+    place = tmp_path / out if isinstance(out, str) else out
+    for force in (False, True):
+        with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): out: {message}"):
+            towtank.import_workload("curl", source, out=place, force=force)
+    if isinstance(out, str) and out.isprintable():  # No command line holds the other names.
+        done = command("import", "curl", source, "--out", place)
+        assert done.returncode == 2
+        assert re.search(rf"<command line>: --out: {message}", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["curl"], "calls.txt"), r"form: must be one of har, .*, got \['curl'\] instead"),
+        ((5, "calls.txt"), "form: must be one of har, .*, got 5 instead"),
+        (("curl", 5), "file: must be a text or a path, got 5 instead"),
+        (("curl", b"calls.txt"), "file: must be a text or a path, got b'calls.txt' instead"),
+        (("curl", None), "file: must be a text or a path, got nothing instead"),
+    ],
+)
+def test_arguments_of_other_types_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): {message}"):
+        towtank.import_workload(*arguments)
+
+
 @pytest.mark.parametrize("force", [False, True])
 def test_the_imported_file_is_not_written_over(tmp_path: Path, force: bool) -> None:
     source, link = tmp_path / "calls.txt", tmp_path / "link"
@@ -114,7 +152,17 @@ def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypa
     assert found.valid == found.document["valid"]
     out = found.save(tmp_path / "box.yaml", "box")
     assert list(load_machines(out)) == ["box"]
-    with pytest.raises(StudyError, match="which exists"):
+    with pytest.raises(StudyError, match=r"^Rating\.save\(\): out: must not exist yet \(force overwrites it\)"):
         found.save(out)
+    with pytest.raises(StudyError) as raised:
+        found.save(out, "9 x")
+    assert [fault.where for fault in raised.value.faults] == ["name", "out"]
+    for name in ("9 x", "", "a" * 81, 5):
+        with pytest.raises(StudyError, match=r"^Rating\.save\(\): name: must be a name of letters"):
+            found.save(tmp_path / "other.yaml", name)  # type: ignore[arg-type]
+    for bad, message in WRONG_FILES:
+        with pytest.raises(StudyError, match=rf"^Rating\.save\(\): out: {message}"):
+            found.save(tmp_path / bad if isinstance(bad, str) else bad, force=True)  # type: ignore[arg-type]
+    assert not (tmp_path / "other.yaml").exists()
     assert "CPUs" in repr(found)
     assert "verdict" in found._repr_html_()

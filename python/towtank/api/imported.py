@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from towtank.api import notebook
-from towtank.api.calls import faults_of, texts
+from towtank.api.calls import faults_of, path_of, texts
 
 if TYPE_CHECKING:
     from towtank.workload.importers import Imported
@@ -134,7 +134,8 @@ def import_workload(
     """
     from towtank.importing import import_file  # noqa: PLC0415
 
-    target = None if out is None else Path(out)
-    with faults_of("towtank.import_workload", {"FORMAT": "form"}):
-        imported = import_file(form, Path(file), target, tuple(texts(hosts) or ()), force=force)
+    call = "towtank.import_workload"
+    target = None if out is None else path_of(call, "out", out)
+    with faults_of(call, {"FORMAT": "form"}):
+        imported = import_file(form, path_of(call, "file", file), target, tuple(texts(hosts) or ()), force=force)
     return ImportedWorkload.of(imported, target)
