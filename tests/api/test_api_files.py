@@ -88,6 +88,42 @@ def test_wrong_arguments_of_an_import_are_named(tmp_path: Path, form: str, named
         towtank.import_workload(form, tmp_path / "calls.txt")
 
 
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ((), "must name at least one file, got none"),
+        (("study.yaml", None), "must be a text or a path, got nothing instead"),
+        ((5,), "must be a text or a path, got 5 instead"),
+    ],
+)
+def test_a_check_needs_paths(files: Any, message: str) -> None:
+    with pytest.raises(StudyError, match=rf"^towtank\.validate\(\): files: {message}"):
+        towtank.validate(*files)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [(300 * "x", "File name too long"), ("a\0b", "null byte"), ("\ud800", "surrogates")]
+)
+def test_a_name_that_no_file_can_have_is_a_fault(name: str, reason: str) -> None:
+    (file,) = towtank.validate(name).files
+    assert reason in file.faults[0].message
+
+
+def test_a_note_about_another_host_names_the_argument(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    line = '10.0.0.1 - - [10/Oct/2025:13:55:{second} +0000] "GET http://{host}/ HTTP/1.1" 200 5 "-" "Browser"\n'
+    log.write_text("".join(line.format(second=10 + n, host=host) for n, host in enumerate(("a.test", "b.test"))))
+    notes = towtank.import_workload("accesslog", log, hosts="a.test").notes
+    assert "left out: the host is not selected with hosts" in [note.why for note in notes]
+
+
+@pytest.mark.parametrize("folder", ["missing", 5])
+def test_a_folder_that_cannot_be_rated_names_the_argument(folder: Any) -> None:
+    with pytest.raises(StudyError) as raised:
+        towtank.rate(folder)
+    assert raised.value.faults[0].where == "folder"
+
+
 @pytest.mark.parametrize(("out", "message"), WRONG_FILES)
 def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Path, out: Any, message: str) -> None:
     source = tmp_path / "calls.txt"

@@ -137,5 +137,6 @@ def import_workload(
     call = "towtank.import_workload"
     target = None if out is None else path_of(call, "out", out)
     with faults_of(call, {"FORMAT": "form"}):
-        imported = import_file(form, path_of(call, "file", file), target, tuple(texts(hosts) or ()), force=force)
+        source, kept = path_of(call, "file", file), tuple(texts(hosts) or ())
+        imported = import_file(form, source, target, kept, force=force, host_option="hosts")
     return ImportedWorkload.of(imported, target)

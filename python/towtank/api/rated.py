@@ -151,8 +151,8 @@ def rate(
     ------
     StudyError
         If `folder` is not a folder on a disk that can be written.
-    MeasurementError
-        If the kernels cannot be measured.
+    EngineError
+        If the engine ended early.
     """
     from towtank.conduct import FULL, QUICK, rate_machine  # noqa: PLC0415
 
@@ -164,5 +164,7 @@ def rate(
         if progress is not None:
             progress(str(turn.get("kernel")), min(1.0, done / total) if total else 0.0)
 
-    rated = rate_machine(Path(folder), QUICK if quick else FULL, show)
+    call = "towtank.rate"
+    with faults_of(call):
+        rated = rate_machine(path_of(call, "folder", folder), QUICK if quick else FULL, show)
     return Rating(rated.measurement.cpus, rated)
