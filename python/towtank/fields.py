@@ -86,8 +86,9 @@ def one_or_more(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _name(value: str) -> str:
-    if not _NAME.fullmatch(value):
+def check_name(value: object) -> str:
+    """Return a name of a file's content; raise `ValueError` if it has other characters or more than 80."""
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead")
     return value
 
@@ -136,7 +137,7 @@ DataRate = Annotated[
 ]
 PositiveRate = Annotated[Rate, AfterValidator(_positive)]
 Share = Annotated[float, BeforeValidator(units.share), _writer(units.exact_share), _schema(units.SHARE_UNITS, "70 %")]
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, AfterValidator(check_name)]
 # Pattern of a text that needs no quotes in an SQL statement, an address or an options file.
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_.~-]+$")]
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]

@@ -163,11 +163,14 @@ def _schema_fault(document: Document) -> Fault | None:
     return None
 
 
-def path_of(name: str) -> str:
+def named_file(name: str) -> str:
     """Return the path of a file; for the name of a shipped study, the path of the study."""
     from towtank.study import find_shipped  # noqa: PLC0415 - imports pydantic
 
-    shipped = find_shipped(name) if not Path(name).exists() else None
+    try:
+        shipped = find_shipped(name) if not Path(name).exists() else None
+    except OSError:  # The name is too long for a file; reading the file reports this.
+        return name
     return str(shipped) if shipped is not None else name
 
 

@@ -48,7 +48,9 @@ def engine_path(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "surrogateescape")
 
 
-def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> None:
+def put(
+    path: Path, write: Callable[[Path], object], *, follow: bool = True, replace: bool = True, mode: int | None = None
+) -> None:
     """Write a file under a temporary name, then rename it in one step.
 
     Parameters
@@ -60,17 +62,23 @@ def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> 
     follow : bool, default True
         Whether a symbolic link at the path stays and the linked file is replaced. If False, the new file replaces the
         link, because a results folder of another person may contain links to files outside the folder.
+    replace : bool, default True
+        Whether an existing file is replaced.
+    mode : int, optional
+        Mode of the file; default: the mode of the file to replace.
 
     Raises
     ------
     NotAFileError
         If the path names something that is not a regular file.
+    FileExistsError
+        If the file exists and `replace` is false.
     OSError
         If the file cannot be written; the temporary file is removed.
 
     Notes
     -----
-    `write` receives the path of an empty file, which has the mode of the file to replace.
+    `write` receives the path of an empty file, which has the mode of the final file already.
     """
     place = path.resolve() if follow and path.is_symlink() else path
     _refuse_other_kinds(path, place)
@@ -78,10 +86,12 @@ def put(path: Path, write: Callable[[Path], object], *, follow: bool = True) -> 
     temporary = place.with_name(f".towtank-{secrets.token_hex(8)}.tmp")
     try:
         make_folder(place.parent)
-        _make_empty(temporary, place)
+        _make_empty(temporary, place, mode)
         write(temporary)
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
+        if not replace:
+            _claim(temporary, place)
         temporary.replace(place)
         _sync_folder(place.parent)
     except OSError as error:
@@ -126,6 +136,19 @@ def why_no_file(path: Path) -> str | None:
     return None
 
 
+def why_no_name(path: Path) -> str | None:
+    """Return the reason why a path cannot name a file, such as its length; None if the path is usable."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return error.strerror or str(error)
+    except ValueError:
+        return "the name contains a zero byte, or a character that cannot be encoded"
+    return None
+
+
 def make_folder(path: Path, mode: int = 0o777) -> None:
     """Make a folder and all folders above it; an existing folder stays unchanged.
 
@@ -146,12 +169,22 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         raise PermissionError(errno.EACCES, "its file system accepts no new folder", str(path)) from error
 
 
-def _make_empty(temporary: Path, place: Path) -> None:
-    """Create an empty file with the mode of the file that it will replace."""
+def _claim(temporary: Path, place: Path) -> None:
+    """Link a temporary file to its final name; raise `FileExistsError` if a file of this name exists."""
+    try:
+        place.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:  # The file system, such as FAT, may support no links: the name is claimed by an empty file.
+        os.close(_open_new(place))
+
+
+def _make_empty(temporary: Path, place: Path, mode: int | None = None) -> None:
+    """Create an empty file with a mode, or with the mode of the file that it will replace."""
     descriptor = _open_new(temporary)
     try:
         with suppress(FileNotFoundError):
-            os.fchmod(descriptor, stat.S_IMODE(place.stat().st_mode) | stat.S_IWUSR)
+            os.fchmod(descriptor, stat.S_IMODE(place.stat().st_mode) | stat.S_IWUSR if mode is None else mode)
     finally:
         os.close(descriptor)
 

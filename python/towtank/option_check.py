@@ -113,11 +113,13 @@ class OptionCheck:
 
     def new_file(self, option: str, path: Path | None, *, force: bool) -> None:
         """Check an output file: its folder must accept files, and the file must not exist unless `force` is set."""
-        from towtank.files import why_no_file  # noqa: PLC0415
+        from towtank.files import why_no_file, why_no_name  # noqa: PLC0415
 
         if path is None:
             return
-        if not path.parent.is_dir():
+        if reason := why_no_name(path):
+            self.fault(option, f"must be a file that can be written, got {str(path)!r}: {reason}")
+        elif not path.parent.is_dir():
             self.fault(option, f"must be in a folder that exists, got {str(path)!r} instead")
         elif path.is_dir():
             self.fault(option, f"must be a file, got the folder {str(path)!r} instead")

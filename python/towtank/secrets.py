@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeGuard
 from urllib.parse import SplitResult, unquote
 
-from towtank.files import make_folder
+from towtank.files import make_folder, other_kind, put
 from towtank.program_secrets import hidden_arguments, is_plain_variable
 from towtank.secret_names import WORDS, is_harmless_name, may_be_secret_name
 
@@ -342,3 +342,29 @@ def open_private(path: Path, *, follow: bool = False) -> IO[str]:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.fchmod(descriptor, PRIVATE_MODE)
     return os.fdopen(descriptor, "w", encoding="utf-8")
+
+
+def put_private(path: Path, text: str, *, replace: bool = True) -> None:
+    """Write a text file that only its owner can read, completely or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file. A link stays, and a pipe or a device (`/dev/stdout`) receives the text.
+    text : str
+        Content of the file.
+    replace : bool, default True
+        Whether an existing file is replaced.
+
+    Raises
+    ------
+    FileExistsError
+        If the file exists and `replace` is false.
+    OSError
+        If the file cannot be written; an existing file is unchanged.
+    """
+    if replace and other_kind(path) not in {None, "a folder"}:
+        with open_private(path, follow=True) as stream:
+            stream.write(text)
+        return
+    put(path, lambda temporary: temporary.write_text(text, encoding="utf-8"), replace=replace, mode=PRIVATE_MODE)

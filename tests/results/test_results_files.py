@@ -16,7 +16,7 @@ from towtank.errors import StudyError
 from towtank.files import NotAFileError, put, put_text, read_regular
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.results.manifests import RunManifest, usable
-from towtank.secrets import open_private
+from towtank.secrets import open_private, put_private
 
 
 def test_a_pipe_and_a_folder_are_not_replaced(tmp_path: Path) -> None:
@@ -93,6 +93,20 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
     with pytest.raises(OSError, match="No space left"):
         put(tmp_path / "file", fill)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "old")]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_new_file_replaces_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+    def refuse(_path: Path, _target: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    put_private(tmp_path / "file", "first", replace=False)
+    with pytest.raises(FileExistsError):
+        put_private(tmp_path / "file", "second", replace=False)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "first")]
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike, fspath
+from pathlib import Path
 
 from towtank.errors import Fault, StudyError
+from towtank.units import shown
 
 COMMAND_LINE = "<command line>"
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
@@ -53,6 +56,13 @@ def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
 def refuse(call: str, argument: str, message: str) -> StudyError:
     """Return the error that reports one wrong argument."""
     return StudyError.at(f"{call}()", message, where=argument)
+
+
+def path_of(call: str, argument: str, value: object) -> Path:
+    """Return an argument as a path; refuse a value that is neither a text nor a path."""
+    if isinstance(value, str | PathLike) and isinstance(name := fspath(value), str):
+        return Path(name)
+    raise refuse(call, argument, f"must be a text or a path, got {shown(value)} instead")
 
 
 def texts(value: object, unit: str = "") -> list[str] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from towtank.api import notebook
+from towtank.api.calls import path_of, refuse
 
 if TYPE_CHECKING:
     from towtank.errors import Fault
@@ -111,6 +112,11 @@ def validate(*files: Path | str) -> Validation:
     Validation
         Kind and faults of each file; a faulty file is a result, not an exception.
 
+    Raises
+    ------
+    StudyError
+        If no file is given, or if an argument is neither a text nor a path.
+
     Examples
     --------
     >>> import towtank
@@ -118,7 +124,10 @@ def validate(*files: Path | str) -> Validation:
     >>> checked.valid, checked.files[0].kind
     (True, 'study')
     """
-    from towtank.filecheck import check_file, path_of  # noqa: PLC0415
+    from towtank.filecheck import check_file, named_file  # noqa: PLC0415
 
-    reports = [check_file(path_of(str(file))) for file in files]
+    call = "towtank.validate"
+    if not files:
+        raise refuse(call, "files", "must name at least one file, got none")
+    reports = [check_file(named_file(str(path_of(call, "files", file)))) for file in files]
     return Validation(tuple(CheckedFile(report.file, report.kind, tuple(report.faults)) for report in reports))

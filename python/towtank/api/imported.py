@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from towtank.api import notebook
-from towtank.api.calls import faults_of, refuse, texts
+from towtank.api.calls import faults_of, path_of, texts
 
 if TYPE_CHECKING:
-    from towtank.workload.importers.writing import Imported
+    from towtank.workload.importers import Imported
 
 
 @dataclass(frozen=True)
@@ -130,24 +130,13 @@ def import_workload(
     Raises
     ------
     StudyError
-        If the file cannot be read or imported; `faults` lists all faults.
+        If an argument is wrong, or if the file cannot be read, imported or written; `faults` lists all faults.
     """
-    from towtank.secrets import open_private  # noqa: PLC0415
-    from towtank.workload.importers import FORMATS, Options, finish, read  # noqa: PLC0415
+    from towtank.importing import import_file  # noqa: PLC0415
 
     call = "towtank.import_workload"
-    if form not in FORMATS:
-        raise refuse(call, "form", f"must be one of {', '.join(FORMATS)}, got {form!r} instead")
-    target = None if out is None else Path(out)
-    if target is not None and target.exists() and not force:
-        raise refuse(call, "out", f"must be a new file, or force must be true, got {str(target)!r}, which exists")
-    folder = Path() if target is None else target.parent
-    with faults_of(call):
-        imported = finish(read(form, Path(file), Options(tuple(texts(hosts) or ()), folder)), folder)
-        if target is not None:
-            try:
-                with open_private(target, follow=True) as stream:
-                    stream.write(imported.text)
-            except OSError as error:
-                raise refuse(call, "out", f"must be a file that can be written, got: {error.strerror}") from None
+    target = None if out is None else path_of(call, "out", out)
+    with faults_of(call, {"FORMAT": "form"}):
+        source, kept = path_of(call, "file", file), tuple(texts(hosts) or ())
+        imported = import_file(form, source, target, kept, force=force, host_option="hosts")
     return ImportedWorkload.of(imported, target)

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from towtank.api import notebook
-from towtank.api.calls import refuse
+from towtank.api.calls import faults_of, path_of
 from towtank.api.measured import Doubt
 from towtank.api.quantity import Interval, Quantity
 
@@ -87,20 +87,24 @@ class Rating:
         Raises
         ------
         StudyError
-            If the file exists and `force` is false.
+            If the file exists and `force` is false, if its path accepts no file, or if `name` is not a valid name.
         ReportError
             If the file cannot be written.
         """
         from towtank.errors import ReportError  # noqa: PLC0415
         from towtank.files import put_text  # noqa: PLC0415
-        from towtank.size import machine_name, machine_text  # noqa: PLC0415
+        from towtank.option_check import OptionCheck  # noqa: PLC0415
+        from towtank.size import check_machine_name, machine_name, machine_text  # noqa: PLC0415
 
-        path = Path(out)
-        if path.exists() and not force:
-            message = f"must be a new file, or force must be true, got {str(path)!r}, which exists"
-            raise refuse("Rating.save", "out", message)
+        call = "Rating.save"
+        path, named = path_of(call, "out", out), machine_name(self._rated.facts) if name is None else name
+        with faults_of(call):
+            check = OptionCheck()
+            check.new_file("--out", path, force=force)
+            check.form("--name", named, check_machine_name)
+            check.refuse_faults()
         try:
-            put_text(path, machine_text(self._rated, name or machine_name(self._rated.facts)))
+            put_text(path, machine_text(self._rated, named))
         except OSError as error:
             raise ReportError.unwritten("the machine file could not be written", path, error) from None
         return path
@@ -147,8 +151,8 @@ def rate(
     ------
     StudyError
         If `folder` is not a folder on a disk that can be written.
-    MeasurementError
-        If the kernels cannot be measured.
+    EngineError
+        If the engine ended early.
     """
     from towtank.conduct import FULL, QUICK, rate_machine  # noqa: PLC0415
 
@@ -160,5 +164,7 @@ def rate(
         if progress is not None:
             progress(str(turn.get("kernel")), min(1.0, done / total) if total else 0.0)
 
-    rated = rate_machine(Path(folder), QUICK if quick else FULL, show)
+    call = "towtank.rate"
+    with faults_of(call):
+        rated = rate_machine(path_of(call, "folder", folder), QUICK if quick else FULL, show)
     return Rating(rated.measurement.cpus, rated)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.errors import ExitStatus, StudyError
+from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.workload.importers.writing import Imported
+    from towtank.workload.importers import Imported
 
 # Largest number of positions in the imported file that the terminal shows with each note. The JSON document contains
 # all positions.
@@ -34,26 +34,11 @@ def command(
     ] = False,
 ) -> int:
     """Convert a file of another tool into a workload file, and report the parts that could not be converted."""
-    from towtank.cli.options import COMMAND_LINE, OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
-    from towtank.secrets import open_private  # noqa: PLC0415
-    from towtank.workload.importers import FORMATS, Options, read  # noqa: PLC0415
-    from towtank.workload.importers.writing import finish, json_document  # noqa: PLC0415
+    from towtank.importing import import_file  # noqa: PLC0415
+    from towtank.workload.importers import json_document  # noqa: PLC0415
 
-    check = OptionCheck()
-    check.one_of("FORMAT", form, tuple(FORMATS))
-    check.new_file("--out", out, force=force)
-    check.refuse_faults()
-    folder = out.parent if out is not None else Path()
-    imported = finish(read(form, file, Options(tuple(host or ()), folder)), folder)
-    if out is not None:
-        try:
-            with open_private(out, follow=True) as stream:
-                stream.write(imported.text)
-        except OSError as error:
-            raise StudyError.at(
-                COMMAND_LINE, f"must be a file that can be written, got: {error.strerror}", where="--out"
-            ) from None
+    imported = import_file(form, file, out, host or (), force=force)
     if json:
         print_json(json_document(imported, str(out) if out is not None else None))
     elif out is None:

@@ -37,12 +37,13 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
-    from towtank.size import against_document, machine_name  # noqa: PLC0415
+    from towtank.size import against_document, check_machine_name, machine_name  # noqa: PLC0415
     from towtank.size.rating_document import rating_document  # noqa: PLC0415
 
     check = OptionCheck()
     check.new_file("--out", out, force=force)
-    _check_name(check, name)
+    if name is not None:
+        check.form("--name", name, check_machine_name)
     other = _other(check, against)
     check.refuse_faults()
     rated = _rate(folder, quick=quick, quiet=quiet)
@@ -60,14 +61,6 @@ def command(
         if not json:
             print(f"written to {out} as {name}")
     return ExitStatus.DONE if document["valid"] else ExitStatus.INVALID_MEASUREMENT
-
-
-def _check_name(check: OptionCheck, name: str | None) -> None:
-    import re  # noqa: PLC0415
-
-    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,79}", name):
-        must = "must be a name of letters, digits, _ and -, beginning with a letter"
-        check.fault("--name", f"{must}, got {name!r} instead")
 
 
 def _other(check: OptionCheck, against: str | None) -> Machine | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from towtank.errors import ExitStatus, StudyError
+from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
@@ -205,18 +205,13 @@ def _files(check: OptionCheck, out: Path | None, har: Path | None, *, force: boo
 def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
     """Convert a finished recording into a workload file, and print the result."""
     from towtank.cli.import_command import print_notes  # noqa: PLC0415
-    from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.cli.output import print_json  # noqa: PLC0415
-    from towtank.secrets import open_private  # noqa: PLC0415
+    from towtank.importing import write_workload  # noqa: PLC0415
 
     imported = recording.workload(out)
     if out is not None:
-        try:
-            with open_private(out, follow=True) as stream:
-                stream.write(imported.text)
-        except OSError as error:
-            message = f"must be a file that can be written, got: {error.strerror}"
-            raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+        # The recording is over and would be lost: a file that has come into being since its start is replaced.
+        write_workload(out, imported.text, force=True)
     if json:
         print_json(recording.document(imported, out))
     elif out is None:

@@ -28,10 +28,10 @@ def command(
     import sys  # noqa: PLC0415
 
     from towtank.cli.output import print_json  # noqa: PLC0415
-    from towtank.filecheck import check_file, path_of, report_document  # noqa: PLC0415
+    from towtank.filecheck import check_file, named_file, report_document  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415
 
-    reports = [check_file(path_of(name)) for name in files]
+    reports = [check_file(named_file(name)) for name in files]
     faults = sorted({fault for report in reports for fault in report.faults})
     if json:
         print_json(report_document(reports))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from towtank.size.rating import Measurement as Measurement
     from towtank.size.rating_document import Rated as Rated
     from towtank.size.rating_document import against_document as against_document
+    from towtank.size.rating_document import check_machine_name as check_machine_name
     from towtank.size.rating_document import machine_name as machine_name
     from towtank.size.rating_document import machine_text as machine_text
     from towtank.size.rating_document import reference_values as reference_values
@@ -33,7 +34,7 @@ __getattr__, __dir__ = door(
         "basis": "MODELS ModelChoice load_basis",
         "machines": "Machine catalogue check_machines load_machines",
         "rating": "Estimate Measurement",
-        "rating_document": "Rated against_document machine_name machine_text reference_values",
+        "rating_document": "Rated against_document check_machine_name machine_name machine_text reference_values",
         "sizing": "SizingSettings size",
     },
 )

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from towtank import __version__
 from towtank.analysis import Level
 from towtank.errors import ModelError
+from towtank.fields import check_name
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.machine_file import SCHEMA as MACHINE_SCHEMA
 from towtank.size.machine_file import MachineEntry
@@ -215,6 +216,11 @@ def machine_text(rated: Rated, name: str, **other: str) -> str:
     stream = io.StringIO()
     yaml.dump(content, stream)
     return stream.getvalue()
+
+
+def check_machine_name(name: object) -> None:
+    """Raise `ValueError` if a text cannot be the name of a machine in a machine file."""
+    check_name(name)
 
 
 def machine_name(facts: Mapping[str, Any]) -> str:

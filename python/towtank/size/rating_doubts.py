@@ -64,11 +64,11 @@ EXPLANATIONS = {
     ),
     Kind.NOT_MEASURED: (
         "A scale has no rating if one of its kernels is missing.",
-        "rate in a folder on a local disk, with --folder",
+        "rate a folder on a local disk",
     ),
     Kind.FOLDER_IN_MEMORY: (
         "Files in this folder are kept in memory, so their speed does not measure a disk.",
-        "name a folder on the disk to be rated, with --folder",
+        "rate a folder on the disk that is to be rated",
     ),
     Kind.SMALL_MEMORY: (
         "The memory that the kernels used is not much larger than the caches, so the result includes the caches.",

@@ -179,8 +179,9 @@ class NamespacesHost(FileModel):
     page_cache: Literal["keep", "drop"] = Field(
         "keep",
         description=(
-            "Whether the load begins with the page cache of the host as population and start left it (`keep`) or with "
-            "an empty one (`drop`)."
+            "Whether the load begins with the page cache as population and start left it (`keep`), or without the "
+            "pages of the host, of the files on its disks and in its temporary folder, and of the data of its services "
+            "(`drop`). Pages that a program has mapped may stay."
         ),
     )
     disks: dict[Name, Disk] = Field(

@@ -230,7 +230,7 @@ class System:
             )
             for service in self._services:
                 self._bring_up(service)
-            self._hosts.confine()
+            self._hosts.confine(self._folders_on)
         except BaseException:
             self.down()
             raise
@@ -257,6 +257,12 @@ class System:
         own = [folder for service in self._services for folder in service.folders()]
         folders = (self._data, self._scratch, self._logs, *self._kept, *own, *program_folders())
         return tuple(dict.fromkeys(folder.absolute() for folder in folders))
+
+    def _folders_on(self, host: Host) -> list[Path]:
+        """Return the folders of this machine that contain the files of the services on a host."""
+        assert self._scratch is not None
+        own = [service.name for service in self._services if host in (service.host, *service.hosts)]
+        return [base / name for name in own for base in (self._data, self._scratch)]
 
     def _place(self, service: Service) -> Place:
         assert self._scratch is not None

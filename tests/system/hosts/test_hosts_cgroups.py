@@ -2,14 +2,15 @@
 with which values.
 """
 
+import os
+from contextlib import nullcontext
+from errno import EAGAIN, EINVAL, EIO
 from pathlib import Path
 
 import pytest
 
 from towtank.errors import TargetError
 from towtank.system.hosts.cgroups import ControlGroup, Trees, find_trees, remove, throttled_devices, unthrottle
-
-pytestmark = pytest.mark.waits
 
 LIMITS = {"read_rate": 20e6, "write_rate": 8e6, "read_operations": None, "write_operations": 100.0}
 
@@ -177,12 +178,40 @@ def test_version_2_reclaims_the_size_of_the_page_cache(new: Trees, tmp_path: Pat
     web = tmp_path / "cgroup/towtank-000000/web"
     web.mkdir(parents=True)
     group = ControlGroup(new, "towtank-000000/web")
-    (web / "memory.stat").write_text("anon 100\nfile 8192\n")
+    (web / "memory.stat").write_text("anon 100\nfile 8192\nshmem 2048\n")
     with pytest.raises(TargetError, match=r"Linux 5\.19"):
         group.drop_page_cache()
     (web / "memory.reclaim").write_text("")
     assert group.drop_page_cache() == 8192
-    assert (web / "memory.reclaim").read_text() == "8192"
+    assert (web / "memory.reclaim").read_text() == "6144 swappiness=0", "files in a tmpfs have no disk"
+    (web / "memory.stat").write_text("file 8192\nshmem 8192\n")
+    (web / "memory.reclaim").write_text("")
+    assert group.drop_page_cache() == 8192
+    assert (web / "memory.reclaim").read_text() == "", "nothing can be evicted"
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("error", [None, EAGAIN, EIO])
+def test_only_an_incomplete_reclaim_is_not_an_error(
+    new: Trees, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: bool, error: int | None
+) -> None:
+    web = tmp_path / "cgroup/towtank-000000/web"
+    web.mkdir(parents=True)
+    (web / "memory.stat").write_text("file 8192\nshmem 0\n")
+    (web / "memory.reclaim").write_text("")
+    written: list[str] = []
+
+    def write(_: Path, text: str) -> None:
+        written.append(text)
+        if older and "swappiness" in text:
+            raise OSError(EINVAL, os.strerror(EINVAL))
+        if error is not None:
+            raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(Path, "write_text", write)
+    with pytest.raises(TargetError, match="Input/output error") if error == EIO else nullcontext():
+        assert ControlGroup(new, "towtank-000000/web").drop_page_cache() == 8192
+    assert written == ["8192 swappiness=0", "8192"][: 2 if older else 1]
 
 
 def test_removal_gives_up_on_a_group_that_stays(tmp_path: Path) -> None:

@@ -185,8 +185,10 @@ def test_the_load_begins_with_an_empty_page_cache(virtual: Make) -> None:
 
 def test_a_host_swaps_if_it_may(virtual: Make) -> None:
     host = virtual(memory="32 MiB", swap="96 MiB")
-    said(host, host.python(), "-c", FILL, str(64 * 2**20))
-    assert scraped(host)["host_out_of_memory_kills_total"] == 0
+    said(host, host.python(), "-c", f"{FILL}\nsum(held[::4096])", str(64 * 2**20))
+    values = scraped(host)
+    assert values["host_out_of_memory_kills_total"] == 0
+    assert values["host_major_page_faults_total"] > 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from host_support import virtual_host
 from towtank.system.host_model import NamespacesHost
 from towtank.system.hosts import capabilities
 from towtank.system.hosts.capabilities import Capability
-from towtank.system.hosts.needs import host_needs, lacking
+from towtank.system.hosts.needs import host_needs, lacking, swap_lacking
 
 pytestmark = pytest.mark.waits
 
@@ -88,6 +88,26 @@ def test_swap_needs_a_memory_limit_and_swap_space(tmp_path: Path) -> None:
     assert str(capabilities.no_swap(swaps)).startswith("this machine has no swap space")
     swaps.write_text("Filename Type Size Used Priority\n/dev/sda2 partition 1048572 0 -2\n")
     assert capabilities.no_swap(swaps) is None
+    swaps.write_text(f"{swaps.read_text()}/swapfile file 1048576 0 -3\n")
+    assert capabilities.swap_bytes(swaps) == 1024 * (1048572 + 1048576)
+
+
+@pytest.mark.parametrize(
+    ("present_bytes", "fault"),
+    [
+        (2**29, "swap: must be at most the swap space of this machine, 512 MiB, got 1 GiB instead"),
+        (2**30, None),
+        (0, None),
+    ],
+)
+def test_swap_beyond_that_of_the_machine_is_reported(present_bytes: int, fault: str | None) -> None:
+    part = NamespacesHost.model_validate({"provider": "namespaces", "memory": "1 GiB", "swap": "1 GiB"})
+    assert swap_lacking(part, present_bytes) == fault
+
+
+def test_a_host_without_swap_needs_no_swap_space() -> None:
+    part = NamespacesHost.model_validate({"provider": "namespaces", "memory": "1 GiB"})
+    assert swap_lacking(part, 2**29) is None
 
 
 def test_one_reason_is_reported_once() -> None:

@@ -5,13 +5,19 @@ line.
 from __future__ import annotations
 
 import json
+import os
 import random
+import resource
+import stat
 from pathlib import Path
 
 import pytest
 from in_process import towtank
 
 from towtank.cli.app import run
+from towtank.errors import StudyError
+from towtank.importing import write_workload
+from towtank.workload import importers
 
 EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 FILES = {
@@ -65,6 +71,46 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     assert out.read_text() == "mine\n"
     assert towtank("import", "curl", file, "--out", str(out), "--force").returncode == 0
     assert "towtank/workload/1" in out.read_text()
+
+
+def test_a_file_made_during_the_import_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, finish = tmp_path / "workload.yaml", importers.finish
+
+    def finish_late(draft: importers.Draft, folder: Path) -> importers.Imported:
+        out.write_text("mine\n")
+        return finish(draft, folder)
+
+    monkeypatch.setattr(importers, "finish", finish_late)
+    refused = towtank("import", "curl", str(EXAMPLES / "commands.sh"), "--out", str(out))
+    assert refused.returncode == 2
+    assert "<command line>: --out: must not exist yet (--force overwrites it)" in refused.stderr
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("workload.yaml", "mine\n")]
+
+
+def test_an_import_that_cannot_be_written_leaves_the_old_file(tmp_path: Path) -> None:
+    out = tmp_path / "workload.yaml"
+    out.write_text("mine\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        with pytest.raises(StudyError, match="--out: must be a file that can be written, got: File too large"):
+            write_workload(out, "new\n" * 1000, force=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("workload.yaml", "mine\n")]
+
+
+def test_an_import_is_private_and_a_pipe_receives_it(tmp_path: Path) -> None:
+    file, out, pipe = str(EXAMPLES / "commands.sh"), tmp_path / "workload.yaml", tmp_path / "pipe"
+    out.write_text("mine\n")
+    out.chmod(0o644)
+    assert towtank("import", "curl", file, "--out", str(out), "--force").returncode == 0
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert towtank("import", "curl", file, "--out", str(pipe), "--force").returncode == 0
+    assert os.read(reader, 1 << 16).decode() == out.read_text()
+    os.close(reader)
 
 
 @pytest.mark.parametrize(

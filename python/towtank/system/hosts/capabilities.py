@@ -189,12 +189,22 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def no_swap(swaps: Path = Path("/proc/swaps")) -> str | None:
-    """Return why hosts cannot swap on this machine; None if it has swap space. The first line of the file is a head."""
+    """Return why hosts cannot swap on this machine; None if it has swap space."""
+    return None if swap_bytes(swaps) else "this machine has no swap space (`swapon --show` lists none)"
+
+
+def swap_bytes(swaps: Path = Path("/proc/swaps")) -> int:
+    """Return the swap space of this machine, used or not; 0 if the kernel lists none. [byte]
+
+    Notes
+    -----
+    The first line of the file is a header; the third column is the size in KiB (proc(5)).
+    """
     try:
-        areas = swaps.read_text().splitlines()[1:]
+        areas = [line.split() for line in swaps.read_text().splitlines()[1:]]
     except OSError:
-        areas = []
-    return None if areas else "this machine has no swap space (`swapon --show` lists none)"
+        return 0
+    return 1024 * sum(int(area[2]) for area in areas)
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from errno import EAGAIN, EINVAL
 from pathlib import Path
 
 from towtank.errors import TargetError
@@ -204,23 +205,23 @@ class ControlGroup:
                 raise
 
     def drop_page_cache(self) -> int:
-        """Write dirty pages to their disks, evict the page cache of the group, and return what is left. [byte]
+        """Evict the page cache of the group, and return what is left of it. [byte]
 
         Raises
         ------
         TargetError
-            If the kernel cannot reclaim the memory of a group (version 2 before Linux 5.19).
+            If the kernel cannot reclaim the memory of a group (version 2 before Linux 5.19), or refuses to.
         """
-        os.sync()
         if self._trees.version == 1:
             self._set("memory", "memory.force_empty", "0")
             return self._cached("total_cache")
         if missing := self.reclaim_lacking():
             raise TargetError(missing)
         assert self.unified is not None
-        # The kernel reports EAGAIN if it reclaimed less than requested, for example because pages are in use.
-        with suppress(OSError):
-            (self.unified / "memory.reclaim").write_text(str(self._cached("file")))
+        # Files in a tmpfs count as page cache, but have no disk to which the kernel could write them.
+        wanted = self._cached("file") - self._cached("shmem")
+        if wanted > 0:
+            _reclaim(self.unified / "memory.reclaim", wanted)
         return self._cached("file")
 
     def reclaim_lacking(self) -> str | None:
@@ -345,6 +346,20 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
     except OSError as error:
         raise TargetError(f"the kernel refuses {text!r} in {path}: {error.strerror}") from error
+
+
+def _reclaim(file: Path, size_bytes: int) -> None:
+    """Request that the kernel reclaims memory of a group, without swapping if the kernel has this option (6.12)."""
+    for option in (" swappiness=0", ""):
+        try:
+            file.write_text(f"{size_bytes}{option}")
+        except OSError as error:
+            if error.errno == EINVAL and option:
+                continue
+            # EAGAIN means that the kernel reclaimed less than requested, for example because pages are in use.
+            if error.errno != EAGAIN:
+                raise TargetError(f"the kernel refuses {size_bytes} in {file}: {error.strerror}") from error
+        return
 
 
 def _read(path: Path) -> str:

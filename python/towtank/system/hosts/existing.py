@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -46,7 +46,7 @@ class ExistingHost:
         reports it.
         """
 
-    def confine(self) -> None:
+    def confine(self, folders: Sequence[Path] = ()) -> None:
         """Do nothing, because Towtank sets no limits on the machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002

@@ -4,6 +4,7 @@ ready, removes them at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,10 +75,13 @@ class Hosts:
             self._prepared.append(host)
             host.prepare(room)
 
-    def confine(self) -> None:
-        """Apply those limits of all hosts that would have slowed down the start of services."""
+    def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
+        """Apply those limits of all hosts that would have slowed down the start of services.
+
+        `folders` returns the folders of this machine that contain files of a host's services.
+        """
         for host in self._prepared:
-            host.confine()
+            host.confine(folders(host))
 
     def facts(self) -> dict[str, Any]:
         """Return the properties of each host for the manifest of the run."""

@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -131,8 +131,15 @@ class Host(Protocol):
     def prepare(self, room: HostSettings) -> None:
         """Create the host, or connect to it. If this fails, `tear_down` removes the parts that were created."""
 
-    def confine(self) -> None:
-        """Apply those limits of the host that would have slowed down the start of services."""
+    def confine(self, folders: Sequence[Path] = ()) -> None:
+        """Apply those limits of the host that would have slowed down the start of services.
+
+        Parameters
+        ----------
+        folders : sequence of Path
+            Folders of this machine that contain files of the host's services; a host whose load begins with an empty
+            page cache evicts these files.
+        """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
         """Return a process of a service on the host, not started yet; `log` is a file on this machine."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,7 @@ class LocalHost(SharedFiles):
     def prepare(self, room: HostSettings) -> None:
         """Do nothing, because the host is this machine and thus exists."""
 
-    def confine(self) -> None:
+    def confine(self, folders: Sequence[Path] = ()) -> None:
         """Do nothing, because this machine has no limits."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:

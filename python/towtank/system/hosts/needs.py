@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from towtank.own_cpus import usable_cpus
 from towtank.system.host_model import Disk, Link, NamespacesHost, Network
 from towtank.system.hosts.capabilities import Capability
+from towtank.units import exact_size
 
 _SIZES = {
     "cpus": "cgroup cpu",
@@ -87,3 +88,14 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
 def absent_cpus(part: NamespacesHost) -> list[int]:
     """Return the CPUs to which a host is pinned, but which this process may not use."""
     return sorted(set(part.pinned or []) - usable_cpus())
+
+
+def swap_lacking(part: NamespacesHost, present_bytes: int) -> str | None:
+    """Return what is wrong with the swap space of a host: it exceeds that of the machine, `present_bytes`. [byte]
+
+    None if the host has enough, or if the machine has no swap space, which is reported as an absent capability.
+    """
+    if part.swap is None or not 0 < present_bytes < part.swap:
+        return None
+    least, most = exact_size(part.swap), exact_size(present_bytes)
+    return f"swap: must be at most the swap space of this machine, {most}, got {least} instead"

@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -173,7 +173,7 @@ class RemoteHost:
             raise TargetError(f"host {self.name}: `{command[0]}` failed: {answer.output.strip()}")
         return answer.output.strip()
 
-    def confine(self) -> None:
+    def confine(self, folders: Sequence[Path] = ()) -> None:
         """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002

@@ -4,7 +4,7 @@ and limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from towtank.system.hosts.filling import fill_disk, release_disk
 from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.hosts.local import SharedFiles, execute
 from towtank.system.hosts.namespaces import Namespaces, within_network
+from towtank.system.hosts.page_cache import evict_files
 from towtank.system.hosts.site import Site, in_network
 from towtank.system.hosts.timeslice import timeslice
 from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
@@ -96,6 +97,8 @@ class VirtualHost(SharedFiles):
         if absent := needs.absent_cpus(self._part):
             usable = ", ".join(map(str, sorted(usable_cpus())))
             lines.append(f"{where}.pinned: must name CPUs among {usable}, got {absent[0]} instead")
+        if lacking := needs.swap_lacking(self._part, capabilities.swap_bytes()):
+            lines.append(f"{where}.{lacking}")
         return lines
 
     def prepare(self, room: HostSettings) -> None:
@@ -106,9 +109,8 @@ class VirtualHost(SharedFiles):
         self._is_open = True
         self._site.open()
         folder = self._site.folder / self.name
-        private = folder / "tmp"
-        private.mkdir(parents=True)
-        private.chmod(0o1777)
+        self._private.mkdir(parents=True)
+        self._private.chmod(0o1777)
         # A folder inside of another kept folder is not mounted separately, because it is visible with that folder.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
@@ -146,9 +148,17 @@ class VirtualHost(SharedFiles):
         """Remove the files that fill a disk of the host."""
         release_disk(self.outside(self.disk(disk)))
 
-    def confine(self) -> None:
+    @property
+    def _private(self) -> Path:
+        """Temporary folder of the host as processes outside of the host see it, without the folders mounted in it."""
+        return self._site.folder / self.name / "tmp"
+
+    def confine(self, folders: Sequence[Path] = ()) -> None:
         """Empty the page cache if the system file requests it, and apply the limits of CPU time and disks."""
         if self._part.page_cache == "drop":
+            # The kernel counts the pages of a file for the group that first read or wrote them. So the group has no
+            # pages of files that Towtank itself wrote.
+            evict_files((*(self.outside(disk.point) for disk in self._disks.values()), self._private, *folders))
             self._cache_left = self._group.drop_page_cache()
         if self._part.cpus is not None:
             self._group.limit_cpu(self._part.cpus, self._part.cpu_period)

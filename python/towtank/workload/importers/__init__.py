@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
-from towtank.workload.importers.writing import finish, json_document, note_lines
+from towtank.workload.importers.writing import Imported, finish, json_document, note_lines
 
 # Name of each import format on the command line, with a description of its files. The package with this name reads the
 # format.
@@ -49,6 +49,7 @@ def read(form: str, path: Path, options: Options) -> Draft:
 __all__ = [
     "FORMATS",
     "Draft",
+    "Imported",
     "Options",
     "finish",
     "identifier",

@@ -90,7 +90,9 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     if host:
         draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
     if host and options.hosts and host not in options.hosts:
-        draft.notes.add(place, "request to another host", "left out: the host is not selected with --host")
+        draft.notes.add(
+            place, "request to another host", f"left out: the host is not selected with {options.host_option}"
+        )
         return False
     return True
 

@@ -1,0 +1,88 @@
+"""Imports a file of another tool, and writes the workload file, for the command and for calls from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from towtank.errors import StudyError
+from towtank.files import is_regular_file
+from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.secrets import put_private
+
+if TYPE_CHECKING:
+    from towtank.workload.importers import Imported
+
+
+def import_file(
+    form: str,
+    file: Path,
+    out: Path | None,
+    hosts: Sequence[str] = (),
+    *,
+    force: bool = False,
+    host_option: str = "--host",
+) -> Imported:
+    """Import a file of another tool, and write the workload file if one is requested.
+
+    Parameters
+    ----------
+    form : str
+        Format of the file, a key of `FORMATS`.
+    file : Path
+        File to import.
+    out : Path or None
+        Workload file to write; None to return its text only.
+    hosts : sequence of str
+        Hosts whose requests are imported; if empty, the main host of the file.
+    force : bool
+        True if an existing file may be overwritten.
+    host_option : str
+        Option or argument for hosts, as named in notes.
+
+    Raises
+    ------
+    StudyError
+        If an argument is wrong, or if the file cannot be imported; contains every fault.
+    """
+    from towtank.workload.importers import FORMATS, Options, finish, read  # noqa: PLC0415
+
+    check = OptionCheck()
+    check.one_of("FORMAT", form, tuple(FORMATS))
+    if out is not None and _is_same(out, file):
+        check.fault("--out", f"must be another file than the imported file, got {str(out)!r}")
+    else:
+        check.new_file("--out", out, force=force)
+    check.refuse_faults()
+    folder = Path() if out is None else out.parent
+    imported = finish(read(form, file, Options(tuple(hosts), folder, host_option=host_option)), folder)
+    if out is not None:
+        write_workload(out, imported.text, force=force)
+    return imported
+
+
+def write_workload(out: Path, text: str, *, force: bool) -> None:
+    """Write a workload file that only its owner can read; the old file stays if this fails.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be written, or if it has come into being meanwhile and `force` is false.
+    """
+    try:
+        put_private(out, text, replace=force)
+    except FileExistsError:
+        message = f"must not exist yet (--force overwrites it), got {str(out)!r}, which another program has just made"
+        raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+    except OSError as error:
+        message = f"must be a file that can be written, got: {error.strerror}"
+        raise StudyError.at(COMMAND_LINE, message, where="--out") from None
+
+
+def _is_same(out: Path, file: Path) -> bool:
+    """Return True if two paths name the same regular file; a terminal may be both input and output."""
+    try:
+        return is_regular_file(out) and out.samefile(file)
+    except (OSError, ValueError):  # The imported file does not exist, or its path is not a valid file name.
+        return False
