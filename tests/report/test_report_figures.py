@@ -86,6 +86,19 @@ def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_b
     assert "divided by the value of the same configuration at 60, the lowest common level." in figure.note
 
 
+def test_lines_of_ideal_scaling_begin_at_the_origin_and_are_1_at_their_base() -> None:
+    numbers = scaling.compute(synthetic.results())
+    (rows,) = [
+        layer["data"]["values"]
+        for layer in scaling.draw(numbers)["layer"]  # type: ignore[attr-defined]
+        if layer["encoding"].get("detail", {}).get("field") == "slope"
+    ]
+    bases = {base for base in numbers.base.values() if base > 0}
+    assert {(row["load"], row["value"], row["slope"]) for row in rows} == {
+        point for base in bases for point in ((0.0, 0.0, 1 / base), (120, 120 / base, 1 / base))
+    }
+
+
 def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
     verdicts = dict.fromkeys(("r001", "r002", "r007", "r008"), "invalid")
     assert scaling.figure(synthetic.results(verdicts=verdicts)) is None

@@ -7,6 +7,7 @@ import pytest
 from towtank.analysis import narrative
 from towtank.estimates import error_estimate
 from towtank.report import format as people
+from towtank.report import objectives
 
 
 @pytest.mark.parametrize(
@@ -139,3 +140,18 @@ def test_an_interval_that_says_nothing_is_not_known() -> None:
     wide = {"value": 0.030, "low": 0.002, "high": 0.3}
     assert "not" not in people.seconds_estimate(wide)
     assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), "of a difference"
+
+
+@pytest.mark.parametrize(
+    ("runs", "shown"),
+    [
+        (0, ""),
+        (1, "450 ms in r1 alone"),
+        (3, "450 ms in r1, 450 ms in r2, 450 ms in r3 alone"),
+        (4, "450 ms in r1, 450 ms in r2, 450 ms in r3 and 1 further run alone"),
+        (6, "450 ms in r1, 450 ms in r2, 450 ms in r3 and 3 further runs alone"),
+    ],
+)
+def test_runs_that_alone_miss_an_objective_are_named_up_to_three(runs: int, shown: str) -> None:
+    misses = [{"run": f"r{number + 1}", "value": 0.45} for number in range(runs)]
+    assert objectives.alone({"metric": "p95", "far_misses": misses}) == shown
