@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import pytest
 import report_synthetic as synthetic
 
 from towtank.analysis import claims as analysis
@@ -117,7 +118,7 @@ def test_the_section_counts_and_the_summary_says_how_many() -> None:
     ]
     assert expected.content[1].text == "Throughput grows in a nearly straight line until the core is used up."
     assert first.content[0].text.startswith(
-        "5 claims of the reference: 1 confirmed, 1 refuted, 2 undecided and 1 not testable here."
+        "5 claims, 1 of them with a source: 1 confirmed, 1 refuted, 2 undecided and 1 not testable here."
     )
     page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
     assert "Without the index the system carries less." in page
@@ -133,3 +134,19 @@ def test_exports_say_it_in_units() -> None:
     # response time of a saturated system by 5 % x 6 = 30 %.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"
+
+
+@pytest.mark.parametrize(
+    ("cited", "shown"),
+    [(0, "5 claims: "), (2, "5 claims, 2 of them with a source: "), (5, "5 claims with a source: ")],
+)
+def test_only_claims_with_a_source_are_said_to_have_it(cited: int, shown: str) -> None:
+    found = with_claims()
+    judged = [
+        {**claim, "source": f"table {number}" if number < cited else None}
+        for number, claim in enumerate(found.claims["claims"])
+    ]
+    section = claims.build(dataclasses.replace(found, claims={**found.claims, "claims": judged}))
+    assert section is not None
+    paragraphs = [block.content[0].text for block in section.blocks if isinstance(block, Paragraph)]
+    assert any(text.startswith(shown) for text in paragraphs)

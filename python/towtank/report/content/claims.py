@@ -33,7 +33,7 @@ def build(results: Results) -> Section | None:
     blocks: list[Block] = [
         *expected_beforehand(results),
         paragraph(
-            f"{people.plural(len(claims), 'claim')} of the reference: {people.listing(counts)}. The tests concern "
+            f"{people.plural(len(claims), 'claim')}{_sources(claims)}: {people.listing(counts)}. The tests concern "
             "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
             "confirmed if it holds in the whole 95 % interval of the measured value, and refuted if it holds "
             "nowhere in "
@@ -50,6 +50,14 @@ def build(results: Results) -> Section | None:
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
+
+
+def _sources(claims: list[_Claim]) -> str:
+    """Return how many of the claims cite a source, as the end of a phrase; empty if none does."""
+    cited = sum(claim.source != people.ABSENT for claim in claims)
+    if cited == len(claims):
+        return " with a source"
+    return f", {cited} of them with a source" if cited else ""
 
 
 def _in_blocks(claims: list[_Claim]) -> list[Block]:
@@ -225,7 +233,7 @@ def _table(claims: list[_Claim]) -> Table:
         )
         for claim in claims
     )
-    return Table("Claims of the reference and measured values", columns, rows, tuple(_notes(claims)))
+    return Table("Claims and measured values", columns, rows, tuple(_notes(claims)))
 
 
 def measured(claim: Json) -> str:
