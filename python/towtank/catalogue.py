@@ -4,6 +4,8 @@ machines.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ OBSERVERS = {
     "gc_log": "log of a JVM's garbage collector: pauses, heap after a collection, allocation",
     "prometheus": "metrics page of a service, in the Prometheus text format",
 }
+# A source of a claim begins with the title of a document; its chapter or part may follow.
+_DOCUMENT = re.compile(r"[^,]+(?:, (?:chapter|part) \d+)?")
 DRIVERS = {
     "http": "HTTP/1.1 and HTTP/2, with or without TLS: ranges, multipart uploads, cookies, Basic authentication",
     "sql": "statements and transactions of a database, with bound values and counts of rows",
@@ -47,7 +51,7 @@ def catalogue() -> dict[str, list[dict[str, str]]]:
     """Return all parts that come with Towtank, by section; each entry has at least `name` and `summary`."""
     files = shipped()
     return {
-        "studies": [_entry(file, name) for name, file in files.items()],
+        "studies": [{**_entry(file, name), "source": _source(file)} for name, file in files.items()],
         "workloads": _beside(files, "workload"),
         "systems": _beside(files, "system"),
         "service_kinds": [{"name": name, "summary": kind.summary} for name, kind in SERVICE_KINDS.items()],
@@ -86,6 +90,14 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
         "summary": str(content.get("title", "")),
         "file": str(file),
     }
+
+
+def _source(file: Path) -> str:
+    """Return the document that most claims of a study cite, with its chapter or part; empty if no claim cites any."""
+    claims = _read(file).get("claims")
+    cited = [claim.get("source") for claim in claims if isinstance(claim, dict)] if isinstance(claims, list) else []
+    found = Counter(match.group() for text in cited if isinstance(text, str) and (match := _DOCUMENT.match(text)))
+    return found.most_common(1)[0][0] if found else ""
 
 
 def _read(file: Path) -> dict[str, Any]:

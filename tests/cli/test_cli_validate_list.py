@@ -51,6 +51,10 @@ def test_list_shows_what_ships() -> None:
     assert {"content_server", "existing"} <= set(names["service_kinds"])
     assert set(names["drivers"]) == SPOKEN
     assert all(entry["summary"] for section in names for entry in document[section])
+    sources = {entry["name"]: entry["source"] for entry in document["studies"]}
+    assert sources["database-queries"] == "capabilities reference for business servers, chapter 4"
+    assert sources["runtime-memory"] == "sizing guide for a requirements server"
+    assert all(sources.values()), "each shipped study has a claim with a source"
 
 
 def test_list_for_people_has_one_line_each() -> None:
@@ -64,7 +68,8 @@ def test_list_for_people_has_one_line_each() -> None:
     assert len({Path(file).resolve() for file in files}) == len(files)
     for entry in entries:
         shown = Path(entry["file"]).name if entry.get("file") in files else entry["name"]
-        assert any(line.endswith(f"  {entry['summary']}") and shown in line for line in lines)
+        source = f" ({entry['source']})" if entry.get("source") else ""
+        assert any(line.endswith(f"  {entry['summary']}{source}") and shown in line for line in lines)
 
 
 def test_a_wrong_command_line_is_not_an_internal_fault() -> None:

@@ -27,13 +27,19 @@ def command(
         print_json({"schema": "towtank/list/1", **sections})
         return ExitStatus.DONE
     console = printer()
-    rows = {section: [(_usable(section, entry), entry["summary"]) for entry in of] for section, of in sections.items()}
+    rows = {section: [(_usable(section, entry), _about(entry)) for entry in of] for section, of in sections.items()}
     width = max(len(name) for of in rows.values() for name, _ in of)
     for section, of in rows.items():
         console.print(f"[bold]{section.replace('_', ' ')}[/bold]")
         for name, summary in of:
             console.print(f"  {name:<{width}}  {summary}", markup=False, soft_wrap=True)
     return ExitStatus.DONE
+
+
+def _about(entry: dict[str, str]) -> str:
+    """Return the summary of an entry, followed by the document that a study is based on."""
+    source = entry.get("source")
+    return f"{entry['summary']} ({source})" if source else entry["summary"]
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
