@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank import yamlfile
+from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.size import Machine
 from towtank.size import catalogue as machines
@@ -94,8 +95,8 @@ def _entry(file: Path, name: str | None = None) -> dict[str, str]:
 
 def _source(file: Path) -> str:
     """Return the document that most claims of a study cite, with its chapter or part; empty if no claim cites any."""
-    claims = _read(file).get("claims")
-    cited = [claim.get("source") for claim in claims if isinstance(claim, dict)] if isinstance(claims, list) else []
+    claims = dig(_read(file), "claims")
+    cited = [dig(claim, "source") for claim in claims] if isinstance(claims, list) else []
     found = Counter(match.group() for text in cited if isinstance(text, str) and (match := _DOCUMENT.match(text)))
     return found.most_common(1)[0][0] if found else ""
 

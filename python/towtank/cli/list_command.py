@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from towtank.digging import dig
 from towtank.errors import ExitStatus
 
 # Sections whose entries are listed as files, because commands do not accept their names.
@@ -38,8 +39,8 @@ def command(
 
 def _about(entry: dict[str, str]) -> str:
     """Return the summary of an entry, followed by the document that a study is based on."""
-    source = entry.get("source")
-    return f"{entry['summary']} ({source})" if source else entry["summary"]
+    summary, source = entry["summary"], dig(entry, "source")
+    return f"{summary} ({source})" if source else summary
 
 
 def _usable(section: str, entry: dict[str, str]) -> str:
