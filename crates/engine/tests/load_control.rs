@@ -147,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run: counts add up, intervals have no gaps or overlaps and stay within their
-    /// stage, and all segments end with the stages of `engine.json`.
+    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps, each interval stays
+    /// within its stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -406,7 +406,8 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
     session.send(r#"{"do":"next","stage":1}"#);
-    // The end of the input is read before the time of the edit, or at the same time.
+    // Transactions arrive at 50/s. Each takes one second, so two users complete only 2/s, and nearly all arrivals must
+    // wait.
     drop(session.input.take());
     let written = session.end();
     assert_eq!(written.engine["reason"], "stopped");

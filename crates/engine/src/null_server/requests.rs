@@ -18,7 +18,7 @@ pub struct Request {
 /// A request, and the number of bytes of its body that have not been read. [B]
 type Head = (Request, u64);
 
-/// Error: the bytes are not a request, or the length of the request body is unknown.
+/// Error: the bytes are not a request, or the request does not state the length of its body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
