@@ -158,7 +158,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Appends the counts of received data that belongs to no request. Appends nothing if these counts are zero.
+    /// Appends the counts of received data that belongs to no request, unless they are zero.
     fn framing(&mut self, framing: Framing) {
         let Framing { surplus, unasked } = framing;
         if surplus + unasked > 0 {

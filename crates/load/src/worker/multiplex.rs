@@ -20,11 +20,12 @@ use super::reasons::Reason;
 use super::secure::{ReadResult, Trouble};
 use super::user::{Exchange, NONE, Phase};
 
-/// Limit on how often a request is sent again after servers reported it as not processed, so that a server that always
-/// refuses does not keep a thread busy.
+/// Limit on how often a request is sent again after servers reported that they did not process it. Without the limit, a
+/// server that always refuses would keep a thread busy.
 const SENT_AGAIN_AT_MOST: u8 = 10;
 
-/// Limit on the connections with collected output. Beyond it, the output is written, so that no request waits long.
+/// Limit on the connections with collected output. Once it is exceeded, the output is written, so that no request
+/// waits long.
 const GATHERED_AT_MOST: usize = 32;
 
 /// HTTP/2 state of one connection.
@@ -36,8 +37,8 @@ struct Link {
     is_gathered: bool,
     /// Limit on concurrent requests that was last passed to the pool.
     limit: u32,
-    /// Index of the exchange that waits until the server accepts requests again, on a connection of a single user.
-    /// [`NONE`] if no exchange waits.
+    /// Index of the exchange that waits until the server accepts requests again; [`NONE`] if no exchange waits. Used
+    /// only if the connection belongs to a single user.
     waiting: u32,
 }
 
