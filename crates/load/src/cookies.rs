@@ -12,7 +12,7 @@ pub use site::Site;
 /// without bound.
 pub const MOST: usize = 50;
 
-/// Expiry time of a cookie without Max-Age and Expires. [ms since 1970]
+/// Expiry time of a cookie that has neither Max-Age nor Expires. [ms since 1970]
 const NEVER: i64 = i64::MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // The client closed the connection before it was accepted, so the loop continues with the next one.
+            // The client closed the connection before it was accepted, so the loop continues with the next connection.
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);

@@ -33,7 +33,7 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Returns `true` if the connection has received any byte.
+    /// Returns `true` if the connection has received at least one byte.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

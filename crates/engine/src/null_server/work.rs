@@ -21,7 +21,7 @@ impl Variation {
     }
 }
 
-/// Generates and does the CPU work of one thread for its requests.
+/// Generates the CPU times of the requests of one thread, and uses the CPU for these times.
 #[derive(Debug)]
 pub struct Work {
     mean_ns: u64,

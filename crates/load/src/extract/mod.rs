@@ -25,8 +25,7 @@ pub struct Inspection {
     extracts: Vec<Extract>,
     /// `true` if the response body must be kept in memory for these extractions and checks.
     pub needs_body: bool,
-    /// `true` if the response head must be kept for these extractions or checks. The need of the cookie jar for the
-    /// head does not count.
+    /// `true` if these extractions or checks need the response head. The cookies may need it even if this is `false`.
     pub needs_head: bool,
     needs_json: bool,
 }
@@ -296,7 +295,8 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// Converts a JSON value to the text that templates insert: a string without its quotes, any other value as JSON.
+/// Converts a JSON value to the text that templates insert: a string without its quotes, or any other value in JSON
+/// syntax.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -304,8 +304,8 @@ fn plain_text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Converts a JSON value to the text that templates insert: a string without its quotes, or any other value in JSON
-/// syntax.
+/// Selects the values of a path in a JSON document. Returns `None` if there are more values than bytes in the body;
+/// this limits the time and memory of one extraction.
 fn select<'a>(path: &JsonPath, document: &'a Value, answer: &Answer) -> Option<Vec<&'a Value>> {
     path.select(document, answer.body().len())
 }

@@ -24,7 +24,7 @@ use crate::outcome::Failure;
 
 pub use super::answer::{Answer, Limits, Wanted};
 
-/// State of a response after a piece of input.
+/// State of a response after some bytes of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The response is incomplete: more bytes are needed.

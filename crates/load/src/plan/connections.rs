@@ -130,7 +130,7 @@ pub struct Connections {
     /// Total number of connections to each target, summed over all load threads; only with mode `pool`.
     #[serde(default)]
     pub size: Option<usize>,
-    /// Limit on concurrent requests over each HTTP/2 connection with mode `pool`; 100 if left out.
+    /// Limit on concurrent requests over each HTTP/2 connection; only with mode `pool`. The default is 100.
     #[serde(default)]
     pub streams: Option<u32>,
     /// Local addresses from which connections are opened, used in rotation. If empty, the operating system chooses.

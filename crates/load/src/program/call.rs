@@ -122,7 +122,7 @@ impl Call {
         (compiled, task)
     }
 
-    /// Renders the parameter values of a call into `values`, and reuses the memory of its previous content.
+    /// Renders the parameter values of a call into `values`. The memory of its previous content is reused.
     pub fn render(&self, values: &mut Vec<Value>, context: &mut Context<'_>) {
         values.resize(self.values.len(), None);
         for (value, text) in values.iter_mut().zip(&self.values) {

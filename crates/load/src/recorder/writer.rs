@@ -120,7 +120,7 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the load thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Times between successive iterations of the load thread's event loop.
+    /// Delays of the load thread's event loop: by how much the times between iterations exceed the intended waits.
     pub gaps: Gaps,
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for WriterFailed {
 
 impl std::error::Error for WriterFailed {}
 
-/// Sums over the whole run, known once the last line is on disk.
+/// Result of a load thread that is known only once the last line is on disk.
 #[derive(Debug)]
 pub struct Written {
     /// Start lags of all requests of the thread.

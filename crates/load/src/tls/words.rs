@@ -13,7 +13,7 @@ const OWN: &str =
 /// Next step for the user if the server does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
-/// Next step for the user if client and server have no TLS option in common.
+/// Next step for the user if client and server support no common TLS version or cipher.
 const OFFERED: &str =
     "let the server offer TLS 1.2 or 1.3 with a cipher suite of ECDHE and AES-GCM or ChaCha20";
 

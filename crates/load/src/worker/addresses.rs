@@ -120,7 +120,7 @@ impl Attempt {
 }
 
 impl TargetState {
-    /// Number of addresses that users are permanently assigned to; 0 if a user may use any address.
+    /// Number of addresses if users are permanently assigned to addresses; 0 if a user may use any address.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
             self.addresses.len()

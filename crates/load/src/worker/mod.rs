@@ -1,7 +1,7 @@
 //! A load thread: its users, their connections and their times, in one loop that blocks only in `epoll_wait`.
 //!
-//! Each iteration of the loop handles the events of the sockets, then the timers that are due. The threads have no
-//! common results while the load runs; each publishes its counts once per interval.
+//! Each iteration of the loop handles the events of the sockets, then the timers that are due. The threads share no
+//! results while the load runs; each publishes its counts once per interval.
 
 mod addresses;
 mod calls;

@@ -9,7 +9,8 @@ use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
     /// Admits starts, departures and arrivals that are due, but at most [`AT_ONCE`] arrivals. Before further arrivals,
-    /// the sockets are read again: responses that have arrived free users with open connections.
+    /// the sockets are read again: users whose responses have arrived then become idle and can serve arrivals over
+    /// their open connections.
     ///
     /// Without this limit, a delay of some milliseconds would start a new user with a new connection for every arrival
     /// within the delay. New connections cost the server more than requests, and so would cause the next delay.

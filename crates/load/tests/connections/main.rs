@@ -243,7 +243,8 @@ fn nobody_there_is_connect_with_its_reason() {
     }
 }
 
-/// The requests of a user are the same for all connection modes (per user, pool, new each time) and numbers of threads.
+/// The requests of a user must be the same for all connection modes (per user, pool, new each time) and for any number
+/// of threads.
 #[test]
 fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     let paths = |way: Way, model: &Value, threads: usize| {
