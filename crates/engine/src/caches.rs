@@ -1,8 +1,10 @@
-//! `towtank-engine caches [FILE] [options]`: computes miss ratios of a trace for caches of all sizes.
+//! `towtank-engine caches [FILE] [options]`: computes the miss ratios of a trace for caches of all sizes.
 //!
 //! The trace is CSV, from the file or from standard input. The output is JSON: `{"answer": {...}}`, or `{"faults":
-//! [...], "more": 0}` with exit status 2. With `--zipf KEYS:SKEW` no trace is read. The output is then the hit ratio of
-//! caches with `--entries` entries, for independent references that follow Zipf's law.
+//! [...], "more": 0}` with exit status 2.
+//!
+//! With `--zipf KEYS:SKEW` no trace is read, and references are independent and follow Zipf's law. The output is then
+//! the hit ratio for each cache size of `--entries`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -17,9 +19,9 @@ use towtank_caches::sampling::Sampling;
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--bytes N,N,...] [--metadata-bytes N] \
 [--shards RATE] [--samples N] [--warm-up N] [--memory BYTES] | caches --zipf KEYS:SKEW --entries N,N,...";
-/// Largest number of rows in the table of cache limits. Each row costs time at every reference.
+/// Largest number of cache sizes in the result. Each size costs time at every reference of the trace.
 const LIMITS_AT_MOST: usize = 10_000;
-/// Largest number of keys for Zipf's law. Integers up to this value are exact as floating-point numbers.
+/// Largest number of keys for Zipf's law: `f64` represents all integers up to this value exactly.
 const KEYS_AT_MOST: u64 = 1 << 53;
 /// Memory for the computation of exact reuse distances if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 ///
 /// # Errors
 ///
-/// A text that describes the expected form of the list.
+/// A message with the expected form, if the text is not such a list.
 pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     let fault = || format!("must be CPU numbers and ranges like 0,2-3. Got {text:?} instead.");
     let number = |digits: &str| {
@@ -29,11 +29,11 @@ pub fn parse(text: &str) -> Result<Vec<usize>, String> {
     Ok(cpus)
 }
 
-/// Restricts the calling thread to these CPUs. Threads and processes that it starts later are restricted as well.
+/// Restricts the calling thread, and the threads and processes that it starts later, to these CPUs.
 ///
 /// # Errors
 ///
-/// A text with the reason, if the machine does not have the CPUs or does not permit their use.
+/// The reason, if the machine does not have the CPUs or does not permit their use.
 pub fn pin(cpus: &[usize]) -> Result<(), String> {
     let pinned = || -> Result<(), Errno> {
         let mut set = CpuSet::new();

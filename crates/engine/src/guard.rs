@@ -2,8 +2,8 @@
 //!
 //! The guard is the reaper of all descendants of the command, including those that detached themselves from their
 //! parents. It ends all of them in three cases: its standard input ends, its parent dies (because the conductor has
-//! ended), or the command itself exits. The guard runs in a separate session, so Ctrl-C reaches only the conductor,
-//! which then shuts everything down in order.
+//! ended), or the command itself exits. The guard runs in a session of its own. Ctrl-C therefore reaches only the
+//! conductor, which then shuts everything down in order.
 
 mod descendants;
 mod options;
@@ -37,7 +37,7 @@ const FORWARDED: [Signal; 6] = [
 /// Interval at which the guard searches for descendants that have not ended yet.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Limit on the wait for a process after `SIGKILL`. If the kernel cannot end the process (because of a faulty disk, for
-/// example), the guard reports its process id and gives up.
+/// example), the guard reports the process id and gives up.
 const KILLED_AT_LATEST: Duration = Duration::from_secs(30);
 /// Interval at which the guard checks that its parent is alive, if the kernel cannot report the death of the parent.
 /// [ms]
@@ -107,11 +107,11 @@ struct Guard {
 
 impl Guard {
     fn start(options: &Options) -> Result<Self, Fault> {
-        // The death of the parent is detected only from here on, so this comes first.
+        // The guard detects the death of its parent only from this call on, so the call comes first.
         let parent = getppid();
         let parent_death = processes::death_of(parent);
-        // The call fails if the guard leads a process group, as it does when a shell starts it. `forward` handles this
-        // case.
+        // `setsid` fails if the guard leads a process group, as it does when a shell starts it. The guard then stays in
+        // the session of the terminal and receives the signals of Ctrl-C; `forward` handles this case.
         let _ = setsid();
         prctl::set_child_subreaper(true)?;
         let mut mask = SigSet::empty();
@@ -172,7 +172,7 @@ impl Guard {
             None if self.parent_death.is_none() => PollTimeout::from(LOOK_AT_PARENT_EVERY),
             None => PollTimeout::NONE,
         };
-        // If a signal interrupts the poll, the poll reports no events.
+        // If a signal interrupts `poll`, no event is reported.
         let _ = poll(&mut watched, timeout);
         let stdin_has_news = self.watch_stdin
             && !ending
@@ -194,14 +194,14 @@ impl Guard {
         }
     }
 
-    /// Forwards the signals that the guard has received to the command.
+    /// Forwards to the command the signals that the guard has received.
     fn forward(&self) {
         while let Ok(Some(news)) = self.signals.read_signal() {
             let Ok(signal) = Signal::try_from(news.ssi_signo.cast_signed()) else {
                 continue;
             };
-            // If the kernel sent one of these two signals, it was caused by Ctrl-C or Ctrl-\ at the terminal. These
-            // keys are intended for the conductor, so the signal is not forwarded.
+            // SIGINT or SIGQUIT from the kernel was caused by Ctrl-C or Ctrl-\ at the terminal. These keys are intended
+            // for the conductor, so the signal is not forwarded.
             let from_terminal = matches!(signal, Signal::SIGINT | Signal::SIGQUIT)
                 && news.ssi_code == libc::SI_KERNEL;
             if signal != Signal::SIGCHLD && !from_terminal && self.status.is_none() {

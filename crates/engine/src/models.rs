@@ -14,7 +14,7 @@ pub const WRONG: u8 = 2;
 ///
 /// # Errors
 ///
-/// A description of the first fault: an option without its value, an option that `set` refuses, or a second file.
+/// A description of the first fault: a missing value of an option, an option that `set` refuses, or a second file.
 pub fn options(
     arguments: &[String],
     flags: &[&str],

@@ -1,9 +1,11 @@
 //! `towtank-engine null-server`: answers every request immediately with the same bytes.
 //!
 //! It serves to calibrate load generators, since no real server responds faster. Options add a known delay, a known
-//! demand for CPU time, or stalls. Other options make the server violate the protocol in every way that a client must
-//! survive. With several threads and ports it holds a million connections, since each thread has a separate table of
-//! open files.
+//! demand for CPU time, or stalls. Other options make the server violate the protocol in ways that a client must
+//! survive.
+//!
+//! Each thread has its own table of open files, so that the server can hold a million connections with several threads
+//! and ports.
 
 mod answering;
 mod bomb;
@@ -35,7 +37,8 @@ use answering::{Answer, Worker};
 use log::Log;
 use options::{Kind, Options};
 
-/// Runs the subcommand until `SIGTERM` or `SIGINT`, or, if the option for it is given, until standard input ends.
+/// Runs the subcommand until `SIGTERM` or `SIGINT`. If an option requests it, the end of standard input also ends the
+/// subcommand.
 pub fn run(arguments: &[String]) -> ExitCode {
     let options = match Options::parse(arguments) {
         Ok(options) => options,
@@ -128,11 +131,11 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // If a thread has its own table of open files, it can hold as many connections as a process. If the
-                    // system forbids this, all threads share one table.
+                    // A thread with its own table of open files can hold as many connections as a whole process
+                    // otherwise. If the system forbids this, all threads share one table.
                     let _ = towtank_load::sys::own_files();
-                    // Other programs should not delay the null server, because measurements are compared with its
-                    // times.
+                    // The thread gets high priority, so that other programs do not delay it: its times serve as the
+                    // reference for measurements.
                     towtank_load::sys::come_first();
                     worker.run()
                 })

@@ -87,9 +87,9 @@ fn listen(options: &Options) -> io::Result<()> {
     let listener = TcpListener::bind(&options.listen)?;
     println!("listening on {}", listener.local_addr()?);
     for stream in listener.incoming() {
-        // The client closed the connection before it was accepted, so the loop continues with the next one.
+        // The client closed the connection before it was accepted, so the loop continues with the next connection.
         let Ok(stream) = stream else { continue };
-        // `TCP_NODELAY`: responses are written as a whole, so waiting for more bytes would only delay them.
+        // With `TCP_NODELAY` the kernel sends each response at once, rather than waiting for more bytes.
         let _ = stream.set_nodelay(true);
         attend(stream, options);
     }

@@ -1,4 +1,5 @@
-//! `towtank-engine probe`: measures the use of resources by the host and by groups of processes at regular intervals.
+//! `towtank-engine probe`: measures at regular intervals how much of the host's resources the host and groups of
+//! processes use.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -1,5 +1,6 @@
 //! `towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] [--until-stdin-closes]`:
-//! runs the kernels (small benchmarks) that rate a machine, and writes one line of JSON with the result of each turn.
+//! rates a machine by kernels (small benchmarks). For each turn, that is, each measured execution of a kernel, it
+//! writes the result as one line of JSON.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use towtank_rate::run::{Settings, kernels, run};
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine rate --folder FOLDER [--rounds N] [--turn SECONDS] [--kernels NAME,...] \
 [--until-stdin-closes]";
-/// Range of the length of a turn (one measured execution of a kernel). Results of shorter turns would be too inexact,
-/// and longer turns are probably typing errors. [s]
+/// Allowed length of a turn (one measured execution of a kernel). Results of shorter turns would be too inexact, and
+/// longer turns are probably typing errors. [s]
 const TURN_S: std::ops::RangeInclusive<f64> = 0.001..=60.0;
 const ROUNDS: std::ops::RangeInclusive<usize> = 1..=1000;
 
@@ -40,8 +41,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Ends the program when standard input ends. The parent of this process owns the folder and removes it, so no file is
-/// left behind.
+/// Ends the program when standard input ends. No file is left behind, since the parent process removes the folder.
 fn leave_when_input_ends() {
     std::thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());

@@ -2,7 +2,8 @@
 //!
 //! The input is JSON, from the file or from standard input: a model, or a list of models. The output is JSON:
 //! `{"answer": ...}` or `{"faults": [...]}` for a model, and a list of such objects for a list of models. With
-//! `--check`, models are not solved, and the list of faults may be empty. The exit status is 2 if any model has faults.
+//! `--check`, models are not solved; the output is `{"faults": [...]}`, an empty list for a correct model. The exit
+//! status is 2 if any model has faults.
 
 use std::process::ExitCode;
 
@@ -16,7 +17,7 @@ use crate::models::{self, WRONG};
 
 const USAGE: &str = "[FILE] [--method auto|exact|bard-schweitzer|linearizer | --check]";
 
-/// Task of the program for each model.
+/// Task of the program, the same for each model.
 #[derive(Clone, Copy)]
 enum Task {
     /// Report the faults of the model without solving it.

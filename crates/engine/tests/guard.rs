@@ -1,5 +1,5 @@
-//! Tests the guard with real processes. Each test starts `sleep` with a unique number of seconds, which marks its
-//! processes. At the end of a test, even if the test fails, all processes with its mark are killed.
+//! Tests the guard with real processes. Each test starts `sleep` with a unique number of seconds, which marks the
+//! processes of the test. When a test ends, even if it fails, all processes with its mark are killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -272,16 +272,16 @@ fn the_command_dies_with_a_guard_that_is_killed() {
 
 #[test]
 fn signals_are_passed_on() {
-    // Background jobs ignore SIGINT, and a shell cannot trap a signal that was ignored when the shell started, so the
-    // default is restored. SAFETY: this test does not handle the signal.
+    // Background jobs ignore SIGINT, and a shell cannot trap a signal that was ignored when the shell started.
+    // Therefore the default is restored. SAFETY: this test installs no handler for the signal.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl) }.expect("SIGINT has a default");
     for (sent, name, status) in [(Signal::SIGTERM, "TERM", 42), (Signal::SIGINT, "INT", 43)] {
         let script =
             format!("trap 'exit {status}' {name}; echo ready; while :; do sleep 0.02; done");
         let mut guard = guarded(&[], &["sh", "-c", &script]);
         let (_, _reader) = first_line(&mut guard);
-        // Waiting for a child closes the standard input of the child, which would end the guard. Therefore the input is
-        // kept here.
+        // Waiting for a child closes the pipe to its standard input, which would end the guard. Therefore the test
+        // takes the pipe and keeps it open.
         let _stdin = guard.stdin.take();
         kill(pid_of(&guard), sent).expect("the guard is there");
         assert_eq!(guard.wait().expect("the guard ends").code(), Some(status));

@@ -1,4 +1,5 @@
-//! Tests the subcommand `load` as a caller uses it: exit statuses, the output of live frames, and stopping.
+//! Tests the subcommand `load` as a caller uses it: its exit statuses, the live frames that it prints, and how it
+//! stops.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -292,7 +293,7 @@ fn the_end_of_standard_input_ends_the_run() {
 fn a_full_disk_is_status_74_and_a_message() {
     let folder = Folder::new();
     let path = plan(server(true), &folder, 600.0);
-    // The path of the results folder is that of a file, so every write of results fails, as on a full disk.
+    // The path of the results folder is that of a file, so every write of results fails, as it would on a full disk.
     std::fs::write(folder.0.join("out"), "").expect("written");
     let mut engine = start(&[path.to_str().expect("a path")]);
     assert_eq!(engine.0.wait().expect("an end").code(), Some(74));
@@ -310,7 +311,7 @@ fn a_full_disk_is_status_74_and_a_message() {
     );
 }
 
-/// Writes a small plan with `users` users.
+/// Writes the plan of a small run with `users` users.
 fn crowd(address: SocketAddr, folder: &Folder, users: usize, seconds: f64) -> PathBuf {
     let path = plan(address, folder, seconds);
     let text = std::fs::read_to_string(&path).expect("the plan");
@@ -357,7 +358,7 @@ fn counting_server() -> (SocketAddr, Arc<AtomicUsize>) {
     (address, open)
 }
 
-/// Waits until the server has seen all users. Fails if the engine ends before that.
+/// Waits until `are_there` is true, that is, until the server has seen all users. Fails if the engine ends before that.
 fn await_all(engine: &mut Engine, are_there: impl Fn() -> bool) {
     while !are_there() {
         assert!(engine.0.try_wait().expect("a state").is_none(), "ended");
@@ -375,8 +376,9 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // Files needed per thread, for its users, 64 spare files and the wakers: with one thread 300 + 64 + 1 = 365, with
-    // two 150 + 64 + 2 = 216, with three 100 + 64 + 3 = 167. Only three threads meet the limit of 200.
+    // Each thread needs files for its users, 64 spare files, and files for the wakers. One thread would need 300 + 64 +
+    // 1 = 365, two threads 150 + 64 + 2 = 216 each, and three threads 100 + 64 + 3 = 167 each. Only with three threads
+    // is the limit of 200 met.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);

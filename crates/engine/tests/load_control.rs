@@ -136,7 +136,7 @@ impl Session {
     }
 }
 
-/// The results of a run: `engine.json`, and the lines of every segment in the order of threads and parts.
+/// The results of a run: `engine.json`, and the lines of all segments, ordered by thread and then by segment number.
 struct Written {
     engine: Value,
     parts: Vec<Vec<Value>>,
@@ -147,8 +147,8 @@ fn seconds(value: &Value) -> f64 {
 }
 
 impl Written {
-    /// Checks the invariants of every run: counts add up, intervals have no gaps or overlaps and stay within their
-    /// stage, and all segments end with the stages of `engine.json`.
+    /// Checks the invariants of every run. Counts add up, intervals have no gaps or overlaps, each interval stays
+    /// within its stage, and all segments end with the stages of `engine.json`.
     fn check(&self) {
         let holds = json!({"offered_holds": true, "started_holds": true});
         assert_eq!(self.engine["identity"], holds);
@@ -374,8 +374,8 @@ fn commands_after_the_drain_began_are_refused() {
 
 #[test]
 fn arrivals_that_wait_are_told_and_carried_over_an_edit() {
-    // Transactions arrive at 50/s, but two users with transactions of one second complete only 2/s. Nearly all arrivals
-    // must wait.
+    // Transactions arrive at 50/s. Each takes one second, so two users complete only 2/s, and nearly all arrivals must
+    // wait.
     let stage = |name: &str| json!({"name": name, "phase": "steady", "duration_s": 600.0, "rate": 50.0, "until": "command"});
     let load = json!({"kind": "open", "arrivals": "poisson", "users_at_most": 2, "backlog_at_most": 1000,
                       "stages": [stage("one"), stage("two")]});
@@ -406,7 +406,7 @@ fn the_end_of_the_conductor_in_the_middle_leaves_whole_results() {
         r#"{"do":"append","stages":[{"name":"x","phase":"steady","duration_s":5.0,"users":1}]}"#,
     );
     session.send(r#"{"do":"next","stage":1}"#);
-    // The end of the input is read before the time of the edit, or at the same time.
+    // The end of the input is read no later than the time of the edit.
     drop(session.input.take());
     let written = session.end();
     assert_eq!(written.engine["reason"], "stopped");

@@ -1,4 +1,4 @@
-//! Checks HPACK with any sequence of field blocks. The decoder must not panic, its memory must be bounded, and decoded
+//! Checks HPACK with any sequence of field blocks. The decoder must not panic, and its memory must be bounded. Decoded
 //! fields must not change when they are encoded and decoded again.
 
 use towtank_load::http2::hpack::{Constant, Decoder, Encoder, Name, huffman};
@@ -9,7 +9,8 @@ fn decoded(decoder: &mut Decoder, block: &[u8]) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     let mut bytes = 0;
     let result = decoder.decode(block, |name, value| {
-        // Each byte of a block can refer to a field of up to 4 KiB, so that the stored fields are limited to 1 MiB.
+        // Each byte of a block can refer to a field of up to 4 KiB, so a small block can expand to very many bytes. At
+        // most 1 MiB of fields is therefore stored.
         bytes += name.len() + value.len();
         if bytes < 1 << 20 {
             fields.push((name.to_vec(), value.to_vec()));

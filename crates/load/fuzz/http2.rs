@@ -1,5 +1,5 @@
-//! Checks the HTTP/2 client with a server that sends any bytes, split anywhere. The client must not panic or keep more
-//! than allowed. The result must not depend on the split, and each exchange must end at most once.
+//! Checks the HTTP/2 client: the server sends any bytes, split into pieces anywhere. The client must not panic or store
+//! more than allowed. The result must not depend on the split, and each exchange must end at most once.
 
 use towtank_load::http::response::{Answer, Limits, Wanted};
 use towtank_load::http2::{Bounds, Broken, Connection, Ended, Exchanges};
@@ -33,7 +33,8 @@ impl Exchanges for Side {
 /// A frame: its kind, flags, stream number and payload.
 pub type Frame = (u8, u8, u8, Vec<u8>);
 
-/// Result of a connection: its error, the ended exchanges, the kept responses, and all output.
+/// Result of a connection: its error, the ended exchanges, status, length and stored body of each response, and all
+/// output.
 type Outcome = (
     Result<(), Broken>,
     Vec<Ended>,
@@ -88,8 +89,8 @@ fn outcome(pieces: &[&[u8]], body_bytes: usize) -> Outcome {
     (result, ended, kept, said)
 }
 
-/// Bytes of a server: first its settings, so that the client accepts most inputs up to that point, then frames with
-/// correct lengths.
+/// Bytes of a server. An empty SETTINGS frame comes first, so that the client does not reject most inputs at once.
+/// Frames with correct lengths follow.
 fn server(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
     for (kind, flags, stream, payload) in frames {
@@ -107,8 +108,9 @@ pub fn check(input: (u16, Vec<Frame>, Vec<u8>)) {
     let mut bytes = server(&frames);
     bytes.extend_from_slice(&rest);
     let (first, second) = bytes.split_at(usize::from(split).min(bytes.len()));
-    // A body of 300,000 bytes waits for the windows of the server and continues between the pieces. A body of 1,000
-    // bytes is sent before the pieces, so that it cannot affect the comparison.
+    // A body of 300,000 bytes must wait until the server enlarges the flow-control windows. What is sent between the
+    // two pieces thus depends on the split, so this case is only tested for panics. A body of 1,000 bytes is sent
+    // before the first piece, so that the outcomes can be compared.
     let _ = outcome(&[first, second], 300_000);
     let (whole, parts) = (outcome(&[&bytes], 1_000), outcome(&[first, second], 1_000));
     assert_eq!(

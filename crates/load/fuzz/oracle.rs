@@ -1,5 +1,5 @@
-//! Compares this project's scanner with hyper on the same bytes. If both accept a response, it must be the same
-//! response. If only one of them accepts it, a known reason in this module must explain the difference.
+//! Compares this project's scanner with hyper on the same bytes. If both accept a response, its status, fields and body
+//! must agree. If only one of them accepts it, a known reason in this module must explain the difference.
 
 use std::fmt;
 use std::future::Future;
@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use towtank_load::http::response::{Limits, Progress, ProtocolError, ResponseScanner, Wanted};
 
-/// Limits of the scanner, so high that responses beyond them are not compared.
+/// Limits of the scanner. They are high; responses that exceed them are not compared.
 pub const LIMITS: Limits = Limits {
     header_bytes: 64 << 10,
     body_bytes: 1 << 20,
@@ -44,7 +44,7 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares both parsers on these bytes, after which the connection ends.
+/// Compares the results of both parsers for a connection that ends after these bytes.
 pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
     let hyper = by_hyper(bytes, head);
     let names = hyper.as_ref().map_or_else(
@@ -67,17 +67,18 @@ pub fn compare(bytes: &[u8], head: bool) -> Result<(), Box<Disagreement>> {
 
 /// Returns `true` if the scanner has a known reason to refuse a response that hyper accepts; `bytes` are in lower case.
 fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
-    // The search includes the head of an informational response, whose fields hyper does not report.
+    // The search covers all bytes, because the reason may be in the head of an informational response, which hyper does
+    // not report.
     let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
     match error {
-        // If a response has a length and chunks, hyper ignores the length. If `chunked` is not the last encoding, hyper
-        // reads to the end of the connection. It also accepts control characters in extensions of chunks.
+        // If a response has both a length and chunks, hyper ignores the length. If `chunked` is not the last encoding,
+        // hyper reads to the end of the connection. Hyper also accepts control characters in chunk extensions.
         ProtocolError::LengthAndEncoding
         | ProtocolError::BadEncoding
         | ProtocolError::BadChunk
         | ProtocolError::BadField => has(b"transfer-encoding"),
-        // For a list of lengths such as `5, 5`, hyper takes the value if all are equal, and ignores it for responses
-        // without a body.
+        // For a list of lengths such as `5, 5`, hyper uses the value if all are equal. For responses without a body,
+        // hyper ignores the list.
         ProtocolError::BadLength => has(b"content-length"),
         // For responses that cannot have a body, hyper reads only the head.
         ProtocolError::Upgrade => hyper.status == 101,
@@ -99,12 +100,12 @@ fn stricter(error: ProtocolError, hyper: &Response, bytes: &[u8]) -> bool {
 
 /// Returns `true` if the scanner has a known reason to accept a response that hyper refuses.
 fn laxer(bytes: &[u8], ours: &Response) -> bool {
-    // Hyper limits the number of fields and the length of its buffer; the scanner limits the number of bytes.
+    // Hyper limits the number of fields; the scanner limits only the number of bytes.
     bytes.split(|byte| *byte == b'\n').count() > HYPER_FIELDS
         // Hyper accepts only a status that `http::StatusCode` can represent.
         || !(100..1000).contains(&ours.status)
-        // Hyper refuses any encoding in a response of HTTP/1.0, and minor versions that do not exist yet. RFC 9110
-        // (section 6.2) requires that a recipient reads them as the highest version that it supports.
+        // Hyper refuses any transfer encoding in a response of HTTP/1.0. It also refuses minor versions above 1, which
+        // RFC 9110 (section 6.2) requires a recipient to read as the highest version that it supports.
         || bytes.windows(8).any(|part| part.starts_with(b"HTTP/1.") && part[7] != b'1')
 }
 
@@ -135,8 +136,8 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     })
 }
 
-/// Result of hyper's client for the bytes. All bytes are available from the start, so that no operation waits and
-/// polling reaches the end.
+/// Result of hyper's client for the bytes. All bytes are available from the start, so no operation has to wait, and
+/// repeated polling completes the future.
 fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
     let text = |error: hyper::Error| format!("{error:?}");
     let stream = Stream {

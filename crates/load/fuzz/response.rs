@@ -1,5 +1,5 @@
-//! Checks the HTTP/1 response parser with any bytes, split anywhere. The parser must not panic or keep more than
-//! allowed, and the result must not depend on the split.
+//! Checks the HTTP/1 response parser with any bytes, split into pieces anywhere. The parser must not panic or store
+//! more than allowed, and the result must not depend on the split.
 
 use towtank_load::http::response::{Limits, Progress, ProtocolError, ResponseScanner, Wanted};
 

@@ -12,7 +12,7 @@ pub use site::Site;
 /// without bound.
 pub const MOST: usize = 50;
 
-/// Expiry time of a cookie without Max-Age and Expires. [ms since 1970]
+/// Expiry time of a cookie that has neither Max-Age nor Expires. [ms since 1970]
 const NEVER: i64 = i64::MAX;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +26,8 @@ struct Cookie {
     value: Box<[u8]>,
     /// Time from which the cookie is no longer sent. [ms since 1970]
     expires_ms: i64,
-    /// Value of the use counter of the cookie jar when this cookie was last used; orders cookies from least to most
-    /// recently used.
+    /// Value of the jar's use counter when this cookie was last sent or stored. A cookie with a smaller value was used
+    /// less recently.
     used: u64,
 }
 
@@ -35,7 +35,7 @@ struct Cookie {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jar {
     cookies: Vec<Cookie>,
-    /// `true` if any cookie in the jar has an expiry time. Only then do requests need the current time.
+    /// `true` if any cookie in the jar has an expiry time. Otherwise requests do not need the current time.
     ages: bool,
     uses: u64,
 }
@@ -102,8 +102,8 @@ impl Jar {
         }
     }
 
-    /// Adds a cookie, or replaces the one with the same name, domain and path. The new cookie then keeps the creation
-    /// position of the replaced cookie.
+    /// Adds a cookie, or replaces the cookie with the same name, domain and path. A cookie that replaces another takes
+    /// over its position in the order of creation.
     fn keep(&mut self, cookie: Cookie) {
         self.ages |= cookie.expires_ms != NEVER;
         if let Some(old) = self.cookies.iter_mut().find(|old| old.is_same(&cookie)) {
@@ -117,8 +117,8 @@ impl Jar {
             .insert(at.unwrap_or(self.cookies.len()), cookie);
     }
 
-    /// Removes the least recently used cookie of a domain that already has the largest allowed number of cookies
-    /// (RFC 6265, section 5.3).
+    /// If a domain already has the largest allowed number of cookies, removes the least recently used of them (RFC
+    /// 6265, section 5.3).
     fn make_room_at(&mut self, domain: &[u8]) {
         let of_domain = |(_, old): &(usize, &Cookie)| *old.domain == *domain;
         let all = self.cookies.iter().enumerate();
@@ -140,8 +140,8 @@ impl Jar {
     /// Appends the stored cookies that match the request to its Cookie header, whose value begins at `start` of `out`.
     /// A request has only one Cookie header (RFC 6265, section 5.4).
     ///
-    /// Cookies that the header already contains were set by the plan step. They override stored cookies of the same
-    /// name. The clock function `now_ms` [ms since 1970] is called only if a stored cookie may expire.
+    /// Cookies that are already in the header come from the plan step, and stored cookies of the same name are not
+    /// sent. The clock function `now_ms` [ms since 1970] is called only if a stored cookie has an expiry time.
     pub fn join(
         &mut self,
         site: &Site,
@@ -179,8 +179,8 @@ impl Cookie {
         self.name == other.name && self.domain == other.domain && self.path == other.path
     }
 
-    /// Returns `true` if the cookie may be sent with a request to this site and path, ignoring its expiry time (RFC
-    /// 6265, section 5.4, step 1).
+    /// Returns `true` if the request's site and path permit sending the cookie (RFC 6265, section 5.4, step 1). The
+    /// expiry time is not checked.
     #[inline]
     fn goes_to(&self, site: &Site, path: &[u8]) -> bool {
         let of_host = if self.below {

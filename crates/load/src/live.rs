@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::recorder::writer::Stage;
 use crate::worker::Published;
 
-/// Content of one frame of the live display: values summed over all threads, and counts over the last `seconds`.
+/// Content of one frame of the live display: values of all threads together. Counts cover the last `seconds`.
 #[derive(Debug)]
 pub struct Frame<'a> {
     /// Time since the start of the run. [s]

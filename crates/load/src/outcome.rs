@@ -9,7 +9,7 @@ pub enum Failure {
     Timeout,
     /// The server closed or reset the connection before the response was complete.
     Closed,
-    /// The bytes received were not HTTP, or exceeded a limit.
+    /// The bytes received violate the protocol or exceed a limit.
     Protocol,
     /// A response with a status from 400 to 499 that no check allowed.
     Status4xx,
@@ -21,7 +21,7 @@ pub enum Failure {
     Check,
     /// A response from which a required value could not be extracted.
     Extract,
-    /// A unique data pool had no row left; no request was made.
+    /// A unique data pool had no row left, so no request was made.
     DataExhausted,
     /// A fault of the engine itself.
     Internal,

@@ -1,5 +1,5 @@
-//! Data pools: tables from which users take rows as input values. Load threads share only the number of the next row of
-//! a `unique` pool.
+//! Data pools: tables from which users take rows as input values. The rows never change; the only shared state of the
+//! load threads is the number of the next row of each `unique` pool.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,14 +21,13 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// Number of the next row. It is given to the next user that requests a row; no row is reserved for a particular
+    /// Number of the next row, which the next user that requests a row receives. No row is reserved for a particular
     /// user.
     Unique(AtomicU64),
 }
 
 impl Pool {
-    /// Returns the row that a user receives when it has taken `draws` rows before; `None` if a unique pool has no row
-    /// left.
+    /// Returns the next row for a user that has taken `draws` rows before; `None` if a unique pool has no row left.
     pub fn draw(
         &self,
         user: u64,
@@ -41,7 +40,7 @@ impl Pool {
             Deal::Random => random.below(rows),
             Deal::Weighted(alias) => alias.draw(random) as u64,
             Deal::Sequential => user.saturating_add(draws.saturating_mul(users_at_most)) % rows,
-            // Relaxed ordering is sufficient, since the threads share only this counter and the rows never change.
+            // Relaxed ordering is sufficient, since this counter is the only value that changes.
             Deal::Unique(next) => {
                 let row = next.fetch_add(1, Ordering::Relaxed);
                 if row >= rows {

@@ -12,8 +12,8 @@ pub enum Stream {
     Kinds = 3,
 }
 
-/// xoshiro256++ 1.0 (D. Blackman and S. Vigna, *Scrambled Linear Pseudorandom Number Generators*, ACM TOMS 47(4), 2021,
-/// <https://doi.org/10.1145/3460772>), seeded by splitmix64 as its authors advise.
+/// The generator xoshiro256++ 1.0 (D. Blackman and S. Vigna, *Scrambled Linear Pseudorandom Number Generators*, ACM
+/// TOMS 47(4), 2021, <https://doi.org/10.1145/3460772>), seeded by splitmix64 as the authors advise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Random {
     state: [u64; 4],
@@ -60,7 +60,8 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns a random integer, uniformly distributed below `bound`, which must be above 0. It has no bias (D. Lemire,
+    /// Returns a random integer in `[0, bound)`, uniformly distributed; `bound` must be above 0. It has no bias (D.
+    /// Lemire,
     /// *Fast Random Integer Generation in an Interval*, ACM TOMACS 29(1), 2019, <https://doi.org/10.1145/3230636>).
     pub fn below(&mut self, bound: u64) -> u64 {
         let mut product = u128::from(self.next_u64()) * u128::from(bound);
@@ -79,7 +80,8 @@ impl Random {
     }
 
     /// Returns a standard normal random number by the polar method (G. Marsaglia and T. A. Bray, *SIAM Review* 6(3),
-    /// 1964, <https://doi.org/10.1137/1006063>). The second number of each pair is discarded, to save memory per user.
+    /// 1964, <https://doi.org/10.1137/1006063>). The method yields pairs; the second number is discarded to save memory
+    /// per user.
     pub fn normal(&mut self) -> f64 {
         loop {
             let x = 2.0 * self.unit() - 1.0;
@@ -92,8 +94,8 @@ impl Random {
     }
 }
 
-/// Chooses random indices with probabilities proportional to weights. Uses one random number per choice by the alias
-/// method (A. J. Walker, *ACM TOMS* 3(3), 1977, <https://doi.org/10.1145/355744.355749>), with tables built by the
+/// Chooses random indices with probabilities proportional to weights. The alias method needs one random number per
+/// choice (A. J. Walker, *ACM TOMS* 3(3), 1977, <https://doi.org/10.1145/355744.355749>). Its tables are built by the
 /// algorithm of M. D. Vose, *IEEE TSE* 17(9), 1991.
 #[derive(Debug, Clone)]
 pub struct Alias {
@@ -122,8 +124,8 @@ impl Alias {
                 large.push(high);
             }
         }
-        // The remaining columns have probability 1 apart from rounding errors. An index of weight zero is never among
-        // them, unless all weights are zero.
+        // The remaining columns have probability 1, apart from rounding errors. Columns with weight zero are left out,
+        // for the case that rounding errors left one here.
         for index in small
             .into_iter()
             .filter(|index| weights[*index] > 0.0)

@@ -32,7 +32,7 @@ use resolved_targets::ResolvedTarget;
 
 pub use control::{Control, Switches};
 
-/// Default limit on concurrent requests over an HTTP/2 connection of a pool. Servers usually have the same limit.
+/// Default limit on concurrent requests over an HTTP/2 connection of a pool, equal to the usual limit of servers.
 const STREAMS: u32 = 100;
 
 /// Result of a run, as written to engine.json.
@@ -183,7 +183,7 @@ impl Prepared {
         }
     }
 
-    /// Returns settings and addresses of the server for each target with a driver, and `None` for the other targets.
+    /// Returns, for each target with a driver, the server settings and the addresses; `None` for the other targets.
     fn servers(&self) -> Vec<Option<(Server, Vec<Location>)>> {
         let places = self.plan.targets.iter().zip(&self.targets);
         let server = |(target, place): (&Target, &ResolvedTarget)| {
@@ -200,8 +200,8 @@ impl Prepared {
         }
     }
 
-    /// Returns how the users of one load thread own connections. A pool is divided so that the parts of all threads
-    /// together have exactly its size.
+    /// Returns the rule by which the users of one load thread own connections. A pool is divided so that the parts of
+    /// all threads add up to its size.
     fn ownership(&self, worker: usize) -> Ownership {
         let (connections, threads) = (&self.plan.connections, self.plan.threads);
         match connections.mode {
@@ -223,7 +223,7 @@ impl Prepared {
         // counted as failed.
         let _ = sys::raise_open_files();
         if !self.plan.cpus.is_empty() {
-            // The control thread does little work, but must not do it on a CPU of the system under test.
+            // The control thread does little work, but even this must not be done on a CPU of the system under test.
             sys::pin(&self.plan.cpus).map_err(|error| {
                 RunFailed::Internal(format!("cannot run on CPUs {:?}: {error}", self.plan.cpus))
             })?;
@@ -355,8 +355,8 @@ fn add_reasons(all: &mut BTreeMap<String, u64>, more: BTreeMap<String, u64>) {
     }
 }
 
-/// Assigns a group to every user. In an open load each load thread needs a user of each group, otherwise arrivals of a
-/// group would wait for ever.
+/// Assigns a group to every user. In an open load, each load thread needs at least one user of each group. Otherwise
+/// arrivals of a group would wait for ever in that thread.
 fn groups_of_users(plan: &Plan, faults: &mut Vec<Fault>) -> Vec<u16> {
     let shares: Vec<f64> = plan.groups.iter().map(|group| group.share).collect();
     let (Load::Closed { users_at_most, .. } | Load::Open { users_at_most, .. }) = plan.load;
@@ -391,7 +391,7 @@ fn groups_in_blocks(users: &[u32], users_at_most: usize) -> Vec<u16> {
     let mut groups: Vec<u16> = each
         .flat_map(|(users, group)| std::iter::repeat_n(group, *users as usize))
         .collect();
-    // Users whose numbers are beyond those of all groups are never started, so any group can be assigned to them.
+    // Users with higher numbers are never started, so any group can be assigned to them.
     groups.resize(users_at_most, 0);
     groups
 }

@@ -12,8 +12,8 @@ pub use arrivals::{Arrival, Arrivals};
 pub use stages::{Change, DRAIN, Edit, Refused, Stages};
 pub use user_changes::{UserChange, UserChanges};
 
-/// Assigns a group to every user, so that among the first n users each group has its share as exactly as whole users
-/// permit. The next user goes to the group that is furthest below its share (largest remainder).
+/// Assigns a group to every user. Among the first n users, the number of each group is as close to its share of n as
+/// whole users permit. The next user goes to the group that is furthest below its share (largest remainder).
 #[must_use]
 pub fn assign_groups(shares: &[f64], users: usize) -> Vec<u16> {
     let mut counts = vec![0_u32; shares.len()];
@@ -22,8 +22,8 @@ pub fn assign_groups(shares: &[f64], users: usize) -> Vec<u16> {
         let behind = |index: usize| shares[index] * number as f64 - f64::from(counts[index]);
         let mut best = 0;
         for index in 1..shares.len() {
-            // Shares such as 0.1 are not exact numbers. A tie within rounding errors goes to the group that is named
-            // first.
+            // Shares such as 0.1 are not exact numbers. If groups are tied within rounding errors, the first of them in
+            // the plan gets the user.
             if behind(index) > behind(best) + 1e-9 {
                 best = index;
             }

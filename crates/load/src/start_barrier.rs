@@ -1,11 +1,11 @@
 //! Lets all load threads start at the same time. Each thread first prepares its users, which takes seconds for millions
-//! of them. The run starts when all threads are ready.
+//! of users. The run starts when all threads are ready.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::sys;
 
-/// Time at which a run started, by two clocks.
+/// Time at which a run started, read from two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
     /// Reading of `CLOCK_MONOTONIC`. [ns]
@@ -62,7 +62,7 @@ impl StartBarrier {
         start
     }
 
-    // The error of a poisoned lock is ignored: the counters are correct even if a thread panicked.
+    // The lock is used even if it is poisoned: the counters are correct even after a panic of a thread.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,8 +74,8 @@ impl StartBarrier {
     }
 }
 
-/// Handle of one load thread. A thread that ends before the start drops its handle, so that other threads do not wait
-/// for it.
+/// Handle of one load thread. If a thread ends before the start, its handle is dropped and the others do not wait for
+/// it.
 #[derive(Debug)]
 pub struct Participant<'a>(&'a StartBarrier);
 

@@ -33,8 +33,8 @@ pub struct Usage {
     pub peak_rss_bytes: u64,
 }
 
-/// Reads the peak memory `VmHWM` of this process. The `ru_maxrss` of getrusage is not used, because a process inherits
-/// its value from the process that started it.
+/// Reads the peak memory `VmHWM` of this process. The `ru_maxrss` of getrusage is not suitable: a process inherits its
+/// value from the process that started it.
 fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -64,7 +64,7 @@ pub fn usage() -> Usage {
 /// Restricts the calling thread, and the threads that it creates later, to these CPUs.
 ///
 /// # Errors
-/// If none of the CPUs exists and is allowed.
+/// If there is no CPU among them that exists and that the thread may use.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
     // Safety: zeros are an empty CPU set, and plans allow only CPU numbers that fit into the set.
     let result = unsafe {
@@ -79,16 +79,17 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
 
 /// Makes timers of the calling thread fire when they are due; otherwise the kernel adds up to 50 us of slack.
 pub fn sharp_timers() {
-    // Safety: the call takes only numbers. If the kernel refuses, timers are slightly late, which the start lag shows.
+    // Safety: the call takes only numbers. If the kernel refuses, timers are slightly late, which is visible in the
+    // start lag.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Nice value of load threads. They have priority over programs that share their CPU, but not so much that the probe
+/// Nice value of load threads. It gives them priority over other programs on their CPU, but not so much that the probe
 /// and conductor processes starve while load threads are busy.
 const LOAD_THREAD_NICE: i32 = -5;
 
 /// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
-/// thread that wakes immediately preempts a thread with a longer slice, instead of waiting for the end of this slice.
+/// thread that wakes preempts a thread with a longer slice immediately, rather than at the end of the longer slice.
 const LOAD_THREAD_SLICE_NS: u64 = 100_000;
 
 /// Makes the calling thread run as soon as it wakes, even if other programs (or the thread that writes the results) use
@@ -110,8 +111,8 @@ fn schedule_as(nice: i32) -> bool {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // Safety: `attributes` is valid and states its size. If the kernel refuses, the thread keeps its priority, which
-    // the start lag shows.
+    // Safety: `attributes` is valid and states its size. If the kernel refuses, the thread keeps its priority; its
+    // delays are visible in the start lag.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
@@ -133,8 +134,8 @@ pub fn file_limit() -> Option<u64> {
 /// # Errors
 /// If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: the calls take only numbers. Containers often forbid `unshare` but not `close_range`, which also copies
-    // the table with this flag. It closes no descriptors, since the range is above all of them.
+    // Safety: the calls take only numbers. Containers often forbid `unshare` but not `close_range`, which with this
+    // flag also copies the table. It closes no descriptors, since all of them are below its range.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -145,8 +146,8 @@ pub fn own_files() -> io::Result<()> {
     }
 }
 
-/// Number of ports for outgoing connections from one address of this host to one address and port; `None` if the system
-/// does not report it.
+/// Number of ports for outgoing connections, that is, the limit on connections from one address of this host to the
+/// same address and port; `None` if the system does not report it.
 #[must_use]
 pub fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
@@ -209,8 +210,8 @@ impl Epoll {
         })
     }
 
-    /// Registers a descriptor for all events until it is closed. Since epoll is edge-triggered, write events cost
-    /// nothing until a write finds the buffer full.
+    /// Registers a descriptor, until it is closed, for all events. Since epoll is edge-triggered, a writable socket
+    /// causes no events as long as no write finds the buffer full.
     ///
     /// # Errors
     /// If the system refuses.
@@ -218,7 +219,7 @@ impl Epoll {
         register(&self.fd, file.as_raw_fd(), data)
     }
 
-    /// Returns a handle with which other objects register descriptors.
+    /// Returns a handle by which drivers can register their descriptors with this instance.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -257,8 +258,8 @@ impl Epoll {
         }
     }
 
-    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may be late by up to a millisecond,
-    /// which the start lag shows.
+    /// Waits in whole milliseconds, rounded up, on kernels before 5.11. Starts may then be late by up to a millisecond,
+    /// which is visible in the start lag.
     fn wait_coarse(&mut self, timeout_ns: u64) -> io::Result<usize> {
         let millis = timeout_ns.div_ceil(1_000_000).min(60_000) as libc::c_int;
         // Safety: the buffer holds as many events as are requested.
@@ -283,7 +284,7 @@ impl Epoll {
     }
 }
 
-/// Registers descriptors with an [`Epoll`] whose events the owner of the instance receives.
+/// Registers descriptors with an [`Epoll`]. Their events are reported to the owner of the `Epoll`.
 #[derive(Debug)]
 pub struct Registry(OwnedFd);
 
@@ -340,8 +341,8 @@ impl AsRawFd for Waker {
     }
 }
 
-/// Receives SIGINT and SIGTERM by a file descriptor. Must be created before any thread, so that the signals are blocked
-/// in all threads.
+/// Receives SIGINT and SIGTERM by a file descriptor. It must be created before any thread, so that the signals are
+/// blocked in all threads.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
@@ -412,7 +413,8 @@ pub fn poll(files: &[RawFd], timeout_ms: u64) -> io::Result<Vec<bool>> {
     }
 }
 
-/// Appends the readable bytes of standard input to `taken`. Returns `true` if more may come later.
+/// Appends the readable bytes of standard input to `taken`. Returns `true` if it read any bytes, and `false`
+/// at the end of the input.
 pub fn read_input(taken: &mut Vec<u8>) -> bool {
     let mut bytes = [0_u8; 8192];
     // Safety: the buffer has the size that is passed to the call.

@@ -1,4 +1,4 @@
-//! Templates of texts, compiled to literal parts and placeholders, and the values that replace the placeholders.
+//! Templates of texts, compiled to literal parts and placeholders, and the user's values that replace the placeholders.
 
 use crate::plan::{Encode, Function, Part};
 use crate::rng::Random;

@@ -48,7 +48,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // A folder that cannot be deleted must not hide the reason of a failed test.
+        // A failure to delete the folder is ignored, as it must not hide why the test failed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

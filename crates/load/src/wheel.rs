@@ -2,14 +2,14 @@
 //! time.
 //!
 //! After G. Varghese and T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987 (scheme 7). Time is divided into
-//! ticks of 16 µs. Level 0 has one slot for each of the 64 ticks of the current block, level 1 has one slot for each of
-//! the 64 blocks of the block above, and so on.
+//! ticks of 16 µs. Each level has 64 slots. A slot of level 0 is one tick, and a slot of any higher level is as long as
+//! all 64 slots of the level below.
 //!
-//! A deadline waits on the highest level on which its slot differs from the slot of the current time. It moves to a
-//! lower level when time enters its slot: at most once per level. Each slot is a list whose links are stored with the
-//! keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
+//! A deadline waits on the highest level on which its slot differs from the slot of the current time. When time enters
+//! that slot, the deadline moves to a lower level: at most once per level. Each slot is a list whose links are stored
+//! with the keys, 16 bytes per key. Each level has a word with one bit per slot, which is set if the slot is not empty.
 
-/// Length of a tick as a power of two in ns: 2^14 ns = 16.4 µs, well below the usual start lag of a load thread.
+/// Length of a tick, as a power of two in ns: 2^14 ns = 16.4 µs, well below the usual start lag of a load thread.
 const TICK_MAGNITUDE: u32 = 14;
 const SLOT_BITS: u32 = 6;
 const SLOTS: usize = 1 << SLOT_BITS;
@@ -17,7 +17,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// Number of the list of keys that are due and not fetched yet. It follows the numbers of all slots.
+/// Number of the list of keys that are due and not fetched yet. The numbers below it belong to the slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 
@@ -29,7 +29,7 @@ const HEAD: u32 = 1 << 31;
 struct Node {
     tick: u64,
     next: u32,
-    /// The previous key in the list, `HEAD | list` for the first key, [`NONE`] for a key without deadline.
+    /// The previous key in the list. The first key has `HEAD | list` instead, and a key without deadline [`NONE`].
     previous: u32,
 }
 
@@ -99,7 +99,7 @@ impl Wheel {
         self.place(key);
     }
 
-    /// Cancels a deadline. Returns `true` if the key had one.
+    /// Cancels the deadline of a key. Returns `true` if the key had a deadline.
     pub fn cancel(&mut self, key: u32) -> bool {
         if !self.is_scheduled(key) {
             return false;
@@ -137,8 +137,8 @@ impl Wheel {
         }
     }
 
-    /// Takes one key that is due at `now_ns`. Unlike with [`Wheel::expire`], the caller can set deadlines between two
-    /// keys.
+    /// Takes one key that is due at `now_ns`. Unlike with [`Wheel::expire`], the caller can set deadlines after each
+    /// key.
     pub fn pop(&mut self, now_ns: u64) -> Option<u32> {
         if self.heads[DUE] == NONE {
             self.advance(now_ns >> TICK_MAGNITUDE);
@@ -151,9 +151,9 @@ impl Wheel {
         Some(key)
     }
 
-    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. If all deadlines are far away,
-    /// this may be the time at which a slot moves to a lower level. Such a move happens once per slot and not per key.
-    /// [ns]
+    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. It may be earlier than any
+    /// deadline, namely the time at which the keys of a slot move to a lower level. Each slot causes one such call,
+    /// whatever the number of its keys. [ns]
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.heads[DUE] != NONE {
@@ -174,14 +174,13 @@ impl Wheel {
                 return;
             }
         }
-        // A time before that of the previous call changes nothing.
+        // If time went back since the previous call, nothing changes.
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 
-    /// Level, slot and first tick of the next slot that time enters.
+    /// Level, slot and first tick of the next non-empty slot that time enters.
     ///
-    /// All keys of a level are in the current block of this level, and all keys of higher levels are in later blocks.
-    /// The lowest level with a key therefore has the next slot.
+    /// All keys of a level are due before those of higher levels, so this slot is on the lowest level with a key.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;

@@ -1,5 +1,5 @@
-//! After the warm-up a request allocates no heap memory, and a stall of the server requires hardly any. A counting
-//! allocator measures this while the server receives requests.
+//! After the warm-up, a request must allocate no heap memory, and a stall of the server hardly any. A counting
+//! allocator measures this while a test server receives the requests.
 #![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
 
 mod support;
@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use support::{closed, get, plan_of, run};
 
-/// Length of a period, in requests: the allocations are counted per period, and most periods must have none. Only few
-/// periods contain an interval line of the recorder, which may allocate memory.
+/// Length of a period, in requests. Allocations are counted per period, and most periods must have none. The exceptions
+/// are the few periods in which the recorder writes the line of an interval, as this may allocate memory.
 const STRETCH: u64 = 200;
 /// Number of periods at the start that are ignored, since connections, buffers and histograms still grow in them.
 const WARM_UP: usize = 5;
@@ -142,21 +142,21 @@ fn serve_http2(mut stream: TcpStream, looks: &Mutex<Vec<u64>>) {
 fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     if requests.is_multiple_of(STRETCH) {
         let mut looks = looks.lock().expect("the looks");
-        // A longer list would have to grow, and would itself allocate memory.
+        // If the list had to grow, it would itself allocate memory.
         if looks.len() < looks.capacity() {
             looks.push(ALLOCATIONS.load(Ordering::Relaxed));
         }
     }
 }
 
-/// Number of requests before the server stalls.
+/// The server stalls at this request.
 const BEFORE_STALL: u64 = 500;
 /// Heap memory of each thread of the server: its handle, its name and its entry in the list of threads. [B]
 const SERVER_THREAD_BYTES: u64 = 1_000;
 /// Heap memory that the load engine may allocate in addition during the stall, for lines and lists that grow. [B]
 const STALL_BYTES: u64 = 100_000;
 
-/// Heap memory in use before and after the stall of the server, and the number of its connections and requests.
+/// Heap memory in use before and after the stall of the server, and numbers of connections and requests of the server.
 #[derive(Debug, Default)]
 struct Stall {
     requests: u64,
@@ -172,7 +172,7 @@ static STALL: Mutex<Stall> = Mutex::new(Stall {
     after: 0,
 });
 
-/// Stalls once by holding a lock, which also delays the requests of all other connections.
+/// Serves requests and stalls once. It holds a lock during the stall, which also delays all other connections.
 fn serve_with_a_stall(mut stream: TcpStream, _: &Mutex<Vec<u64>>) {
     let mut buffer = [0; 4096];
     STALL.lock().expect("the stall").connections += 1;
@@ -203,8 +203,8 @@ fn check_stall() {
     run(plan).check_identity();
     let stall = STALL.lock().expect("the stall");
     assert!(stall.requests > BEFORE_STALL, "{stall:?}");
-    // Memory is allocated in advance. Without it, each of the 300 requests of the stall allocated a kilobyte, and
-    // records that waited for the disk allocated more.
+    // The limit can be met only because memory is allocated in advance. Otherwise each of the 300 requests during the
+    // stall would allocate a kilobyte, and recorders that wait for the disk would allocate more.
     let grown = stall.after.saturating_sub(stall.before);
     assert!(
         grown <= STALL_BYTES + stall.connections * SERVER_THREAD_BYTES,
@@ -212,7 +212,7 @@ fn check_stall() {
     );
 }
 
-/// All cases run one after the other in this test, since they share the counters of allocations.
+/// All cases run one after the other in this test, since they use the same counters of allocations.
 #[test]
 fn a_request_of_a_plain_workload_allocates_nothing() {
     check_stall();

@@ -1,5 +1,5 @@
-//! Checks that no external input causes a crash: responses, cookies, documents and plans, valid and damaged. Each input
-//! is read or refused.
+//! Checks that no external input causes a crash, valid or damaged: responses, cookies, documents and plans. Each input
+//! is either accepted or refused with an error.
 
 #[path = "../fuzz/hpack.rs"]
 mod hpack;
@@ -28,7 +28,7 @@ fn responses() -> Vec<Vec<u8>> {
         .map(|entry| std::fs::read(entry.expect("an entry").path()).expect("a file"))
         .filter(|bytes| bytes.len() > 1)
         .collect();
-    // The responses are sorted, since the order of files in a folder depends on the file system.
+    // The order of files in a folder depends on the file system, so the responses are sorted.
     found.sort_unstable();
     found
 }
@@ -121,8 +121,8 @@ fn cookies_of_any_form_leave_a_jar_that_can_be_sent() {
         jar.store(&site, b"/a/b?c", &damaging.one_of(&FIELDS, 6), now_ms);
         out.clear();
         jar.join(&site, b"/a/b", 0, &mut out, || now_ms);
-        // The host may send cookies of two domains: its own name and test.example. The result is at most twice the
-        // limit of one domain.
+        // The host may set cookies for two domains: its own name and test.example. The Cookie header is therefore at
+        // most twice as long as the cookies of one domain.
         assert!(out.len() <= 2 * MOST * 4098);
         kept += usize::from(!out.is_empty());
     }

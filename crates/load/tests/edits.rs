@@ -1,4 +1,4 @@
-//! Tests of edits, which change the stages during a load. Events before an edit remain, events after it follow the new
+//! Tests of edits, which change the stages during a load. Events before an edit remain, later events follow the new
 //! stages, and all threads see the same stages.
 
 mod support;
@@ -53,11 +53,11 @@ fn append(at_ns: u64, plan: &Plan, stages: &[Value]) -> Edit {
 enum Pace {
     /// The thread has processed all events before the edit, and has already computed the next event.
     Eager,
-    /// The thread is delayed and has not processed any event.
+    /// The thread is delayed and has not processed any event before the edit.
     Late,
 }
 
-/// Returns the starts and leaves of users that belong to one of several threads, computed as in a load thread.
+/// Returns the starts and departures of the users of thread `worker` out of `workers`, computed as in a load thread.
 fn user_changes_of(
     plan: &Plan,
     edits: &[Edit],
@@ -90,7 +90,7 @@ fn user_changes_of(
     taken
 }
 
-/// Returns the arrivals that belong to one of several threads, computed as in a load thread.
+/// Returns the arrivals of thread `worker` out of `workers`, computed as in a load thread.
 fn arrivals_of(
     plan: &Plan,
     edits: &[Edit],
@@ -123,8 +123,8 @@ fn arrivals_of(
     taken
 }
 
-/// Returns the starts and leaves of all users. First checks that three threads together compute the same, whatever
-/// their progress at the edits.
+/// Returns the starts and departures of all users. First checks that three threads together compute the same, for any
+/// progress of the threads at the edits.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -134,8 +134,8 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
             .collect();
         all.sort_by_key(|change| change.at_ns);
         let mut expected = alone.clone();
-        // Users that start or leave at the same instant may belong to different threads. A sort by user makes their
-        // order definite.
+        // Users that start or leave at the same time may belong to different threads, whose order is not fixed. Sorting
+        // by user makes the lists comparable.
         let key = |change: &UserChange| (change.at_ns, change.user, change.starts);
         all.sort_by_key(key);
         expected.sort_by_key(key);
@@ -144,8 +144,8 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// Returns all arrivals. First checks that three threads together compute the same, whatever their progress at the
-/// edits.
+/// Returns all arrivals. First checks that three threads together compute the same, for any progress of the threads at
+/// the edits.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -207,8 +207,8 @@ fn what_is_due_at_the_instant_of_an_edit_belongs_to_the_next_stage() {
         stage("ramp_up", 10.0, "users", 10.0),
         stage("steady", 1.0, "users", 3.0),
     ]);
-    // The fourth user would start at exactly 3 s, the time of the edit. The next stage requires only 3 users, so it
-    // does not start.
+    // The fourth user would start at exactly 3 s, the time of the edit. From then on only 3 users are required, so this
+    // user does not start.
     assert_eq!(user_changes(&plan, &[next(3 * SECOND, 0)]).len(), 3);
 }
 
@@ -270,8 +270,8 @@ fn the_unit_process_goes_on_over_an_edit() {
             if unedited.at_ns < 30 * SECOND {
                 assert_eq!(unedited, edited);
             } else if unedited.at_ns < 60 * SECOND {
-                // The edit changes the rate from 20/s to 5/s. An arrival that was due at a time t after the edit is
-                // then due at 4 t after it, up to rounding.
+                // The edit changes the rate from 20/s to 5/s. An arrival that was due at a time t after the edit
+                // becomes due at 4 t after the edit, up to rounding.
                 let expected = 30 * SECOND + 4 * (unedited.at_ns - 30 * SECOND);
                 assert!(
                     edited.at_ns.abs_diff(expected) <= 4,
@@ -288,8 +288,8 @@ fn the_unit_process_goes_on_over_an_edit() {
 
 #[test]
 fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
-    // The rate is 10 t /s until the edit at 4 s, and then falls from 40 /s to 0 within 4 s. Each of the two parts has
-    // 80 arrivals (40 /s times 4 s, divided by 2).
+    // The rate is 10 t /s until the edit at 4 s, and then falls from 40 /s to 0 within 4 s. Both parts have the same
+    // number of arrivals, 40 /s times 4 s divided by 2, which is 80.
     let plan = open(
         "constant",
         &[

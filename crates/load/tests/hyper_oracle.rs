@@ -1,5 +1,5 @@
-//! Compares the parser with hyper on responses that are known to confuse HTTP parsers, and on responses found by
-//! fuzzing. Both must read the same response, unless the reason for a difference is known.
+//! Compares this project's parser with hyper on responses that are known to confuse HTTP parsers, and on responses
+//! found by fuzzing. Both must read the same response, unless the reason for a difference is known.
 
 #[path = "../fuzz/oracle.rs"]
 mod oracle;

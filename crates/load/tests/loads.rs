@@ -26,7 +26,7 @@ fn sum(results: &support::Results, number: impl Fn(&Value) -> Option<u64>) -> u6
         .sum()
 }
 
-/// Returns the number of times that each transaction was chosen, from an interval line.
+/// Returns, from an interval line, the number of times that each transaction was chosen.
 fn picks(line: &Value) -> Vec<u64> {
     let series = line["series"].as_array().expect("series");
     series
@@ -57,8 +57,8 @@ fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
         assert_eq!(index.len(), threads);
         let arrivals = sum(&results, |line| line["arrivals"][0].as_u64());
         assert_eq!(arrivals, 100);
-        // Each gap between arrivals is counted by one thread only. For any number of threads, the gaps therefore add up
-        // to the last intended start: 99 gaps of 5 ms are 495 ms.
+        // Each gap between two arrivals is counted by only one thread. With any number of threads, the sum of the gaps
+        // is therefore the intended start of the last arrival: 99 gaps of 5 ms are 495 ms.
         let gaps_ns = sum(&results, |line| line["gaps_sum_ns"].as_u64());
         assert_eq!(gaps_ns, 495_000_000);
         let picked = sum(&results, |line| {
@@ -95,8 +95,8 @@ fn a_waiting_arrival_keeps_its_intended_start() {
     results.check_identity();
     let ok = total(&results, "/ok");
     assert!(ok >= 2, "{ok}");
-    // The only user takes 50 ms for each arrival, and arrivals come every 25 ms. Arrival k, counted from 0, has
-    // therefore waited at least k times 25 ms when it starts.
+    // Arrivals come every 25 ms, but the only user takes 50 ms for each. Arrival k, counted from 0, is due at 25 k ms
+    // and starts at 50 k ms or later, so it waits at least 25 k ms.
     let waited_ns =
         results.count("step", 0, "/response_sum_ns") - results.count("step", 0, "/exchange_sum_ns");
     assert!(
@@ -159,7 +159,7 @@ fn intervals_tile_the_run_and_never_span_two_stages() {
         .intervals()
         .find(|line| line["t0_ns"] == 1_000_000_000)
         .expect("an interval");
-    // The numbers are checked only without stalls: users start late if the machine is stalled when they should start.
+    // The numbers are checked only if the machine did not stall, as a stall delays the starts of users.
     if results
         .intervals()
         .all(|line| line.get("stalled_ns").is_none())
@@ -179,8 +179,8 @@ fn pacing_counts_from_intended_start_to_intended_start() {
     plan["load"] = closed(1, 0.45);
     let results = run(plan);
     results.check_identity();
-    // Intended starts are at 0, 0.1, 0.2, 0.3 and 0.4 s for all response times below 0.1 s. At most 5 transactions are
-    // therefore made.
+    // As long as responses take less than 0.1 s, the intended starts are 0, 0.1, 0.2, 0.3 and 0.4 s. At most
+    // 5 transactions are therefore made.
     let (ok, think) = (
         total(&results, "/ok"),
         results

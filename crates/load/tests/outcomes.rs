@@ -101,7 +101,7 @@ fn an_endless_head_or_body_is_protocol_and_does_not_swell_the_engine() {
     assert!(peak.is_some_and(|bytes| bytes < 200 << 20), "{peak:?}");
 }
 
-/// Returns `count` random letters `a` and `b`, the same in every run.
+/// Returns a text of `count` letters, each a pseudo-random `a` or `b`. It is the same in every run.
 fn letters(count: usize) -> String {
     let mut state = 1_u32;
     let each = (0..count).map(|_| {
@@ -124,7 +124,8 @@ fn an_answer_that_came_while_the_thread_stood_still_is_in_time() {
     });
     let mut request = get(0, &json!(["/"]));
     request["timeout_s"] = json!(0.4);
-    // This search keeps the thread busy for seconds: a match may begin at every `a`, and the text has no repetitions.
+    // This search keeps the thread busy for seconds: a match may begin at every `a`, and no part of the text repeats,
+    // which would shorten the search.
     request["checks"] = json!([{"kind": "regex", "pattern": "a[ab]{300}[^ab]", "not": true}]);
     let mut plan = plan_of(server.address, &json!([request]));
     plan["load"] = closed(2, 0.1);
@@ -281,14 +282,13 @@ fn connections_are_kept_and_remade_as_the_server_says() {
         connections(|| answer(200, "Connection: close\r\n", "x")),
         [0, 1, 2]
     );
-    // By default, the connection closes after an HTTP/1.0 response, and the end of the connection is the end of the
-    // body.
+    // After an HTTP/1.0 response the connection closes by default, and its end is the end of the body.
     assert_eq!(
         connections(|| Reply::Close(b"HTTP/1.0 200 OK\r\n\r\nbody".to_vec())),
         [0, 1, 2]
     );
-    // The server closes the connection while no request is open, without `Connection: close`. The engine detects this
-    // and opens a new connection for the next request.
+    // The server closes the connection while it is idle, without announcing it by `Connection: close`. The engine
+    // detects this and opens a new connection for the next request.
     let silently = || Reply::Close(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec());
     assert_eq!(connections_after(1.0, silently), [0, 1, 2]);
 }
@@ -317,8 +317,8 @@ fn a_failure_ends_the_transaction_unless_told_to_go_on() {
     );
 }
 
-/// Returns two sums over all intervals: surplus bytes after a response (`surplus`), and bytes on an idle connection
-/// (`unasked`).
+/// Returns two sums over all intervals: how often data arrived directly after a response (`surplus`), and how often on
+/// an idle connection (`unasked`).
 fn framing(results: &Results) -> (u64, u64) {
     let count = |key: &str| {
         let found = results
@@ -356,7 +356,7 @@ fn bytes_between_two_requests_are_counted() {
     let ops = json!([get(0, &json!(["/1"])), pause]);
     let results = run(plan_of(address, &ops));
     results.check_identity();
-    // On a busy machine, the bytes after the response may be read together with it. They then count as `surplus`, not
+    // On a busy machine, the additional bytes may be read together with the response. They then count as `surplus`, not
     // as `unasked`.
     let (surplus, unasked) = framing(&results);
     assert_eq!(surplus + unasked, 1);

@@ -26,8 +26,8 @@ fn faults(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Replaces the part of a valid plan at a JSON pointer by `value`. Returns the fault of the changed plan, which must be
-/// its only fault.
+/// Takes a valid plan and replaces the part at a JSON pointer by `value`. Returns the fault of the changed plan, which
+/// must have no other fault.
 fn fault(pointer: &str, value: Value) -> String {
     let mut plan = good();
     let (parent, key) = pointer.rsplit_once('/').expect("a pointer");

@@ -1,4 +1,4 @@
-//! Checks that starts of users and arrivals depend only on the plan and the seed, exact to the nanosecond.
+//! Checks that starts of users and arrivals depend only on the plan and the seed, and are exact to the nanosecond.
 
 mod support;
 
@@ -133,16 +133,16 @@ fn gaps_are_those_between_intended_starts() {
 
 #[test]
 fn a_ramp_moves_the_rate_linearly() {
-    // The rate rises from 0 to 16/s in 2 s, so its integral up to t is 4 t². Arrival k is where the integral is k, at
-    // sqrt(k) / 2.
+    // The rate rises from 0 to 16/s in 2 s, so its integral up to t is 4 t². Arrival k is due when the integral reaches
+    // k, at t = sqrt(k) / 2.
     let at = arrivals("constant", &[rated("ramp_up", 2.0, 16.0)]);
     assert_eq!(at.len(), 16);
     for (index, at_ns) in at.iter().enumerate() {
         let expected = (index as f64).sqrt() / 2.0 * 1e9;
         assert!((*at_ns as f64 - expected).abs() <= 1.0, "{index} {at_ns}");
     }
-    // In the ramp down, the integral of the rate up to t is 16 - 4 (2 - t)². Arrival k is at the time t at which this
-    // is k.
+    // In the ramp down, the integral of the rate up to t is 16 - 4 (2 - t)². Arrival k is due when the integral reaches
+    // k.
     let at = arrivals(
         "constant",
         &[rated("settle", 0.0, 16.0), rated("ramp_down", 2.0, 0.0)],
@@ -181,8 +181,8 @@ fn poisson_arrivals_have_exponential_gaps_and_repeat_with_the_seed() {
     // 50,000 arrivals are expected (50/s in 1,000 s). The tolerance, 1,118, is five standard deviations of a Poisson
     // count.
     assert!((count - 50_000.0).abs() < 1_118.0, "{count}");
-    // The coefficient of variation of an exponential distribution is 1. The standard error of its estimate is about 1 /
-    // sqrt(count) = 0.0045, and the tolerance is five standard errors.
+    // The coefficient of variation of an exponential distribution is 1. Its estimate from the gaps has a standard error
+    // of about 1 / sqrt(count) = 0.0045. The tolerance is five standard errors.
     assert!(
         (variance.sqrt() / mean - 1.0).abs() < 0.0225,
         "{mean} {variance}"

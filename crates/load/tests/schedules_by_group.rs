@@ -1,4 +1,5 @@
-//! Tests of arrival rates that follow a trace, and of groups with separate users and arrivals.
+//! Tests of arrival rates that follow a trace (a recorded rate over time), and of groups with separate users and
+//! arrivals.
 
 mod support;
 
@@ -45,8 +46,8 @@ fn traced(knots: &Value) -> Vec<u64> {
 
 #[test]
 fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
-    // The rate rises from 0 to 8/s in 2 s, which gives 8 arrivals at sqrt(k / 2). It stays at 8/s for a second, and is
-    // then 1.9/s.
+    // The rate rises from 0 to 8/s in 2 s. Its integral is 2 t², so arrivals 0 to 7 are due at sqrt(k / 2). The rate
+    // stays at 8/s for a second, and is then 1.9/s.
     let at = traced(&json!([[0, 0], [2, 8], [3, 8], [3.000_001, 1.9]]));
     let expected: Vec<f64> = (0..8)
         .map(|k| f64::from(k).sqrt() / 2_f64.sqrt())
@@ -55,8 +56,8 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The tolerance is due to the fall of the rate from 8/s to 1.9/s. It takes a microsecond, in which at most 5
-        // millionths of an arrival are due.
+        // The tolerance is necessary because the fall of the rate from 8/s to 1.9/s takes a microsecond. About 5
+        // millionths of an arrival are due in this time, which shifts the later arrivals.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }
@@ -86,8 +87,8 @@ fn knots_beyond_the_end_of_the_stage_do_not_count() {
 
 #[test]
 fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
-    // The rate is 2 t /s until the edit at 4 s: 16 arrivals. It then falls from 8 /s to 0 within 4 s: 16 more arrivals
-    // (8 /s times 4 s, divided by 2).
+    // The rate is 2 t /s until the edit at 4 s, which gives 16 arrivals. It then falls from 8 /s to 0 within 4 s, which
+    // gives 16 more (8 /s times 4 s, divided by 2).
     let knots = json!([[0, 0], [10, 20]]);
     let stages = json!([
         stage("steady", 10.0, "rates", &knots),
@@ -130,7 +131,7 @@ fn every_group_has_a_sequence_of_its_own() {
             .copied()
             .collect()
     };
-    // A change of the rate of group 0 does not affect the arrivals of group 1.
+    // A change of the rate of group 0 must not affect the arrivals of group 1.
     let mut others = two_groups();
     others[0]["rates_by_group"][0] = json!(5.0);
     let changed = arrivals(&plan(&open("poisson", &others)));
@@ -150,7 +151,7 @@ fn every_group_has_a_sequence_of_its_own() {
             before_ns = arrival.at_ns;
         }
     }
-    // The expected arrivals are 400 in the first group and 20 + 20 in the second group. The tolerances, 100 and 32, are
+    // 400 arrivals are expected in the first group, and 20 + 20 in the second group. The tolerances, 100 and 32, are
     // five standard deviations of Poisson counts.
     let counts = [of(&both, 0).len(), of(&both, 1).len()];
     assert!(

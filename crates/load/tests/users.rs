@@ -1,4 +1,4 @@
-//! Tests of the behaviour of users: order of operations, data, variables, and reproducibility from the seed.
+//! Tests of the behaviour of users: order of operations, data, variables, and repeatability with the same seed.
 
 mod support;
 
@@ -24,7 +24,8 @@ fn a_user_does_once_then_its_mix_then_exit() {
     assert_eq!(results.outcome.reason, "finished");
 }
 
-/// Each user of each group makes two requests over two new connections. Both connections must go to the same server.
+/// Each user of each group makes two requests over two new connections. Both connections of a user must go to the same
+/// server.
 #[test]
 fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
     for threads in [1, 2] {
@@ -142,7 +143,7 @@ fn a_step_s_cookies_and_the_user_s_are_one_header() {
     assert_eq!(cookies, [vec!["a=1"], vec!["sid=mine; b=2; theme=dark"]]);
 }
 
-/// Returns the cookies that one user sends: before its first transaction, in each request of a transaction, and when it
+/// Returns the cookies that one user sends before its first transaction, in each request of a transaction, and when it
 /// leaves.
 fn cookies_sent(kept: &str, open: bool) -> Vec<String> {
     let server = Server::start(|seen| match seen.path() {
@@ -235,7 +236,7 @@ fn rows_of_a_unique_pool_go_to_whoever_asks() {
             {"op": "think", "pause": {"dist": "fixed", "mean_s": 60.0}}]);
         plan["load"] = closed(2, 2.0);
         plan["load"]["users_at_most"] = json!(10);
-        // A user sleeps for 60 s, longer than the drain (the time for users to finish after the load).
+        // The users sleep for 60 s. The drain (the time for users to finish after the load) ends earlier.
         plan["timeouts"]["drain_s"] = json!(5.0);
         let results = run(plan);
         results.check_identity();
@@ -369,7 +370,7 @@ fn the_mix_has_its_proportions() {
     let counts = [0, 1].map(|id| results.count("transaction", id, "/ok") as f64);
     let total = counts[0] + counts[1];
     assert!(total > 200.0, "{total}");
-    // About 30 % of the transactions are expected to be the first one. The tolerance is five standard deviations of a
+    // The first transaction is expected in about 30 % of the cases. The tolerance is five standard deviations of a
     // binomial count.
     assert!(
         (counts[0] - 0.3 * total).abs() < 5.0 * (0.3 * 0.7 * total).sqrt(),
@@ -419,16 +420,15 @@ fn think_time_is_told_and_is_no_response_time() {
             .filter_map(|line| line["think"][key].as_u64());
         counts.sum()
     };
-    // Each transaction has two pauses of 0.1 s, and is followed by a pause of 0.05 s. The last of these pauses may be
-    // missing, cut off by the end of the load.
+    // Each transaction has two pauses of 0.1 s, and a pause of 0.05 s follows it. The pause after the last transaction
+    // may be cut off by the end of the load.
     let between = think("count") - 2 * transactions;
     assert!(between == transactions || between + 1 == transactions);
     assert_eq!(
         think("sum_ns"),
         2 * transactions * 100_000_000 + between * 50_000_000
     );
-    // The response times of one user cannot overlap its think times, so the sum of both is at most the duration of the
-    // run.
+    // The response times and think times of one user cannot overlap, so their sum is at most the duration of the run.
     let wall_s = results.engine["generator"]["wall_s"]
         .as_f64()
         .expect("a time");

@@ -8,8 +8,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
 /// A process, identified by process id, start time and name. The start time distinguishes it from a later process with
-/// the same process id. The name distinguishes the program from an earlier program in the same process: a shell that
-/// got `SIGTERM` just before it executed another program no longer reacts to the signal.
+/// the same process id.
+///
+/// The name distinguishes programs that the same process runs one after the other. A shell that got `SIGTERM` just
+/// before it executed another program no longer reacts to the signal, so the new program needs a signal of its own.
 ///
 /// Processes are ordered by age, so that a process that started others is ended first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +79,8 @@ impl fmt::Display for Descendants {
 }
 
 fn send(process: &Process, signal: Signal) {
-    // The process may have ended, as intended, so a failure is ignored. It is unlikely that its process id has been
-    // reused since the search.
+    // The process may have ended already, so a failure is ignored. It is unlikely that another process has got its
+    // process id since the search.
     let _ = kill(Pid::from_raw(process.pid), signal);
 }
 
@@ -94,7 +96,7 @@ fn all_stats() -> impl Iterator<Item = Stat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
-        // The process may end after it was found in `/proc` and before its file is read, so a failure is ignored.
+        // The process may end between the listing of `/proc` and the reading of its file, so a failure is ignored.
         let stat = fs::read(entry.path().join("stat")).ok()?;
         parse_stat(pid, &stat)
     })

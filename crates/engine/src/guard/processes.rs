@@ -47,7 +47,8 @@ pub fn start(command: &[String]) -> Result<Pid, CannotStart> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
         prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // If the guard died before the call of `prctl`, the kernel sends no signal, so the parent is checked here.
+        // If the guard died before the call of `prctl`, the kernel sends no signal. Therefore the child checks here
+        // whether the guard is still its parent.
         if getppid() == guard {
             Ok(())
         } else {

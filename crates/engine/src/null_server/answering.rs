@@ -20,15 +20,15 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Event data of the first listening socket; the further listening sockets have the numbers after it. Connections have
+/// Event data of the first listening socket; the other listening sockets have the numbers that follow. Connections have
 /// lower numbers.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;
 const TIMER: u64 = u64::MAX - 2;
-/// Size of the read buffer. A read that does not fill the buffer has emptied the socket. [B]
+/// Size of the read buffer. If a read does not fill the buffer, the socket has no more bytes. [B]
 const BUFFER_BYTES: usize = 64 << 10;
 const EVENTS_AT_ONCE: usize = 512;
-/// Pause before the next attempt to accept a connection, if the limit on open files is reached.
+/// Pause after the limit on open files is reached, before the next attempt to accept a connection.
 const OUT_OF_FILES_PAUSE: Duration = Duration::from_millis(10);
 
 /// The bytes of the response, the same for every request.
@@ -97,7 +97,7 @@ struct Pending {
     request: Request,
     /// Number of the HTTP/2 stream of the request.
     stream: u32,
-    /// Time at which the request arrived; zero if the time is not needed. [ns]
+    /// Time at which the request arrived; zero if neither the schedule nor the log needs the time. [ns]
     arrival_ns: u64,
 }
 
@@ -113,7 +113,7 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Number of the connection. Earlier connections with the same index have other numbers.
+    /// Serial number of the connection. It differs from those of earlier connections in the same slot.
     generation: u64,
     reader: RequestReader,
     /// HTTP/2 state of the connection, if the client uses HTTP/2.
@@ -146,7 +146,7 @@ pub struct Worker {
     /// Requests with delayed responses, in the order of `until_ns`.
     held: VecDeque<Held>,
     buffer: Vec<u8>,
-    /// Event descriptor by which the thread is stopped. It must stay open while the epoll watches it.
+    /// Event descriptor that stops the thread. It must stay open while the epoll watches it.
     _stop: Arc<EventFd>,
 }
 
@@ -161,8 +161,7 @@ impl Worker {
         stop: Arc<EventFd>,
     ) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // The flag is `EPOLLEXCLUSIVE`: if several threads wait for the same listening socket, only one thread is
-        // woken.
+        // With `EPOLLEXCLUSIVE`, a new connection does not wake all threads that wait for the same listening socket.
         let exclusive = EpollFlags::EPOLLIN | EpollFlags::EPOLLEXCLUSIVE;
         for (listener, data) in listeners.iter().zip(LISTENERS..) {
             epoll.add(listener, EpollEvent::new(exclusive, data))?;
@@ -227,7 +226,7 @@ impl Worker {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
                     // Either the client closed the connection already, or too many files are open. In both cases the
-                    // thread must continue with other connections.
+                    // thread continues.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE
@@ -273,7 +272,7 @@ impl Worker {
         } else {
             true
         };
-        // A client that sends its last requests and then closes its sending side still gets the responses.
+        // A client may send its last requests and close its sending side at once. It still gets the responses.
         self.write(slot)?;
         if !is_open {
             self.close(slot);
@@ -403,7 +402,7 @@ impl Worker {
         }
     }
 
-    /// Sends the frame GOAWAY to all clients that use HTTP/2, which announces the end of the connection.
+    /// Sends the frame GOAWAY, which announces the end of the connection, to all clients that use HTTP/2.
     fn send_goaway(&mut self) {
         let body = &self.answer.bytes[self.answer.head_bytes..];
         for connection in self.connections.iter_mut().flatten() {

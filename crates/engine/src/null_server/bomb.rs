@@ -5,11 +5,10 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 /// Length of one piece of the file before compression. [B]
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Creates a gzip file that decompresses to `pieces` times 4 MiB of zeros. The file is about a thousandth of that
-/// length.
+/// Creates a gzip file that decompresses to `pieces` times 4 MiB of zeros. The file is about a thousandth as long.
 ///
-/// Only one piece is compressed. A full flush ends the piece at a byte boundary and resets the compression window, so
-/// the compressed piece can be repeated any number of times.
+/// Only one piece is compressed, and its compressed form is repeated. This is possible because a full flush ends the
+/// piece at a byte boundary and resets the compression window.
 pub fn gzip(pieces: usize) -> Vec<u8> {
     let zeros = vec![0; PIECE_BYTES];
     let piece = deflated(&zeros, FlushCompress::Full);
@@ -54,7 +53,7 @@ mod tests {
     fn it_is_a_whole_gzip_file_a_thousandth_as_long() {
         let file = gzip(3);
         assert!(file.len() * 900 < 3 * PIECE_BYTES, "{} bytes", file.len());
-        // The decoder verifies the checksum and the length, so reading to the end tests both.
+        // At the end of the file, the decoder verifies the checksum and the length. Reading to the end thus tests both.
         let mut decoder = flate2::bufread::GzDecoder::new(file.as_slice());
         let mut buffer = vec![1; 1 << 20];
         let mut length = 0;

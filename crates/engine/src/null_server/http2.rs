@@ -13,8 +13,8 @@ use super::requests::{Refused, Request};
 /// Largest number of concurrent requests over one connection, the usual limit of servers.
 const STREAMS: u32 = 128;
 
-/// Limit on the output that is not written yet. Bodies are only put into frames while the output is below this limit.
-/// [B]
+/// Limit on the output that is not written yet. The next part of a body is put into a frame only while the output is
+/// below this limit. [B]
 const WRITE_AHEAD_BYTES: usize = 256 << 10;
 
 /// Header fields of the response, which are the same for every request.
@@ -54,16 +54,17 @@ pub struct Connection {
     reader: FrameReader,
     decoder: Decoder,
     encoder: Encoder,
-    /// Start of a block of header fields that has not arrived completely. `block_of` holds its stream, and `true` if
-    /// the stream ends with the block.
+    /// Start of a block of header fields that has not arrived completely. `block_of` holds the number of the block's
+    /// stream, and `true` if the stream ends with the block.
     block: Vec<u8>,
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Flow-control windows that the client grants to the server: for each stream, and for the whole connection. [B]
+    /// Flow-control windows, granted by the client to the server: the initial window of each stream, and `window`, the
+    /// rest of the window of the connection. [B]
     stream_window: i64,
     window: i64,
-    /// Number of bytes that the client may still send before the server grants more. [B]
+    /// Number of bytes that the client may still send before the server enlarges the window. [B]
     receive_left: i64,
     last_stream: u32,
     out: Vec<u8>,
@@ -289,8 +290,8 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes to write. Before that, puts bodies into frames as far as the flow-control windows and
-    /// [`WRITE_AHEAD_BYTES`] permit.
+    /// Puts bodies into frames as far as the flow-control windows and [`WRITE_AHEAD_BYTES`] permit. Returns all bytes
+    /// that wait to be written.
     pub fn pending(&mut self, body: &[u8]) -> &[u8] {
         let mut waiting = 0;
         while self.out.len() - self.written < WRITE_AHEAD_BYTES

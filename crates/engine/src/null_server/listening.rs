@@ -7,8 +7,8 @@ use nix::sys::socket::{self, Backlog};
 
 use super::options::Options;
 
-/// Listens on the requested number of ports. If the options give a port, consecutive ports from this port on are used;
-/// otherwise any free ports.
+/// Listens on the requested number of ports: consecutive ports if the options give the first one, otherwise any free
+/// ports.
 pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     let wrong = |error| io::Error::other(format!("cannot listen on {}: {error}", options.listen));
     let resolved = options.listen.to_socket_addrs().map_err(wrong)?.next();
@@ -21,8 +21,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     each.collect()
 }
 
-/// Binds a listening socket. The standard library limits the accept queue to 128 connections. A burst of users would
-/// overflow this queue, so this function uses the limit of the system instead.
+/// Binds a listening socket. The standard library limits the accept queue to 128 connections, which a burst of users
+/// would overflow. This function uses the limit of the system instead.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     socket::listen(&listener, Backlog::MAXALLOWABLE)?;

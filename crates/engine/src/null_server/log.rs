@@ -1,5 +1,5 @@
-//! A log with the arrival time of each request and the departure time of the response, as a reference for load
-//! generators.
+//! A log of the arrival time of each request and the departure time of its response. It is the reference for the times
+//! that load generators measure.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Number of bytes of log lines that are buffered before they are written to the file. [B]
 const GATHERED_BYTES: usize = 64 << 10;
 
-/// Writes one line per request: the time of its arrival and the time of its response by `CLOCK_MONOTONIC` in
-/// nanoseconds, separated by a blank. Each thread writes whole lines to a clone of the file, so only the lines of the
-/// same thread are in the order of the responses.
+/// Writes one line per request: arrival time and response time by `CLOCK_MONOTONIC` [ns], separated by a blank.
+///
+/// Each thread writes whole lines to its own clone of the file. Only the lines of the same thread are therefore in the
+/// order of the responses.
 #[derive(Clone, Debug)]
 pub struct Log {
     file: Arc<Mutex<File>>,

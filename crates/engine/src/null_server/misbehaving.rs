@@ -1,5 +1,4 @@
-//! Servers that violate the protocol. Each connection has a thread, since these servers are for tests and need not be
-//! fast.
+//! Servers that violate the protocol. Each connection has a separate thread, which is slow but sufficient for tests.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,10 +15,10 @@ use super::requests::RequestReader;
 
 /// Number of header bytes that the server sends for `HeaderFlood`. [B]
 const FLOOD_BYTES: usize = 100_000_000;
-/// Number of pieces of the gzip bomb, of 4 MiB each: 10 MB are transferred, and decompress to 10 GB.
+/// Number of pieces of the gzip bomb. Each decompresses to 4 MiB: 10 MB are transferred, and decompress to 10 GB.
 const BOMB_PIECES: usize = 2_500;
 const SLOW_EVERY: Duration = Duration::from_millis(100);
-/// Stack size of the thread of a connection. It is small, since thousands of connections may wait. [B]
+/// Stack size of the thread of a connection. It is small, since there may be thousands of connections. [B]
 const STACK_BYTES: usize = 256 << 10;
 
 /// Accepts connections in a separate thread until the program ends.
@@ -27,7 +26,7 @@ pub fn start(listener: TcpListener, kind: Kind, body_bytes: usize) {
     let payload = Arc::new(payload(kind, body_bytes));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            // The client closed the connection before it was accepted, so the loop continues with the next one.
+            // The client closed the connection before it was accepted, so the loop continues with the next connection.
             let Ok(stream) = stream else { continue };
             let payload = Arc::clone(&payload);
             let connection = thread::Builder::new().stack_size(STACK_BYTES);

@@ -19,7 +19,7 @@ pub enum Kind {
     Half,
     /// The server sends half a response and nothing after it; the connection stays open.
     HalfSilent,
-    /// The server sends a header that continues for 100 MB.
+    /// The server sends a response head that continues for 100 MB.
     HeaderFlood,
     /// The server sends 10 MB that decompress to 10 GB.
     GzipBomb,
@@ -75,7 +75,7 @@ impl Kind {
 #[derive(Debug, PartialEq)]
 pub struct Options {
     pub listen: String,
-    /// Number of ports to listen on. If a port is given, consecutive ports from this port on are used.
+    /// Number of ports to listen on. If the first port is given, the ports are consecutive.
     pub ports: u16,
     pub threads: usize,
     pub cpus: Option<Vec<usize>>,
@@ -174,7 +174,7 @@ impl Options {
         }
     }
 
-    /// Creates the schedule of responses (their delay and the stalls) from the options.
+    /// Creates the schedule of responses from the options for delay and stalls.
     pub fn schedule(&self, started_ns: u64) -> Schedule {
         let stalls = self
             .stall_every_s

@@ -18,7 +18,7 @@ pub struct Request {
 /// A request, and the number of bytes of its body that have not been read. [B]
 type Head = (Request, u64);
 
-/// Error: the bytes are not a request, or the length of the request body is unknown.
+/// Error: the bytes are not a request, or the request does not state the length of its body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused;
 
@@ -33,7 +33,7 @@ pub struct RequestReader {
 }
 
 impl RequestReader {
-    /// Returns `true` if the connection has received any byte.
+    /// Returns `true` if the connection has received at least one byte.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -1,7 +1,7 @@
 //! Computes the time of a response from the arrival time of the request.
 
-/// Periods in which the server sends no responses (stalls). A stall begins every `every_ns`, for the first time
-/// `every_ns` after the start.
+/// Periods in which the server sends no responses (stalls). The first begins `every_ns` after the start, and the others
+/// follow at the same interval.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {
@@ -12,8 +12,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Returns the end of the stall that contains the time `instant_ns`, or `instant_ns` itself if no stall contains
-    /// it.
+    /// Returns the end of the stall at the time `instant_ns`, or `instant_ns` itself if the server is not stalled then.
     fn pass(&self, instant_ns: u64) -> u64 {
         let elapsed = instant_ns.saturating_sub(self.started_ns);
         let into = elapsed % self.every_ns;
@@ -38,8 +37,8 @@ impl Schedule {
         self.delay_ns == 0 && self.stalls.is_none()
     }
 
-    /// Returns the time of the response to a request that arrived at `arrival_ns`. A later request never has an earlier
-    /// response, so a queue in the order of arrival is also in the order of the responses.
+    /// Returns the time of the response to a request that arrived at `arrival_ns`. Responses are in the order of
+    /// arrival of their requests, so one queue serves for both orders.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

@@ -1,5 +1,5 @@
-//! Fuzz test of HPACK with any sequence of field blocks. The decoder must not panic, its memory must be bounded, and
-//! decoded fields must not change when they are encoded and decoded again.
+//! Fuzz test of HPACK with any sequence of field blocks. The decoder must not panic, and its memory must be bounded.
+//! Decoded fields must not change when they are encoded and decoded again.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Fuzz test of the HTTP/2 client with a server that sends any bytes, split anywhere. The client must not panic or keep
-//! more than allowed. The result must not depend on the split, and each exchange must end at most once.
+//! Fuzz test of the HTTP/2 client: the server sends any bytes, split into pieces anywhere. The client must not panic or
+//! store more than allowed. The result must not depend on the split, and each exchange must end at most once.
 
 #![no_main]
 

@@ -69,9 +69,9 @@ impl<'a> SetCookie<'a> {
         Some(set)
     }
 
-    /// Returns the domain of the cookie, and `true` if hosts below the domain receive it too. Returns `None` if the
-    /// host is not in the domain, or the domain is a top-level name (RFC 6265, section 5.3, steps 4 to 6). Of the list
-    /// of public suffixes, only the rule `*` is applied.
+    /// Returns the domain of the cookie, and `true` if hosts below the domain receive the cookie too. Returns `None` if
+    /// the host is not in the domain, or the domain is a top-level name other than the host (RFC 6265, section 5.3,
+    /// steps 4 to 6). No other public suffixes are known.
     pub(super) fn domain_for<'s>(&'s self, site: &'s Site) -> Option<(&'s [u8], bool)> {
         let Some(domain) = self.domain.as_deref().filter(|domain| !domain.is_empty()) else {
             return Some((site.host(), false));
@@ -99,7 +99,7 @@ impl<'a> SetCookie<'a> {
 }
 
 /// Parses the value of Max-Age as seconds; `None` if it is not a number (RFC 6265, section 5.2.2). A number outside
-/// the range of `i64` becomes the largest possible number of the same sign.
+/// the range of `i64` becomes the end of the range with the same sign.
 fn seconds(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix(b"-") {
         Some(digits) => (true, digits),

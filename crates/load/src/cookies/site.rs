@@ -11,8 +11,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Creates the site of an authority, such as `shop.example:8080` or `[::1]:80`; the port does not matter to cookies
-    /// (RFC 6265, section 8.5). `secure` is `true` with TLS.
+    /// Creates the site of an authority, such as `shop.example:8080` or `[::1]:80`. The port is dropped, as cookies do
+    /// not depend on it (RFC 6265, section 8.5). `secure` is `true` with TLS.
     #[must_use]
     pub fn new(authority: &str, secure: bool) -> Self {
         let host = match authority.strip_prefix('[') {

@@ -13,8 +13,8 @@ use crate::outcome::Failure;
 use crate::plan::{self, Destination, ExtractPick, Source};
 use crate::template::{Context, Text};
 
-/// Limit on the total length of the texts that one extraction takes from a document. A path may select a value and also
-/// values nested in it, so the texts can be much longer than the document. [B]
+/// Limit on the total length of the texts that one extraction takes from a document. A path may select a value together
+/// with values nested in it, so the texts can be much longer than the document. [B]
 const TEXT_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Compiled extractions and checks of the response to one request.
@@ -25,8 +25,7 @@ pub struct Inspection {
     extracts: Vec<Extract>,
     /// `true` if the response body must be kept in memory for these extractions and checks.
     pub needs_body: bool,
-    /// `true` if the response head must be kept for extractions or checks. Heads that are kept only for cookies do not
-    /// count.
+    /// `true` if these extractions or checks need the response head. The cookies may need it even if this is `false`.
     pub needs_head: bool,
     needs_json: bool,
 }
@@ -35,7 +34,7 @@ pub struct Inspection {
 enum StatusRule {
     /// The status check of a request without listed statuses: 2xx and 3xx are successes.
     Usual,
-    /// The status checks of the plan: the status of a successful response is in every one of these sets.
+    /// The status checks of the plan. A status is a success if every one of these sets contains it.
     Listed(Vec<StatusSet>),
 }
 
@@ -132,7 +131,8 @@ impl Inspection {
             || extracts
                 .iter()
                 .any(|extract| matches!(extract.finder, Finder::Regex(_)));
-        // A compressed body cannot be inspected, and only the head states whether the body is compressed.
+        // Checks and extractions of the body also need the head: it states whether the body is compressed, and a
+        // compressed body cannot be inspected.
         let needs_head = needs_body
             || checks
                 .iter()
@@ -295,7 +295,8 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// Converts a JSON value to the text that templates insert: a string without its quotes, any other value as JSON.
+/// Converts a JSON value to the text that templates insert: a string without its quotes, or any other value in JSON
+/// syntax.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
@@ -370,7 +371,7 @@ impl Extract {
         })
     }
 
-    /// Extracts and stores a value for the user. Returns `false` if a required value was not found.
+    /// Extracts a value and stores it for the user. Returns `false` if no value was found although one is required.
     fn take(&self, answer: &Answer, document: Option<&Value>, context: &mut Context<'_>) -> bool {
         let Some(found) = self.find(answer, document) else {
             return false;
@@ -380,7 +381,7 @@ impl Extract {
     }
 }
 
-/// Stores the values that an extraction has found. Returns `false` if a required value was not found.
+/// Stores the values that an extraction has found. Returns `false` if there is none although a value is required.
 pub(crate) fn take_found(
     mut found: Vec<Vec<u8>>,
     into: Destination,

@@ -18,7 +18,7 @@ use super::{
 /// Cookies (format markers) of encoding V2; `0x10` states that counts are LEB128 numbers.
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
-/// Length of the payload before its counts. [B]
+/// Length of the part of the payload before the counts. [B]
 const PAYLOAD_HEADER_BYTES: usize = 40;
 
 /// Estimated encoded size of a histogram that uses thousands of counters; memory of this size is allocated in advance.
@@ -52,7 +52,7 @@ impl Encoder {
         }
     }
 
-    /// Allocates memory in advance, enough for histograms with values of all magnitudes.
+    /// Allocates memory in advance, enough for a histogram whose values have all magnitudes.
     pub fn make_room(&mut self) {
         for buffer in [&mut self.payload, &mut self.deflated] {
             buffer.resize(ROOMY_BYTES, 0);
@@ -138,8 +138,8 @@ fn append_counts<C: Counter>(histogram: &Histogram<C>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a number as zig-zag LEB128. As in `HdrHistogram`, a number has at most nine bytes, and the ninth holds eight
-/// bits.
+/// Appends a number as zig-zag LEB128. As in `HdrHistogram`, a number takes at most nine bytes, and the ninth byte
+/// holds eight bits.
 fn append_zigzag(value: i64, out: &mut Vec<u8>) {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     for _ in 0..8 {

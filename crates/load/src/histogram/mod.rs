@@ -2,8 +2,10 @@
 //! trackable 3.6e12 ns, three significant digits).
 //!
 //! A full histogram has 24,576 counters. A plan has dozens of series, and the values of most series fill a narrow
-//! range. Counters are therefore stored in pages of 256, which are allocated on first use. Clearing a histogram keeps
-//! the memory of its pages, so that counting no longer allocates once values of every range have occurred.
+//! range. Counters are therefore stored in pages of 256, which are allocated on first use.
+//!
+//! Clearing a histogram keeps the memory of its pages. Once values of every range have occurred, recording therefore
+//! allocates no memory.
 
 mod encode;
 
@@ -11,22 +13,23 @@ pub use encode::Encoder;
 
 /// Lowest value that is distinguished from zero. [ns]
 pub const LOWEST_DISCERNIBLE_NS: u64 = 1_000;
-/// Highest value that is counted as itself; see [`Histogram::saturated`]. [ns]
+/// Highest value that is recorded without being reduced to a limit; see [`Histogram::saturated`]. [ns]
 pub const HIGHEST_TRACKABLE_NS: u64 = 3_600_000_000_000;
 /// Decimal digits kept of every value.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Values are counted in units of `2^UNIT_MAGNITUDE` ns: the largest power of two not above the lowest
+/// Values are counted in units of `2^UNIT_MAGNITUDE` ns. This is the largest power of two that is not above the lowest
 /// discernible value.
 const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
-/// Each octave has `2^HALF_COUNT_MAGNITUDE` counters, the smallest power of two that resolves three significant digits.
+/// Each octave (range from a value to its double) has `2^HALF_COUNT_MAGNITUDE` counters: the smallest power of two that
+/// resolves three significant digits.
 const HALF_COUNT_MAGNITUDE: u32 = 10;
 const HALF_COUNT: usize = 1 << HALF_COUNT_MAGNITUDE;
 const SUB_BUCKET_MASK: u64 = ((2 * HALF_COUNT as u64) - 1) << UNIT_MAGNITUDE;
 
 const PAGE_BITS: u32 = 8;
 const PAGE_COUNTERS: usize = 1 << PAGE_BITS;
-/// Memory of a histogram whose counters are all allocated, at four bytes per counter. [B]
+/// Memory of the counters of a histogram if all are allocated, at four bytes per counter. [B]
 pub const FULL_BYTES: usize = PAGES * PAGE_COUNTERS * size_of::<u32>();
 const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
 /// Entry of `Histogram::table` for a page of counters that is not allocated. The numbers of all pages are smaller.
@@ -187,8 +190,9 @@ impl<C: Counter> Histogram<C> {
         self.count == 0
     }
 
-    /// Returns the smallest recorded value that at least the share `quantile` in `[0, 1]` of all values do not exceed;
-    /// `None` without values. Like `HdrHistogram`, it is rounded up to the highest value that its counter counts. [ns]
+    /// Returns the quantile: the smallest recorded value such that at least the fraction `quantile`, in `[0, 1]`, of
+    /// all recorded values is not above it; `None` if there are no values. Like `HdrHistogram`, this returns the
+    /// highest value of the quantile's counter. [ns]
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);

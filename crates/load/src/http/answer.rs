@@ -4,7 +4,7 @@ use towtank_drivers::Digest;
 
 use super::response::ProtocolError;
 
-/// Limit on the memory for bodies and heads that stays allocated from one response to the next. [B]
+/// Limit on the allocated memory of bodies and heads that is kept for the next response. [B]
 pub(super) const KEPT_BYTES: usize = 16 << 10;
 
 /// Limits on the size of a response.
@@ -18,7 +18,7 @@ pub struct Limits {
     pub capture_bytes: usize,
 }
 
-/// Selects the parts of the next response to keep, and states the method of its request.
+/// Selection of the parts of the next response to keep, and the method of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// `true` to keep the fields of the response head.
@@ -44,7 +44,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Creates an object without any part of a response. It allocates no memory before bytes arrive.
+    /// Creates an object that holds no response yet. It allocates no memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Answer {
         }
     }
 
-    /// Prepares for the next response; `wanted` selects the parts to keep.
+    /// Prepares for the next response, of which the parts in `wanted` are to be kept.
     #[inline]
     pub fn begin(&mut self, wanted: Wanted) {
         self.wanted = wanted;
@@ -70,7 +70,7 @@ impl Answer {
         self.body.shrink_to(KEPT_BYTES);
     }
 
-    /// Requests that a digest of the next response's whole body is calculated, even if the body is not kept.
+    /// Requests a digest of the next response's body. The digest covers the whole body, even if the body is not kept.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
@@ -105,7 +105,7 @@ impl Answer {
         }
     }
 
-    /// Returns an error if the body would exceed its limit with `more` further bytes.
+    /// Returns an error if `more` further bytes would exceed the limit on the body.
     #[inline]
     pub(crate) fn room_for(&self, more: u64) -> Result<(), ProtocolError> {
         match self.body_bytes.checked_add(more) {
@@ -133,7 +133,7 @@ impl Answer {
         self.limits
     }
 
-    /// Returns the selection of kept parts that the response was read with.
+    /// Returns the selection of parts to keep that was set for this response.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted

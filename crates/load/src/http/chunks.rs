@@ -1,10 +1,10 @@
-//! Parses the lines that precede the chunks of a body and state their sizes (RFC 9112, section 7.1).
+//! Parses the chunk-size lines of a body, each of which precedes a chunk (RFC 9112, section 7.1).
 
 use super::head::is_field_content;
 use super::response::ProtocolError;
 
-/// Limit on the length of a line that states the size of a chunk, including chunk extensions. Extensions are ignored;
-/// known servers send at most a few dozen bytes of them. [B]
+/// Limit on the length of a chunk-size line, including chunk extensions. Extensions are ignored; those of known servers
+/// take at most a few dozen bytes. [B]
 pub(super) const SIZE_LINE_BYTES: usize = 4096;
 
 /// Parses the line `size [;extensions]` before a chunk. Blanks after the size are allowed, as some servers pad it.
@@ -28,8 +28,8 @@ pub(super) fn size(line: &[u8]) -> Result<u64, ProtocolError> {
         .ok_or(ProtocolError::BadChunk)
 }
 
-/// Returns `true` if a line that begins with these bytes can still be a valid chunk size. Malformed input is thus
-/// detected before the end of its line arrives.
+/// Returns `true` if a line that begins with these bytes can still be a valid chunk-size line. Malformed input is
+/// thus detected before the line ends.
 pub(super) fn may_be_size(start: &[u8]) -> bool {
     let digits = digits_at_start(start);
     start

@@ -1,8 +1,8 @@
 //! Parses the status line and the fields that determine the length of the body (RFC 9112, sections 4, 5 and 6).
 //!
-//! If the RFC leaves a choice, this module rejects the response: a folded field (obs-fold), blanks before the colon, a
-//! control character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an unrequested `101`. In
-//! each of these cases two parsers of the same bytes may disagree on the end of the response, so that the measurement
+//! Where the RFC leaves a choice, this module rejects the response. The cases are a folded field (obs-fold), blanks
+//! before the colon, a control character in a value, a `Content-Length` together with a `Transfer-Encoding`, and an
+//! unrequested `101`. In each of them two parsers may find different ends of the same response, so the measurement
 //! could be wrong.
 
 use super::response::ProtocolError;
@@ -14,7 +14,7 @@ const PROTOCOL: &[u8] = b"HTTP/1.";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) status: u16,
-    /// Minor version of HTTP: 0 for HTTP/1.0, 1 for HTTP/1.1 and later versions.
+    /// Minor version of HTTP: 0 for HTTP/1.0, 1 for HTTP/1.1, or a larger number for later versions.
     minor_version: u8,
     content_length: Option<u64>,
     /// `None` without a `Transfer-Encoding` field; otherwise `true` if the last coding in the field is `chunked`.
@@ -68,7 +68,7 @@ impl Head {
         })
     }
 
-    /// Processes one header field, as far as it concerns the end of the response or the connection.
+    /// Processes a header field that affects the end of the response or of the connection; ignores any other field.
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), ProtocolError> {
         // The lengths of the names are compared first, because this fast test excludes almost all fields.
         match name.len() {
@@ -97,8 +97,8 @@ impl Head {
         Ok(())
     }
 
-    /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Empty codings, and codings with
-    /// characters that are not allowed in names, are errors, since parsers disagree about them.
+    /// Stores a `Transfer-Encoding`. Chunked must be the last coding and occur once. Parsers disagree about empty
+    /// codings and about codings with characters that are not allowed in names, so these are errors.
     fn encoding(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for coding in value.split(|&byte| byte == b',').map(trimmed) {
             let end = memchr::memchr(b';', coding).unwrap_or(coding.len());
@@ -134,7 +134,7 @@ impl Head {
     }
 
     /// Returns `true` if the connection can be reused after the body (RFC 9112, section 9.3). A response of HTTP/1.0
-    /// with a transfer coding is read, but its connection is not reused, since its framing is faulty (section 6.1).
+    /// with a transfer coding has faulty framing (section 6.1): it is read, but its connection is not reused.
     pub(super) fn persists(&self) -> bool {
         !self.says_close
             && (self.minor_version > 0 || (self.says_keep_alive && self.chunked.is_none()))
@@ -143,8 +143,8 @@ impl Head {
 
 /// Splits a field line into name and value, and removes the blanks around the value.
 pub(super) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), ProtocolError> {
-    // The name ends at the first character that is not allowed in a name, which must be the colon. A folded line begins
-    // with a blank, so this check rejects it, too.
+    // The name ends at the first character that is not allowed in names, and this character must be the colon. A folded
+    // line begins with a blank and is therefore rejected, too.
     let end = line
         .iter()
         .position(|&byte| !IS_TOKEN[usize::from(byte)])
@@ -191,7 +191,7 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// `true` for each byte that is allowed in a token, such as a field name (RFC 9110, section 5.6.2).
+/// For each byte, `true` if it is allowed in a token, such as a field name (RFC 9110, section 5.6.2).
 pub(crate) const IS_TOKEN: [bool; 256] = {
     let mut table = [false; 256];
     let marks = b"!#$%&'*+-.^_`|~";

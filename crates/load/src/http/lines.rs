@@ -17,16 +17,16 @@ pub(super) enum Line<'a> {
         consumed: usize,
         strict: bool,
     },
-    /// The line end has not arrived. The whole piece belongs to the line; the value is all that has been received of
-    /// it.
+    /// The line end has not arrived. The whole piece belongs to the line; the value is the part of the line that has
+    /// been received so far, including earlier pieces.
     Partial(&'a [u8]),
     /// The line is longer than the limit of the caller.
     TooLong,
 }
 
 impl LineBuffer {
-    /// Takes the next line of at most `limit` bytes, including its end, from `bytes`. Lines end with LF; a CR before
-    /// the LF is part of the end (RFC 9112, section 2.2, allows this).
+    /// Takes the next line from `bytes`; it may have at most `limit` bytes, including its end. Lines end with LF; a CR
+    /// before the LF is part of the end (RFC 9112, section 2.2, allows a lone LF).
     pub(super) fn take<'a>(&'a mut self, bytes: &'a [u8], limit: usize) -> Line<'a> {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             if self.partial.len() + bytes.len() >= limit {

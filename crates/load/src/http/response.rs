@@ -1,17 +1,16 @@
 //! Parses the responses on a connection one after the other, however their bytes are split.
 //!
-//! It is designed for a client that holds very many connections: only requested parts are kept, a head that arrives in
-//! one piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed input is
-//! detected at its first wrong byte if the grammar allows it.
+//! The parser is designed for a client that holds very many connections. Only requested parts are kept, a head that
+//! arrives in one piece is not copied, and an idle connection holds no memory besides the scanner itself. Malformed
+//! input is detected at its first wrong byte if the grammar allows it.
 //!
 //! RFC 9112 leaves some choices open. They are made as follows:
 //!
-//! * A lone LF ends a line of a head like CR LF; a CR anywhere else is an error. Between chunks and
-//!   in trailers a lone LF is an error: some parsers take it as a part of the line, and would find another end of the
-//!   response.
+//! * In a head, a lone LF ends a line like CR LF; a CR anywhere else is an error. In chunk sizes and trailers a
+//!   lone LF is an error: some parsers take it as a part of the line, and would find another end of the response.
 //! * `Content-Length` together with `Transfer-Encoding` is an error; neither overrides the other.
 //! * Repeated lengths must agree. Folded fields are errors. Trailers are read, checked and dropped.
-//! * Any `1xx` except `101` is skipped. The client never requests an upgrade, so that `101` is an
+//! * Any `1xx` response except `101` is skipped. The client never requests an upgrade, so `101` is an
 //!   error.
 //! * A response without length or chunks ends with the connection.
 
@@ -25,7 +24,7 @@ use crate::outcome::Failure;
 
 pub use super::answer::{Answer, Limits, Wanted};
 
-/// State of a response after a piece of input.
+/// State of a response after some bytes of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The response is incomplete: more bytes are needed.
@@ -50,7 +49,7 @@ pub enum ProtocolError {
     HeaderTooLarge,
     /// A `Content-Length` that is not a number, or two different ones.
     BadLength,
-    /// A `Transfer-Encoding` with `chunked` more than once or not at its end.
+    /// A `Transfer-Encoding` in which `chunked` occurs more than once or is not the last coding.
     BadEncoding,
     /// Both `Content-Length` and `Transfer-Encoding`.
     LengthAndEncoding,
@@ -92,8 +91,8 @@ impl From<ProtocolError> for Failure {
     }
 }
 
-/// Part of a response that the next byte belongs to. States declared before `UntilClose` end only after at least one
-/// more byte.
+/// Part of a response that the next byte belongs to. Each state declared before `UntilClose` needs at least one more
+/// byte to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     StatusLine,
@@ -136,8 +135,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// Creates a scanner that is ready for a response. It keeps no part of the response, and allocates no memory before
-    /// bytes arrive.
+    /// Creates a scanner for the next response. By default the scanner keeps no part of the response. It allocates no
+    /// memory before bytes arrive.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -212,7 +211,8 @@ impl ResponseScanner {
         &self.answer
     }
 
-    /// Returns the kept parts of the response for writing, for a protocol such as HTTP/2 that has its own parser.
+    /// Returns the kept parts of the response for writing. It serves protocols that have their own parser, such as
+    /// HTTP/2.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
@@ -227,7 +227,7 @@ impl ResponseScanner {
         }
     }
 
-    /// Returns `true` if the connection may carry another request: the response is complete and permits it.
+    /// Returns `true` if another request may be sent over the connection: the response is complete and permits it.
     #[must_use]
     pub fn keep_alive(&self) -> bool {
         self.state == State::Complete
@@ -421,8 +421,8 @@ impl ResponseScanner {
         }
     }
 
-    /// Processes bytes of a body of which at most `remaining` bytes are still expected. Returns the number of bytes
-    /// processed, and the number that is then still expected.
+    /// Processes bytes of a body; `remaining` is the number of bytes still expected before the call. Returns the number
+    /// of bytes processed, and the number still expected afterwards.
     fn take_body(&mut self, bytes: &[u8], remaining: u64) -> (usize, u64) {
         let taken = remaining.min(bytes.len() as u64) as usize;
         self.answer.push_body(&bytes[..taken]);

@@ -12,12 +12,12 @@ use crate::http::response::Answer;
 use crate::outcome::Failure;
 use crate::program::body::Outgoing;
 
-/// Bodies are put into frames only while less output than this is pending. Without this limit, a server with a large
-/// flow-control window could fill the memory of the client. [B]
+/// Bodies are put into frames only while the pending output is below this size. Without this limit, a server with a
+/// large flow-control window could fill the memory of the client. [B]
 const WRITE_AHEAD_BYTES: usize = 64 << 10;
 
-/// Limit on pending output if the server does not read; above it, no further request is opened. The output can still
-/// grow by required acknowledgements of the server's frames, and by resets of requests that time out. [B]
+/// Limit on the pending output, which grows if the server does not read. Above the limit, no further request is opened.
+/// Required replies to frames of the server, and resets of requests that time out, can still increase the output. [B]
 pub(super) const UNREAD_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Memory that the frame buffer keeps allocated while it is empty. [B]
@@ -108,22 +108,23 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest number of a stream that the server processes. If the server does not read its input, this is the last
-    /// opened stream, so that no further stream is opened.
+    /// Highest number of a stream that the server processes. If the server does not read its input, this number is set
+    /// to that of the last opened stream, so that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
-    /// Streams with unsent parts of a request body whose flow-control window is not used up.
+    /// Streams on which more of the request body can be sent: unsent parts are left, and the stream's flow-control
+    /// window is not used up.
     pub(super) sending: VecDeque<u32>,
-    /// Received bytes of an incomplete block of header fields. The next two fields are the number of its stream (0:
-    /// there is no block), and `true` if the stream ends with this block.
+    /// Received bytes of an incomplete block of header fields. `block_stream` is the number of its stream, or 0 if
+    /// there is no such block. `block_ends` is `true` if the stream ends with this block.
     pub(super) block: Vec<u8>,
     pub(super) block_stream: u32,
     pub(super) block_ends: bool,
     /// Number of consecutive received frames that did not advance any response.
     pub(super) idle_frames: u32,
-    /// Limit on the bytes that may still arrive for cancelled requests: the sum of their unused flow-control windows.
-    /// [B]
+    /// Number of bytes that may still arrive for cancelled requests: the sum of the unused flow-control windows of
+    /// these requests. [B]
     pub(super) late_bytes: u64,
     has_sent_goaway: bool,
 }
@@ -200,8 +201,8 @@ impl Connection {
         self.last_stream != u32::MAX || self.next_stream > LAST_STREAM || self.has_sent_goaway
     }
 
-    /// Opens a request, for which `encode` appends the fields; returns the number of its stream. The caller must
-    /// respect [`Connection::limit`].
+    /// Opens a request, whose fields are appended by `encode`. Returns the number of the request's stream. The caller
+    /// must respect [`Connection::limit`].
     pub fn open(
         &mut self,
         token: u32,
@@ -322,7 +323,7 @@ impl Connection {
         &self.out[self.written..]
     }
 
-    /// Removes the first `bytes` of the pending output, which were written.
+    /// Removes the first `bytes` bytes of the pending output, after they were written to the socket.
     pub fn advance(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written == self.out.len() {

@@ -12,7 +12,7 @@ pub const FRAME_BYTES: usize = 16_384;
 /// Largest allowed flow-control window. [B]
 pub const WINDOW_AT_MOST: i64 = (1 << 31) - 1;
 
-/// Initial flow-control window, unless settings change it. [B]
+/// Initial flow-control window, if no setting changes it. [B]
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
 /// Largest possible stream number.
@@ -75,7 +75,7 @@ pub enum ErrorCode {
 pub struct FrameHead {
     /// Length of the payload. [B]
     pub length: usize,
-    /// Type of the frame, a constant of [`kind`]. Frames of other types are ignored.
+    /// Type of the frame, a constant of [`kind`]. Frames of unknown types are ignored.
     pub kind: u8,
     /// Flags of the frame: a combination of the bits in [`flag`].
     pub flags: u8,
@@ -160,7 +160,7 @@ pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     );
 }
 
-/// Appends a GOAWAY frame; `last` is the highest stream of the peer that was processed.
+/// Appends a GOAWAY frame; `last` is the highest stream number of the peer that was processed.
 pub fn write_goaway(last: u32, code: ErrorCode, out: &mut Vec<u8>) {
     let mut payload = [0; 8];
     payload[..4].copy_from_slice(&last.to_be_bytes());
@@ -225,8 +225,8 @@ pub fn number(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|four| u32::from_be_bytes(*four))
 }
 
-/// Returns the payload of a DATA or HEADERS frame without padding and priority. Returns `None` if the payload is
-/// shorter than these.
+/// Returns the payload of a DATA or HEADERS frame without padding and priority. Returns `None` if the payload is too
+/// short to contain them.
 #[must_use]
 #[inline]
 pub fn content(head: FrameHead, payload: &[u8]) -> Option<&[u8]> {
@@ -259,7 +259,7 @@ impl FrameReader {
     /// returned with [`FrameReader::done`].
     ///
     /// # Errors
-    /// [`TooLong`], as soon as the head of a frame states a length above the limit.
+    /// [`TooLong`], as soon as the header of a frame states a length above the limit.
     #[inline]
     pub fn next<'a: 'b, 'b>(
         &mut self,

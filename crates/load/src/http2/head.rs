@@ -19,8 +19,8 @@ pub(super) enum Head {
     Trailers,
 }
 
-/// Receives the decoded fields of a head one by one and checks each. The kept fields have the same form as with
-/// HTTP/1.1, so that extractions do not depend on the protocol version.
+/// Receives the decoded fields of a head one by one and checks each of them. Kept fields are stored as with HTTP/1.1,
+/// so that extractions do not depend on the protocol version.
 #[derive(Debug)]
 pub(super) struct HeadReader<'a> {
     answer: &'a mut Answer,
@@ -102,8 +102,8 @@ impl<'a> HeadReader<'a> {
         let fits = if self.is_trailers {
             ends
         } else {
-            // The client never requests an upgrade (101), and a final head must follow an informational head, so both
-            // cases are errors.
+            // Errors are a head without status, an upgrade (101), which the client never requests, and an informational
+            // head that ends the stream, since a final head must follow.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

@@ -8,7 +8,8 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames that do not advance any response; one ping per second stays far below it.
+/// Limit on consecutive frames that do not advance any response. Normal traffic, such as one ping per second, stays far
+/// below it.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -145,8 +146,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, because the server may not have received the reset yet. A correct server
-    /// sends at most the rest of the request's flow-control window, and nothing on a stream that it has ended.
+    /// Handles data of a cancelled request, since the server may have sent it before the reset arrived. A correct
+    /// server sends at most the rest of the request's flow-control window, and nothing on a stream that the server has
+    /// ended.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -201,8 +203,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form, except for changes of the table size,
-        // which may take one more frame. A longer block is therefore too large.
+        // The encoded form of an allowed head is no longer than its decoded form. Only changes of the table size at its
+        // start come on top, for which one more frame is allowed. A longer block belongs to a head that is too large.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }
@@ -218,8 +220,8 @@ impl Connection {
         taken
     }
 
-    /// Handles a complete block of fields. Every block is decoded, even on a closed stream, since it adds table entries
-    /// that later blocks refer to.
+    /// Handles a complete block of fields. Every block is decoded, even on a closed stream, since later blocks refer to
+    /// table entries that it adds.
     fn fields(
         &mut self,
         id: u32,
@@ -403,7 +405,7 @@ impl Connection {
             setting::MAX_CONCURRENT_STREAMS => self.peer.streams = value,
             setting::INITIAL_WINDOW_SIZE => return self.set_window(i64::from(value)),
             // A maximum frame size below the default is an error, since every peer must accept frames of the default
-            // size.
+            // size. A size of 2^24 or more is an error, too.
             setting::MAX_FRAME_SIZE if !(FRAME_BYTES..1 << 24).contains(&(value as usize)) => {
                 return broken(ErrorCode::ProtocolError);
             }

@@ -2,18 +2,18 @@
 //! send.
 //!
 //! It is designed for very many small requests over few connections. A request whose fields do not vary takes some
-//! fifteen bytes when it is repeated on a connection. Responses are decoded in place. Neither requests nor responses
-//! allocate memory once the buffers have grown.
+//! fifteen bytes when it is repeated on a connection. Responses are decoded in place. Once the buffers have grown,
+//! neither requests nor responses allocate memory.
 //!
 //! The standard leaves some choices open. These choices, and the treatment of errors, are:
 //!
-//! * Pushes are disabled from the start, so that a push is a connection error.
+//! * Pushes are disabled from the start, so a push is a connection error.
 //! * Before the settings of the server arrive, only one request is sent.
 //! * Receive windows are large, and a window is replenished when half of it is used. Received bytes
 //!   are processed immediately.
 //! * A head that is malformed or too large, or a body whose length differs from the announced
 //!   length, fails only its own request. Errors that leave the state of the connection in doubt fail the connection.
-//! * A server that sends ten thousand frames in a row without any progress gets
+//! * If a server sends ten thousand frames in a row that advance no response, the connection fails with
 //!   `ENHANCE_YOUR_CALM`.
 
 mod connection;

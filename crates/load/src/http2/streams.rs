@@ -14,8 +14,8 @@ pub(super) struct Stream {
     pub(super) id: u32,
     /// Token by which the caller identifies the exchange.
     pub(super) token: u32,
-    /// Flow-control window for the request body: bytes that the server accepts now. Negative after the server has
-    /// reduced its windows. [B]
+    /// Flow-control window for the request body: number of bytes that the server accepts now. It becomes negative if
+    /// the server reduces the windows after the bytes were sent. [B]
     pub(super) send_window: i64,
     /// Flow-control window for the response body: bytes that the server may send now. [B]
     pub(super) receive_left: u32,
@@ -25,8 +25,8 @@ pub(super) struct Stream {
     pub(super) has_head: bool,
     /// `true` while parts of the request body are unsent.
     pub(super) sending: bool,
-    /// `true` if the flow-control window is used up and the request body is not sent completely. The stream is then not
-    /// in the queue of sending streams.
+    /// `true` if parts of the request body are unsent, but the stream's flow-control window is used up. The stream is
+    /// then not in the queue of sending streams.
     pub(super) blocked: bool,
 }
 

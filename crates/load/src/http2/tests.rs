@@ -52,7 +52,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Creates a pair in which the client has received the server's settings. The client's output up to then is
+    /// Creates a pair in which the client has received the server's settings. The output of the client so far is
     /// dropped.
     fn ready() -> Self {
         let mut pair = Self::new();

@@ -16,7 +16,7 @@ pub struct Call {
     /// Operation to perform.
     #[serde(rename = "do")]
     pub operation: Operation,
-    /// Parameter values of the operation, in order; null stands for no value.
+    /// Values of the operation's parameters, in order; `None` stands for the null value.
     #[serde(default)]
     pub values: Vec<Option<Template>>,
     /// Values to extract from the response.
@@ -28,7 +28,7 @@ pub struct Call {
     /// Time limit for the complete response of this call; overrides the response limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Effect of a failed call on the user's transaction.
+    /// Effect on the user's transaction if the call fails.
     #[serde(default)]
     pub on_failure: OnFailure,
     /// Describes a stored object that the call changes or reads, so that the results record it.
@@ -37,8 +37,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns `true` if the operation stores, reads or removes a complete object, so that it may have a note of the
-    /// kind `does`.
+    /// Returns `true` if the call may have a note of the kind `does`: its operation then stores, reads or removes a
+    /// complete object in this way.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {

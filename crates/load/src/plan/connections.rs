@@ -15,7 +15,7 @@ pub struct Target {
     #[serde(default)]
     pub addresses: Vec<String>,
     /// For each address, the further addresses that its host name resolves to. They are tried in this order if the
-    /// address accepts no connection. Empty if no host name has further addresses.
+    /// address itself accepts no connection. The list is empty if no host name has further addresses.
     #[serde(default)]
     pub fallbacks: Vec<Vec<String>>,
     /// Rule by which one of the addresses is chosen when a connection is opened.
@@ -45,8 +45,8 @@ pub enum HttpVersion {
     #[default]
     #[serde(rename = "1.1")]
     V11,
-    /// HTTP/2, RFC 9113. With `http` the client assumes that the server supports it; with `https` it is negotiated by
-    /// ALPN.
+    /// HTTP/2, RFC 9113. With `http` the client assumes that the server supports HTTP/2; with `https` it negotiates the
+    /// version by ALPN.
     #[serde(rename = "2")]
     V2,
 }
@@ -67,7 +67,7 @@ pub enum Scheme {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Balance {
-    /// Each load thread uses the addresses in rotation. It starts at the address given by its thread number.
+    /// Each load thread uses the addresses in rotation. Different threads start at different addresses.
     #[default]
     RoundRobin,
     /// A random address, chosen with the random generator of the user.
@@ -84,7 +84,7 @@ pub struct Tls {
     pub verify: bool,
     /// PEM file of the certificate authorities to trust, instead of the authorities that the operating system trusts.
     pub ca: Option<String>,
-    /// Server name to send (SNI) and to verify, instead of the name in `host`.
+    /// Server name that is sent (SNI) and verified, instead of the name in `host`.
     pub server_name: Option<String>,
     /// PEM file of the client's certificate and its intermediate certificates.
     pub client_certificate: Option<String>,
@@ -130,7 +130,7 @@ pub struct Connections {
     /// Total number of connections to each target, summed over all load threads; only with mode `pool`.
     #[serde(default)]
     pub size: Option<usize>,
-    /// Limit on concurrent requests over each HTTP/2 connection with mode `pool`; 100 if left out.
+    /// Limit on concurrent requests over each HTTP/2 connection; only with mode `pool`. The default is 100.
     #[serde(default)]
     pub streams: Option<u32>,
     /// Local addresses from which connections are opened, used in rotation. If empty, the operating system chooses.

@@ -19,8 +19,8 @@ pub enum CookiesKept {
     /// Users keep cookies until they leave.
     #[default]
     User,
-    /// Users keep cookies until they begin the next round. Operations in `once` belong to the first round, operations
-    /// in `exit` to the last.
+    /// Users keep cookies for one round, that is, one transaction that is chosen from the mix. Operations in `once`
+    /// belong to the first round, operations in `exit` to the last.
     Round,
     /// Users ignore cookies from servers.
     Never,

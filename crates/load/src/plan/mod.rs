@@ -19,7 +19,7 @@ pub use operation::*;
 pub use read::{Fault, read, read_stages, read_text};
 pub use request::*;
 
-/// A complete plan for the load engine, without references to other files of the workload. Times are in seconds, sizes
+/// A complete plan for the load engine; it does not refer to other files of the workload. Times are in seconds, sizes
 /// in bytes.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -67,7 +67,7 @@ pub struct Timeouts {
     pub connect_s: f64,
     /// Limit on the time from the actual start of a request to the end of its response.
     pub response_s: f64,
-    /// Limit on the time that users have to finish after the last load stage.
+    /// Limit on the time from the end of the last load stage until all users have finished.
     pub drain_s: f64,
 }
 
@@ -148,8 +148,8 @@ pub enum Order {
 pub struct Named {
     /// Name of the request, call or page.
     pub name: String,
-    /// Name of the transaction that contains the request, call or page. `None` if a group executes it in `once` or
-    /// `exit`, outside of transactions.
+    /// Name of the transaction that contains the request, call or page. `None` if it is in `once` or `exit` of a group,
+    /// outside of transactions.
     #[serde(default)]
     pub transaction: Option<String>,
 }
@@ -168,13 +168,13 @@ pub struct Transaction {
 pub struct Group {
     /// Name of the group.
     pub name: String,
-    /// Share of this group in the number of all users, in (0, 1].
+    /// Fraction of all users that belong to this group, in (0, 1].
     pub share: f64,
-    /// Operations that each user performs once after its start.
+    /// Operations that each user performs once when it starts.
     pub once: Vec<Op>,
     /// Pause of a user between the end of a transaction and the start of the next.
     pub think: Option<Pause>,
-    /// Time from the intended start of one transaction to the intended start of the next.
+    /// Time from the intended start of a transaction to the intended start of the user's next transaction.
     pub pacing: Option<Pause>,
     /// Transactions that users choose from at random, with their weights.
     pub mix: Vec<Weighted>,
@@ -239,11 +239,11 @@ pub enum Load {
         /// Load stages, in order of time.
         stages: Vec<ClosedStage>,
     },
-    /// Open load: transactions start at given times, whether or not earlier transactions have ended.
+    /// Open load: transactions start at times that do not depend on the end of earlier transactions.
     Open {
         /// Distribution of the times between arrivals.
         arrivals: Arrivals,
-        /// Limit on concurrent transactions; each is executed by one user.
+        /// Limit on concurrent transactions, each of which needs one user.
         users_at_most: u32,
         /// Limit on arrivals that wait for an idle user.
         backlog_at_most: u64,
@@ -353,10 +353,10 @@ pub struct OpenStage {
     /// Arrival rate at the end of the stage. [1/s]
     #[serde(default)]
     pub rate: Option<f64>,
-    /// Arrival rate over time within the stage, given instead of `rate`.
+    /// Arrival rate over time within the stage, instead of `rate`.
     #[serde(default)]
     pub rates: Option<Knots>,
-    /// Arrival rate of each group, given instead of `rate`.
+    /// Arrival rate of each group, instead of `rate`.
     #[serde(default)]
     pub rates_by_group: Option<Vec<Rate>>,
 }
@@ -373,8 +373,8 @@ impl OpenStage {
     }
 }
 
-/// Arrival rate over time: pairs of a time since the start of the stage [s] and the arrival rate at this time [1/s].
-/// The rate is interpolated linearly between these times.
+/// Arrival rate over time: pairs of a time since the start of the stage [s] and the arrival rate at that time [1/s].
+/// Between these times, the rate is interpolated linearly.
 pub type Knots = Vec<(f64, f64)>;
 
 /// Arrival rate over a stage.
@@ -383,7 +383,7 @@ pub type Knots = Vec<(f64, f64)>;
 pub enum Rate {
     /// Arrival rate at the end of the stage. [1/s]
     Plain(f64),
-    /// Arrival rate as a piecewise linear function of time, constant after its last knot.
+    /// Arrival rate as a piecewise linear function of time, constant after the last of its points.
     Moving(Knots),
 }
 

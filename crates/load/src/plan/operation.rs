@@ -80,7 +80,7 @@ pub enum Op {
         /// Index of the transaction to execute.
         transaction: usize,
     },
-    /// Execute operations whose requests together load one page; the page is measured as a unit.
+    /// Execute operations whose requests together load one page, which is measured as a unit.
     Page {
         /// Index of the page.
         page: usize,
@@ -107,7 +107,7 @@ pub enum Op {
     Draw {
         /// Index of the data pool.
         pool: usize,
-        /// For each column of the pool, the index of the variable that receives its value, if any.
+        /// For each column of the pool, the index of the variable that receives the column's value, if any.
         variables: Vec<Option<usize>>,
     },
     /// Append a value to a list of the user.
@@ -139,7 +139,7 @@ pub enum Op {
         percent: f64,
         /// Operations of the branch that is chosen with probability `percent`.
         then: Vec<Op>,
-        /// Operations of the branch that is chosen otherwise.
+        /// Operations of the other branch.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },
@@ -180,11 +180,11 @@ pub enum Pick {
 pub struct Test {
     /// Index of the user variable.
     pub variable: usize,
-    /// Requirement on the value of the variable.
+    /// Condition that the value of the variable must meet.
     pub is: Is,
 }
 
-/// Requirement on the value of a variable.
+/// Condition on the value of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Is {

@@ -217,7 +217,7 @@ impl Reader {
             .map_or_else(|| Some(T::default()), |value| self.decode(key, value))
     }
 
-    /// Reads a list whose elements are decoded one by one, so that each element can be reported with its own fault.
+    /// Reads a list. Its elements are decoded separately, so that the fault of each element is reported.
     fn each<T: DeserializeOwned>(&mut self, map: &mut Map<String, Value>, key: &str) -> Vec<T> {
         let values: Vec<Value> = self.optional(map, key).unwrap_or_default();
         self.list(key, values)

@@ -34,7 +34,7 @@ pub struct Request {
     /// Time limit for the complete response to this request; overrides the response limit of the plan. [s]
     #[serde(default)]
     pub timeout_s: Option<f64>,
-    /// Effect of a failed request on the user's transaction.
+    /// Effect on the user's transaction if the request fails.
     #[serde(default)]
     pub on_failure: OnFailure,
     /// Describes a stored object that the request changes or reads, so that the results record it.
@@ -42,7 +42,7 @@ pub struct Request {
     pub note: Option<Note>,
 }
 
-/// Describes how a request changes or reads a stored object. The results record each such request with the object's
+/// Describes how a request changes or reads a stored object. For each such request, the results record the object's
 /// key.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,10 +175,11 @@ pub struct Extract {
     pub into: Destination,
     /// Part of the response to search.
     pub from: Source,
-    /// Expression that selects the value in this part of the response, such as a `JSONPath`; not needed for `status`.
+    /// Expression that selects the value in the part `from` of the response, such as a `JSONPath`; not needed for
+    /// `status`.
     #[serde(default)]
     pub expression: String,
-    /// Choice if the expression matches several values.
+    /// Selection among several matches of the expression.
     #[serde(default)]
     pub pick: ExtractPick,
     /// `true` if the request fails when no value is found.
@@ -217,7 +218,7 @@ pub enum Source {
     Status,
 }
 
-/// Choice if an extraction matches several values.
+/// Selection among several matches of an extraction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExtractPick {

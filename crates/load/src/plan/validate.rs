@@ -243,9 +243,9 @@ impl Checker<'_> {
             } => {
                 self.interval(place, min_s, max_s);
                 self.seconds(&format!("{place}.sd_s"), sd_s);
-                // Truncation by rejection would take too long if the limits contained little of the distribution. They
-                // must reach into the range of three standard deviations around the mean, and be at least a hundredth
-                // of a standard deviation apart.
+                // Rejection would take too long if only a small part of the distribution lay within the limits.
+                // Therefore the interval between the limits must reach within three standard deviations of the mean,
+                // and be at least a hundredth of a standard deviation wide.
                 let reachable = min_s <= mean_s + 3.0 * sd_s && max_s >= mean_s - 3.0 * sd_s;
                 let wide = max_s - min_s >= sd_s / 100.0;
                 self.require(reachable && wide, place, || {

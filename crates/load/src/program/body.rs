@@ -19,7 +19,7 @@ pub type Files = HashMap<String, Arc<[u8]>>;
 #[derive(Debug)]
 pub(super) enum Body {
     None,
-    /// No body, although the method allows a body: `Content-Length: 0` is sent.
+    /// No body, although the method allows one: `Content-Length: 0` is sent.
     Empty,
     Text(Text),
     File(Arc<[u8]>),
@@ -87,7 +87,8 @@ impl Body {
         }
     }
 
-    /// Appends the body to `out`, which must be empty. Returns the body's length if a Content-Length is to be sent. [B]
+    /// Appends the body to `out`, which must be empty. Returns the length of the body if Content-Length must be sent.
+    /// [B]
     pub(super) fn render(&self, out: &mut Outgoing, context: &mut Context<'_>) -> Option<u64> {
         match self {
             Self::None => None,
@@ -145,7 +146,7 @@ fn quoted(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends bytes to the last segment if it holds literal bytes, otherwise adds a new segment.
+/// Appends bytes to the last segment if this holds literal bytes, otherwise to a new segment.
 fn append(segments: &mut Vec<Segment>, write: impl FnOnce(&mut Vec<u8>)) {
     if !matches!(segments.last(), Some(Segment::Bytes(_))) {
         segments.push(Segment::Bytes(Vec::new()));
@@ -198,8 +199,8 @@ impl Part {
         match &self.content {
             Content::Text(_) => {}
             Content::File(bytes) => segments.push(Segment::Shared(Arc::clone(bytes))),
-            // The random generator of the user is used only once, for the seed of the content. The size of the content
-            // therefore does not change the user's later random numbers.
+            // The user's random generator provides only the seed of the content. The size of the content therefore does
+            // not change the user's later random numbers.
             Content::Generated(made) => {
                 let random = Random::from_seed(context.random.next_u64());
                 segments.push(Segment::Generated {
@@ -277,13 +278,14 @@ impl Outgoing {
         (self.written, self.segment, self.offset) = (0, 0, 0);
     }
 
-    /// Requests a digest of the next request's content: of a text or a file body, or of those parts of a form that are
+    /// Requests a digest of the next request's content: of a text or file body, or, in a form, of the parts that are
     /// files or generated.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the request's content, once all of it was generated; `None` if no digest was requested.
+    /// Digest of the request's content, complete once all of the content was generated; `None` if no digest was
+    /// requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         let whole = self.segment == self.segments.len();
@@ -316,7 +318,7 @@ impl Outgoing {
         self.segments.push(Segment::Shared(bytes));
     }
 
-    /// Returns to the start of the request, so that the same bytes are sent again.
+    /// Returns to the start of the request, so that the same bytes can be sent again.
     pub fn rewind(&mut self) {
         if !self.segments.is_empty() {
             self.buffer.clear();
@@ -339,8 +341,8 @@ impl Outgoing {
         }
     }
 
-    /// Fills the output buffer up to one block. The block size is fixed, so that the content does not depend on how
-    /// many bytes the socket accepts per write.
+    /// Fills the output buffer up to one block. As the block size is fixed, the content does not depend on how many
+    /// bytes the socket accepts per write.
     fn fill(&mut self) {
         while self.buffer.len() < BLOCK_BYTES && self.segment < self.segments.len() {
             let before = self.buffer.len();
@@ -441,7 +443,7 @@ mod tests {
         out
     }
 
-    /// Writes up to `step` bytes at a time, until `at_most` bytes are sent. Returns the sent bytes.
+    /// Takes up to `step` bytes at a time from the output, until `at_most` bytes are sent. Returns the sent bytes.
     fn send(out: &mut Outgoing, step: usize, at_most: usize) -> Vec<u8> {
         let mut sent = Vec::new();
         while !out.is_done() && sent.len() < at_most {

@@ -89,8 +89,8 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles a call of the plan, and the task with this number for its driver. `response_s` is the time limit of
-    /// calls without their own limit; `capture_bytes` limits the kept rows.
+    /// Compiles a call of the plan, and the description of the call for its driver, the task with this number.
+    /// `response_s` is the time limit of calls without their own limit; `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,
@@ -122,7 +122,7 @@ impl Call {
         (compiled, task)
     }
 
-    /// Renders the parameter values of a call into `values`, and reuses the memory of its previous content.
+    /// Renders the parameter values of a call into `values`. The memory of its previous content is reused.
     pub fn render(&self, values: &mut Vec<Value>, context: &mut Context<'_>) {
         values.resize(self.values.len(), None);
         for (value, text) in values.iter_mut().zip(&self.values) {

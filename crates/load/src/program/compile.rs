@@ -34,8 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops in `once` and `exit` may contain a transaction, which has loops of its own. The loop counters of
-    // transactions therefore have numbers after those of the groups, so that no counter is used twice.
+    // Loops in `once` and `exit` may contain a transaction that has loops, too. The counters of the loops in
+    // transactions are therefore numbered after those of the groups, so that no counter is used twice.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()
@@ -95,8 +95,8 @@ fn given(cookies: &[GivenCookie], targets: &[Target]) -> Jar {
     jar
 }
 
-/// Checks that each operation that takes a row has as many variables as the data pool has columns. The columns of a
-/// file are known only after it has been read.
+/// Checks that each operation that takes a row has as many variables as the data pool has columns. This is checked only
+/// here, as the columns of a file are known only after it has been read.
 fn draw_faults(plan: &Plan, pools: &[pools::Pool], code: &[Instruction]) -> Vec<Fault> {
     let mut faults: Vec<Fault> = Vec::new();
     for instruction in code {
@@ -251,8 +251,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches. The test jumps to the second branch if it fails. The first branch ends with a jump to the
-    /// code after the second branch.
+    /// Compiles two branches. If the test fails, it jumps to the second branch. The first branch ends with a jump to
+    /// the code after the second branch.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

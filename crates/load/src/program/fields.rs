@@ -1,5 +1,5 @@
-//! The header fields of an HTTP/2 request. Fields that never change are encoded in advance for all requests. The other
-//! fields are rendered when the request begins, and encoded when a connection is assigned to it.
+//! The header fields of an HTTP/2 request. Constant fields are encoded in advance, once for all requests. The other
+//! fields are rendered when the request begins, and encoded once the request has a connection.
 
 use std::collections::HashMap;
 
@@ -62,13 +62,13 @@ enum Field {
 pub(super) struct Fields {
     all: Vec<Field>,
     path: Text,
-    /// Encoded names of the optional fields, at the indices [`COOKIE`] and [`CONTENT_LENGTH`].
+    /// Encoded names of the two optional fields; [`COOKIE`] and [`CONTENT_LENGTH`] are their indices.
     extra: [Name; 2],
 }
 
-/// Index of the Cookie field among the optional fields. It precedes the field's value.
+/// Index of the Cookie field among the optional fields. In the rendered values, it precedes the field's value.
 const COOKIE: u8 = 0;
-/// Index of the Content-Length field among the optional fields. It precedes the field's value.
+/// Index of the Content-Length field among the optional fields. In the rendered values, it precedes the field's value.
 const CONTENT_LENGTH: u8 = 1;
 
 impl Fields {
@@ -137,7 +137,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Appends the Cookie field to `values`; `write` writes the cookies. Appends nothing if there are no cookies.
+    /// Appends the Cookie field to `values`, or nothing if there are no cookies; `write` writes the cookies.
     pub(super) fn add_cookies(
         values: &mut Vec<u8>,
         write: impl FnOnce(&mut Vec<u8>) -> Result<bool, Unsendable>,

@@ -1,4 +1,5 @@
-//! A plan that is compiled to a program: an array of instructions, and requests into which values are inserted.
+//! A plan that is compiled to a program: an array of instructions, and templates of requests into which values are
+//! inserted.
 
 pub mod body;
 pub mod call;
@@ -40,8 +41,8 @@ pub enum Instruction {
     Think(Pause),
     /// Assign the rendered text to the variable with this index.
     Set(u32, Text),
-    /// Take a row from the pool with this index. For each column, the second value is the variable that receives its
-    /// content.
+    /// Take a row from the pool with this index. The list gives, for each column, the index of the variable that
+    /// receives the column's value, if any.
     Draw(u32, Box<[Option<u32>]>),
     /// Append the rendered text to the list with this index.
     Push(u32, Text),
@@ -49,10 +50,10 @@ pub enum Instruction {
     Pop(u32, u32, Pick),
     /// Copy a random element of a list to a variable: index of the list, index of the variable.
     Pick(u32, u32),
-    /// Continue with this probability in [0, 1], otherwise jump to the instruction with this index.
+    /// With this probability in [0, 1], continue; otherwise jump to the instruction with this index.
     Branch(f64, u32),
-    /// Continue if the variable with the first index has this state, otherwise jump to the instruction with the second
-    /// index.
+    /// Continue if the variable with the first index meets the condition, otherwise jump to the instruction with the
+    /// second index.
     If(u32, Is, u32),
     /// Jump to the instruction with this index.
     Jump(u32),
@@ -82,7 +83,7 @@ pub enum Instruction {
     Quit,
 }
 
-/// Entry points into the code of a user group, and settings for its users.
+/// Entry points of a user group into the code, and settings for the users of the group.
 #[derive(Debug)]
 pub struct GroupCode {
     /// Index of the first instruction that a starting user executes.
@@ -110,8 +111,8 @@ pub struct Program {
     pub code: Vec<Instruction>,
     /// Index of the first instruction of each transaction.
     pub entries: Vec<u32>,
-    /// Step of the first request or call in each transaction. A transaction that is never started is counted at this
-    /// step.
+    /// Step of the first request or call in each transaction. Arrivals that never start the transaction are counted at
+    /// this step.
     pub first_steps: Vec<Option<usize>>,
     /// Code and settings of the user groups.
     pub groups: Vec<GroupCode>,

@@ -2,10 +2,11 @@
 //!
 //! A path may contain only letters, digits and some other ASCII characters (RFC 3986, section 3.3; RFC 9112, section
 //! 3.2.1). Browsers encode all other octets with the sets of the URL standard:
-//! <https://url.spec.whatwg.org/#percent-encoded-bytes>. A `%` is never encoded, so that encoded parts remain
-//! unchanged.
+//! <https://url.spec.whatwg.org/#percent-encoded-bytes>. A `%` is never encoded, so parts that are already encoded
+//! remain unchanged.
 
-/// Octets that are encoded in a path (path percent-encode set), besides controls, DEL and all octets above DEL.
+/// Octets that are encoded in a path (path percent-encode set). Controls, DEL and all octets above DEL are encoded as
+/// well.
 const IN_PATH: &[u8] = b" \"#<>^`{}";
 /// Octets that are encoded in a query (special-query percent-encode set, which applies to http and https).
 const IN_QUERY: &[u8] = b" \"#<>'";
@@ -15,7 +16,7 @@ const HEX: &[u8; 16] = b"0123456789ABCDEF";
 const PATH: u8 = 1;
 /// Bit in [`SETS`] for octets that are encoded in a query.
 const QUERY: u8 = 2;
-/// For each octet, the bits [`PATH`] and [`QUERY`] if it is encoded in a path or in a query.
+/// For each octet, [`PATH`] if it is encoded in a path, combined with [`QUERY`] if it is encoded in a query.
 const SETS: [u8; 256] = sets();
 
 const fn sets() -> [u8; 256] {
@@ -40,7 +41,7 @@ const fn sets() -> [u8; 256] {
     all
 }
 
-/// Returns `true` if the bytes form the path of a request, whether or not they are percent-encoded.
+/// Returns `true` if the bytes form the path of a request, in percent-encoded form or not.
 pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }

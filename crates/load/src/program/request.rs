@@ -36,14 +36,14 @@ pub struct Request {
     pub note: Option<Note>,
     /// Names of the transaction and the step, for error messages.
     label: Box<str>,
-    /// Host that cookies belong to, and whether TLS protects them.
+    /// Host that determines which cookies are sent, and whether TLS protects them.
     pub site: Site,
     /// Cookies that the plan step itself sets, as one header value.
     cookies: Option<Text>,
     /// Bytes of the request before its path: the method and a blank.
     method: Box<[u8]>,
     path: Text,
-    /// Header lines that do not depend on the body.
+    /// Header lines, except those that depend on the body.
     lines: Vec<Line>,
     /// Header fields of an HTTP/2 request; `method` and `lines` are then not used.
     fields: Option<Fields>,
@@ -55,7 +55,7 @@ enum Line {
     Literal(Box<[u8]>),
     /// A header line whose value is not constant: all bytes before the value, and the template of the value.
     Header(Box<[u8]>, Text),
-    /// A line for Basic authentication that is not constant: all bytes before the value, user name, and password.
+    /// A line for Basic authentication that is not constant: all bytes before the value, then user name and password.
     Basic(Box<[u8]>, Text, Text),
 }
 
@@ -128,8 +128,8 @@ impl Request {
             Unsendable::Path => {
                 let shown = String::from_utf8_lossy(&path[..path.len().min(SHOWN_BYTES)]);
                 let shown = match shown.split_once("://") {
-                    // Only the host of an absolute URL is shown. Each different path would be counted as a separate
-                    // reason, and the user name in a URL is a secret.
+                    // If the path is an absolute URL, only the host is shown: the user name in a URL is a secret, and
+                    // each different path would be counted as a separate reason.
                     Some((scheme, rest)) => {
                         let place = rest.split('/').next().unwrap_or_default();
                         let host = place.rsplit('@').next().unwrap_or_default();
@@ -144,7 +144,8 @@ impl Request {
         }
     }
 
-    /// Renders an HTTP/2 request: the values of its fields, its path, and its body into `out`, which must be empty.
+    /// Renders an HTTP/2 request: the values of its fields and its path into their buffers, and its body into `out`,
+    /// which must be empty.
     ///
     /// # Errors
     /// [`Unsendable`]. Nothing is sent then, and `path` contains the path.
@@ -169,7 +170,7 @@ impl Request {
         Ok(())
     }
 
-    /// Encodes the fields of an HTTP/2 request for a connection, whose encoder state determines their form.
+    /// Encodes the fields of an HTTP/2 request with the encoder of its connection.
     #[inline]
     pub fn encode_fields(
         &self,
@@ -223,8 +224,8 @@ impl Request {
         Ok(())
     }
 
-    /// Appends the cookies of the step and those of the user as one header value. Returns `true` if there are any
-    /// cookies.
+    /// Appends one header value: the cookies that the step sets, followed by those of the user's jar. Returns `true` if
+    /// there are any cookies.
     fn write_cookies(
         &self,
         out: &mut Vec<u8>,
@@ -244,13 +245,13 @@ impl Request {
     }
 }
 
-/// Current time of the system clock since 1970, which determines if a cookie has expired. [ms]
+/// Current time of the system clock, needed to detect expired cookies. [ms since 1970]
 pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }
 
-/// Returns the site that cookies of a request belong to. As in browsers, its host is taken from the Host header, which
-/// a plan step may set. If this header is not constant, the host of the target is used.
+/// Returns the site that cookies of a request belong to. As in browsers, its host is that of the Host header, which a
+/// plan step may set. If the step's Host header contains placeholders, the host of the target is used.
 fn site(request: &plan::Request, target: &plan::Target) -> Site {
     let host = |(name, _): &&(String, plan::Template)| name.eq_ignore_ascii_case("host");
     let given = request.headers.iter().find(host);

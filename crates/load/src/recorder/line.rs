@@ -1,5 +1,5 @@
-//! Formats the lines of a result file. They are formatted without a JSON library because they consist mostly of
-//! histograms, which are encoded straight into the output buffer.
+//! Formats the lines of a result file. No JSON library is used: the lines consist mostly of histograms, which are
+//! encoded straight into the output buffer.
 
 use std::io::Write as _;
 
@@ -15,7 +15,8 @@ const SCHEMA: &str = "towtank/segment/1";
 /// Length of the text before the JSON document in a line: eight digits of the checksum, and a blank.
 const PREFIX_BYTES: usize = 9;
 
-/// Memory for the line of an interval in which the server stalls, so that the histograms cover many magnitudes. [B]
+/// Memory for the line of an interval in which the server stalls: the histograms of such an interval contain values of
+/// many magnitudes. [B]
 const ROOMY_LINE_BYTES: usize = 64 << 10;
 
 /// Builds one line at a time and reuses its memory.
@@ -157,7 +158,7 @@ impl LineBuilder {
         self.finish()
     }
 
-    /// Appends the counts of received data that belongs to no request. Appends nothing if these counts are zero.
+    /// Appends the counts of received data that belongs to no request, unless they are zero.
     fn framing(&mut self, framing: Framing) {
         let Framing { surplus, unasked } = framing;
         if surplus + unasked > 0 {
@@ -168,7 +169,7 @@ impl LineBuilder {
         }
     }
 
-    /// Appends the histograms of pauses between transactions, for the groups that had such pauses.
+    /// Appends the histograms of pauses between transactions, for the groups whose users had such pauses.
     fn rests(&mut self, recorder: &Recorder) {
         self.line.extend_from_slice(br#","thinks":["#);
         let mut comma = "";
@@ -193,7 +194,7 @@ impl LineBuilder {
         self.timed("gaps", &recorder.gaps);
     }
 
-    /// Appends the numbers of transactions by server address, for users that keep the same address.
+    /// Appends the number of transactions at each server address, for targets whose users keep the same address.
     fn places(&mut self, places: &[AddressCounts]) {
         if places
             .iter()

@@ -1,4 +1,4 @@
-//! Counters for the results of one load thread in one interval. They need no lock. They allocate no memory after the
+//! Counters for the results of one load thread in one interval. They need no lock, and allocate no memory once the
 //! histograms have reached their final size.
 
 mod line;
@@ -12,7 +12,7 @@ use crate::histogram::{FULL_BYTES, Histogram};
 use crate::outcome::{Failure, NotStarted};
 use series::{Series, StepSeries};
 
-/// Sizes of a plan: the number of its steps, pages, and other elements.
+/// Number of steps, pages and other elements of a plan, which determine the size of a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Number of steps (requests and calls of drivers).
@@ -45,11 +45,11 @@ pub struct Exchange {
     pub result: Result<(), Failure>,
     /// Status code, if a complete HTTP response arrived.
     pub status: Option<u16>,
-    /// Response time: end of the request minus its intended start. [ns]
+    /// Response time: from the intended start of the request to its end. [ns]
     pub response_ns: u64,
-    /// End of the request minus its actual start. [ns]
+    /// Time from the actual start of the request to its end. [ns]
     pub exchange_ns: u64,
-    /// Time of the response's first byte minus actual start of the request; `None` if no byte arrived. [ns]
+    /// Time from the actual start of the request to the first byte of the response; `None` if no byte arrived. [ns]
     pub first_byte_ns: Option<u64>,
     /// Bytes received for this request. [B]
     pub bytes_in: u64,
@@ -60,7 +60,7 @@ pub struct Exchange {
 /// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok + failed + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Requests that should have started, according to the load.
+    /// Requests that the load required to start.
     pub offered: u64,
     /// Requests that started.
     pub started: u64,
@@ -97,20 +97,20 @@ impl Totals {
         self.failed.iter().sum()
     }
 
-    /// Returns `true` if `offered = started + not_started`.
+    /// Returns `true` if the sums satisfy `offered = started + not_started`.
     #[must_use]
     pub fn offered_holds(&self) -> bool {
         self.offered == self.started + self.not_started.iter().sum::<u64>()
     }
 
-    /// Returns `true` if `started = ok + failed + in_flight`.
+    /// Returns `true` if the sums satisfy `started = ok + failed + in_flight`.
     #[must_use]
     pub fn started_holds(&self) -> bool {
         self.started == self.ok + self.failed_in_all() + self.in_flight
     }
 }
 
-/// Counts of one interval for the live display. The counts of several threads are merged.
+/// Counts of one interval for the live display. The control thread merges the counts of all threads.
 #[derive(Clone, Debug, Default)]
 pub struct LiveCounts {
     /// Number of requests that started.
@@ -125,7 +125,7 @@ pub struct LiveCounts {
     pub transactions_failed: u64,
     /// Response times of all requests.
     pub response: Histogram<u64>,
-    /// Start lags of all requests: actual minus intended start.
+    /// Start lags of all requests: actual start minus intended start.
     pub lag: Histogram<u64>,
     /// Numbers of TLS handshakes.
     pub handshakes: Handshakes,
@@ -134,7 +134,7 @@ pub struct LiveCounts {
 /// Numbers of completed TLS handshakes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Full handshakes, in which the server presents a certificate and a new secret is agreed.
+    /// Full handshakes: the server presents a certificate, and both sides agree on a new secret.
     pub full: u64,
     /// Handshakes that resumed an earlier TLS session.
     pub resumed: u64,
@@ -231,15 +231,16 @@ pub struct Recorder {
     framing: Framing,
     think_count: u64,
     think_sum_ns: u64,
-    /// Number of times that a transaction was chosen from the mix of a group, ordered by transaction, then by group.
+    /// For each transaction and each group, the number of times that the transaction was chosen from the group's mix.
+    /// The order is by transaction, then by group.
     picked: Vec<u64>,
-    /// Lengths of the pauses between transactions that began in the interval, by group.
+    /// Lengths of pauses between transactions, by group. A pause is counted in the interval in which it begins.
     rests: Vec<Histogram>,
     /// Number of arrivals for each group.
     arrivals: Vec<u64>,
     /// Times between successive intended arrivals.
     gaps: Histogram,
-    /// Counts of transactions by server address, for targets whose addresses are permanently assigned to users.
+    /// Counts of transactions by server address, for targets that permanently assign an address to each user.
     places: Vec<AddressCounts>,
     /// Response times of all steps, for the live display.
     response: Histogram,
@@ -283,8 +284,8 @@ impl Recorder {
         }
     }
 
-    /// Allocates all memory that recording may need later. Without this, memory would grow when times of a new
-    /// magnitude occur, for example when a server stalls.
+    /// Allocates all memory that recording may need later. Otherwise memory would grow when times of a new magnitude
+    /// occur, for example when a server stalls.
     pub fn make_room(&mut self) {
         self.steps.iter_mut().for_each(StepSeries::make_room);
         let ended = self.pages.iter_mut().chain(&mut self.transactions);
@@ -301,7 +302,7 @@ impl Recorder {
         all.for_each(Histogram::make_room);
     }
 
-    /// Counts a request that should start now, according to the load.
+    /// Counts a request that the load requires to start now.
     #[inline]
     pub fn offered(&mut self, step: usize) {
         self.steps[step].offered += 1;
@@ -314,7 +315,7 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
-    /// Counts the start of a driver call. Its start lag is known only when the call returns.
+    /// Counts the start of a driver call. The start lag is counted when the call returns, as it is known only then.
     #[inline]
     pub fn begun(&mut self, step: usize) {
         self.steps[step].started += 1;
@@ -326,13 +327,13 @@ impl Recorder {
         self.lag.record(lag_ns);
     }
 
-    /// Counts a request that should have started but will not, and the reason.
+    /// Counts a request that the load required but that will not start, and the reason.
     pub fn not_started(&mut self, step: usize, reason: NotStarted) {
         self.steps[step].not_started[reason.index()] += 1;
     }
 
-    /// Counts the end of a request. Its times are counted if a response arrived or the time limit for the response was
-    /// exceeded ([`Failure::has_response_time`]). Its bytes are always counted.
+    /// Counts the end of a request. The bytes are always counted. The times are counted only if a response arrived or
+    /// the time limit for the response was exceeded ([`Failure::has_response_time`]).
     #[inline]
     pub fn finished(&mut self, step: usize, exchange: Exchange) {
         if self.steps[step].finished(&exchange) {
@@ -379,15 +380,15 @@ impl Recorder {
 
     /// Counts that `transaction` was chosen from the mix of `group`; it begins now.
     ///
-    /// Choices are counted at the start of a transaction. Counts at the end would be biased towards short transactions,
-    /// because the end of a long transaction falls into the measured interval less often.
+    /// Choices are counted at the start of a transaction. The end of a long transaction falls into the measured
+    /// interval less often, so counts at the end would be biased towards short transactions.
     #[inline]
     pub fn picked(&mut self, transaction: usize, group: usize) {
         self.picked[transaction * self.shape.groups + group] += 1;
     }
 
-    /// Counts the start of a pause of `pause_ns` between two transactions of a user of `group`. Counts at the end of
-    /// pauses would be biased towards short pauses.
+    /// Counts the start of a pause of `pause_ns` between two transactions of a user of `group`. If pauses were counted
+    /// at their end, the counts would be biased towards short pauses.
     #[inline]
     pub fn rest(&mut self, group: usize, pause_ns: u64) {
         self.rests[group].record(pause_ns);
@@ -448,7 +449,7 @@ impl Recorder {
         totals
     }
 
-    /// Returns the counts of the interval for the live display. Called just before the recorder is passed to the
+    /// Returns the counts of the interval for the live display. It is called just before the recorder is passed to the
     /// writer.
     #[must_use]
     pub fn snapshot(&self) -> LiveCounts {

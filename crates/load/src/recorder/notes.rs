@@ -1,7 +1,7 @@
-//! Writes `stored-WW.ndjson`: a list of the objects whose storage was confirmed to the users of one load thread, in the
-//! order of the confirmations.
+//! Writes `stored-WW.ndjson`: a list of the objects that servers confirmed to have stored for the users of one load
+//! thread, in the order of the confirmations.
 //!
-//! The file is created with the first note, so that a run whose users store nothing has no such file.
+//! The file is created with the first note, so a run whose users store nothing has no such file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -86,8 +86,7 @@ impl Notes {
             return Ok(());
         };
         if let Err(error) = file.write_all(&self.buffer) {
-            // An incomplete line at the end of the file is removed. If the removal fails, readers of the file skip the
-            // line.
+            // The incomplete line at the end of the file is removed. If that fails, readers of the file skip the line.
             let _ = file.set_len(self.written);
             return Err(self.failed(&error));
         }

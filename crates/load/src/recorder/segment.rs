@@ -58,7 +58,7 @@ impl Segments {
         self.write(line)
     }
 
-    /// Begins a new segment, whose header line has the changed list of load stages.
+    /// Begins a new segment, whose header line states the changed load stages.
     pub(super) fn turn(&mut self, stages: Vec<Stage>, edits: usize) -> Result<(), WriterFailed> {
         (self.header.stages, self.header.edits) = (stages, edits);
         self.begin_next()
@@ -86,11 +86,11 @@ impl Segments {
         result
     }
 
-    /// Writes a line with one system call. If the process is killed, at most the last line is then incomplete.
+    /// Writes a line with one system call. If the process is killed, only the last line can be incomplete.
     fn write(&mut self, line: &[u8]) -> Result<(), WriterFailed> {
         if let Err(error) = self.file.write_all(line) {
-            // If the disk became full while the line was written, the incomplete line is removed. If the removal fails,
-            // too, readers of the file skip the line.
+            // If the disk became full while the line was written, the incomplete line is removed. If that fails,
+            // readers of the file skip the line.
             let _ = self.file.set_len(self.written);
             return Err(failed(&self.path, &error));
         }

@@ -17,16 +17,16 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// Length of a segment (result file) from which a new segment begins. A segment lasts for hours. It is small enough to
-/// be copied easily, and if it is lost, little is lost. [B]
+/// A segment (result file) that has reached this length is followed by a new one. A segment lasts for hours, is small
+/// enough to be copied easily, and if it is lost, little is lost. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
-/// Number of empty recorders that are created at the start. More are created if more intervals than this wait for the
-/// disk.
+/// Number of empty recorders that are created at the start. If more intervals wait for the disk, more recorders are
+/// created.
 pub const STOCK: usize = 3;
 /// Limit on the number of intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed,
 /// since memory must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time that a load thread waits for the disk after [`BEHIND_AT_MOST`] is reached. The disk may not be the cause: a
+/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] is reached. The disk may be fast enough: a
 /// load thread that was late passes many intervals to the writer at once.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
@@ -77,7 +77,7 @@ pub struct Header {
     pub workers: usize,
     /// Reading of `CLOCK_MONOTONIC` at the start of the run. [ns]
     pub monotonic_ns: u64,
-    /// System time at the start of the run, since 1970. [ns]
+    /// System time at the start of the run. [ns since 1970]
     pub wall_ns: u64,
     /// Stages of the load, as known when the segment begins.
     pub stages: Vec<Stage>,
@@ -120,7 +120,7 @@ pub struct IntervalEdge {
     pub connections: u64,
     /// CPU time that the load thread used in the interval. [ns]
     pub cpu_ns: u64,
-    /// Times between successive iterations of the load thread's event loop.
+    /// Delays of the load thread's event loop: by how much the times between iterations exceed the intended waits.
     pub gaps: Gaps,
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for WriterFailed {
 
 impl std::error::Error for WriterFailed {}
 
-/// Sums over the whole run, known once the last line is on disk.
+/// Result of a load thread that is known only once the last line is on disk.
 #[derive(Debug)]
 pub struct Written {
     /// Start lags of all requests of the thread.
@@ -178,7 +178,7 @@ pub struct Written {
 
 /// Receives a filled recorder once per interval and writes its content in a separate thread.
 ///
-/// If it is dropped without [`SegmentWriter::end`], it writes the intervals that it has received, but no last line.
+/// If it is dropped without [`SegmentWriter::end`], the intervals received so far are written, but no last line.
 #[derive(Debug)]
 pub struct SegmentWriter {
     shape: Shape,
@@ -266,13 +266,13 @@ impl SegmentWriter {
     /// Allocates all memory that the empty recorders may need later, in advance.
     pub fn make_room(&mut self) {
         self.stock.iter_mut().for_each(Recorder::make_room);
-        // A send error is ignored. If the writing thread has ended, it has stored the reason, which the next call of
-        // `interval` returns.
+        // A send error is ignored. It means that the writing thread has ended; the next call of `interval` returns the
+        // reason.
         let _ = self.order(Work::MakeRoom);
     }
 
-    /// Passes the recorder of an interval to the writing thread, and replaces it by an empty one. Waits for the disk
-    /// only if the limit on waiting intervals is reached.
+    /// Passes the recorder of an interval to the writing thread, and replaces it by an empty one. The call waits for
+    /// the disk only if the limit on waiting intervals is reached.
     ///
     /// # Errors
     /// If an earlier interval could not be written, or the disk is too far behind. The recorder is then unchanged.
@@ -416,7 +416,7 @@ impl Writing {
                     self.sequence += 1;
                     self.lag.merge(&recorder.lag);
                     recorder.clear();
-                    // A send error is ignored, since the receiver may have ended at the end of the run.
+                    // A send error is ignored: at the end of the run, the receiver may have ended.
                     let _ = give_back.send(*recorder);
                 }
                 Work::MakeRoom => {

@@ -11,15 +11,16 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Limit on the length of a command line. An arrival rate with a million points in time takes about half of it. [B]
+/// Limit on the length of a command line. A command with a million points of an arrival rate takes about half of it.
+/// [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Time between the proposal of an edit and its effect. It must be long enough for all load threads to see the
 /// proposal. [ns]
 const LEAD_NS: u64 = 50_000_000;
 
-/// Number of attempts to make an edit that a load thread did not see in time. Each attempt doubles the time before the
-/// edit takes effect.
+/// Number of attempts to make an edit. An attempt fails if a load thread does not see the edit in time. With each
+/// attempt the time before the edit takes effect doubles.
 const TRIES: u32 = 6;
 
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -45,7 +46,7 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The line is longer than the limit and is dropped. Its remaining part is refused as an invalid command
+            // The line is longer than the limit, so its start is dropped. The rest is refused as an invalid command
             // when the end of the line arrives.
             self.bytes.clear();
         }
@@ -110,7 +111,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Applies a change of the stages in all load threads at the same time, slightly in the future.
+    /// Applies a change of the stages in all load threads at the same time, which is slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {
@@ -119,7 +120,7 @@ impl Commander<'_> {
             edit.at_ns = at_ns.max(timeline.last_edit_ns());
             timeline.stages().check(&edit, now_ns)?;
             let proposal = self.edits.propose(edit.clone());
-            // The clock must be read after the proposal is visible to all load threads.
+            // Load threads must be able to see the proposal before the clock is read.
             let in_time = timeline.now_ns() < edit.at_ns;
             let made = if in_time {
                 proposal.decide()

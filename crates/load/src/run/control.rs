@@ -17,13 +17,13 @@ use super::timeline::Timeline;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Delay of each live frame after the full second. In this time the load threads publish their counts. [ns]
+/// Delay of each live frame after the full second, so that the load threads can publish their counts first. [ns]
 const FRAME_DELAY_NS: u64 = 30_000_000;
 
-/// Time between the end of standard input and the immediate end of the run, if users have not finished by then. [ns]
+/// When standard input ends, users have this time to finish; then the run ends immediately. [ns]
 const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 
-/// The control thread checks at least this often if the load threads have ended. [ns]
+/// Longest time between two checks of the control thread for load threads that have ended. [ns]
 const LONGEST_WAIT_NS: u64 = 200_000_000;
 
 /// Options of the command line.
@@ -46,7 +46,7 @@ pub struct Control {
     timeline: Timeline,
     stops: usize,
     leave_at_ns: Option<u64>,
-    /// Time at which the run was stopped, so that users began to finish; `None` if it was not stopped.
+    /// Time at which the run was stopped and users began to finish; `None` if it was not stopped. [ns]
     stopped_at_ns: Option<u64>,
     printed_stage: Option<usize>,
     last_frame_ns: u64,
@@ -73,7 +73,7 @@ impl Control {
         })
     }
 
-    /// Returns the waker of the control thread. It is used by a load thread that has ended, and by callers of
+    /// Returns the waker of the control thread. A load thread that ends uses it, and so do callers of
     /// [`Control::stop`].
     #[must_use]
     pub fn waker(&self) -> Arc<Waker> {
@@ -94,7 +94,7 @@ impl Control {
         self.timeline.now_ns()
     }
 
-    /// Returns the current load stages. The last of them is the drain, in which users finish.
+    /// Returns the current load stages. The last stage is the drain, in which users finish.
     pub(super) fn stages(&self) -> &[Stage] {
         self.timeline.listed()
     }
@@ -160,7 +160,7 @@ impl Control {
     fn obey(&mut self, shared: &[Shared], commander: &Commander<'_>, line: &[u8]) {
         let stopped = self.stopped_at_ns.is_some();
         commander.obey(line, &mut self.timeline, stopped);
-        // The load threads may sleep beyond the time of a change of the stages, so they are woken.
+        // Load threads may sleep until after the time of the edit, so they are woken.
         for thread in shared {
             thread.waker.wake();
         }
@@ -177,8 +177,8 @@ impl Control {
         until_ns.min(LONGEST_WAIT_NS).div_ceil(1_000_000)
     }
 
-    /// Handles `times` new requests to stop the run. After the first request users finish their work. After the second
-    /// the run ends immediately.
+    /// Handles `times` new requests to stop the run. After the first request, users finish their work; after the
+    /// second, the run ends immediately.
     fn stop(&mut self, shared: &[Shared], times: usize) {
         if times == 0 {
             return;

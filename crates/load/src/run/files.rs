@@ -1,8 +1,8 @@
 //! Determines how many open files a plan needs, and divides them among threads.
 //!
-//! The kernel applies the limit on open files to each table of descriptors, and the threads of one process need not
-//! share a table. If a plan needs more connections than one table can hold, each load thread gets a separate table, and
-//! as many threads as necessary are started.
+//! The kernel applies the limit on open files to each table of descriptors, and each thread of a process can have its
+//! own table. If a plan needs more connections than one table can hold, each load thread gets a separate table, and as
+//! many threads as necessary are started.
 
 use std::net::IpAddr;
 
@@ -11,18 +11,18 @@ use crate::sys::{self, Address};
 
 use super::resolved_targets::ResolvedTarget;
 
-/// Number of open files in a descriptor table besides connections: standard streams, signals, epoll, result files, and
-/// inherited files.
+/// Number of open files in a descriptor table that are not connections: standard streams, signals, epoll, result files,
+/// and inherited files.
 const SPARE: u64 = 64;
 
-/// Limit on the number of load threads; the same as for `threads` in a plan.
+/// Limit on the number of load threads; equal to the limit on `threads` in a plan.
 const THREADS_AT_MOST: u64 = 1024;
 
-/// Limit on the connections of a load thread that wait for the server to close them. Fewer are allowed if the limit on
-/// open files is low.
+/// Limit on the connections of a load thread that wait for the server to close them. A low limit on open files reduces
+/// it.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// Connections that wait for the server to close them may use at most the limit on open files divided by this number.
+/// The limit on open files divided by this number is the limit on connections that wait for the server to close them.
 const LINGERING_SHARE: u64 = 4;
 
 /// Division of the connections and other open files among load threads.
@@ -52,7 +52,7 @@ impl Spread {
 struct Need {
     /// Number of users; with a pool, number of connections in the pool of one target.
     owners: u64,
-    /// Number of connections of each user; with pools, number of targets.
+    /// Number of connections of each owner; with pools, number of targets.
     each: u64,
     /// Limit on the number of simultaneous connections of all load threads.
     ceiling: u64,
@@ -93,7 +93,7 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // The number of free ports limits the connections. Further connections fail, whatever the number of load
+            // The number of free ports limits the connections. Connections beyond it fail for any number of load
             // threads.
             need.ceiling = places
                 .iter()
@@ -114,8 +114,8 @@ fn reach(plan: &Plan, place: &ResolvedTarget, ports: Option<u64>) -> Option<u64>
     let sources: Vec<IpAddr> = (plan.connections.sources.iter())
         .filter_map(|text| text.parse().ok())
         .collect();
-    // Further addresses of a host name do not raise the limit, since they are used only if the first address accepts
-    // no connection.
+    // The further addresses of a host name do not raise the limit: they are used only if the first address accepts no
+    // connection.
     let first = place.addresses.iter().filter_map(|ways| ways.all().first());
     let each = first.map(|address| match address {
         Address::Tcp(address) => {
@@ -172,7 +172,7 @@ fn divide(need: Need, asked: u64, limit: Option<u64>) -> Option<Spread> {
     })
 }
 
-/// Returns a fault for each target that users have their own connections to, if there are fewer free ports than users.
+/// Returns a fault for each target with fewer free ports than users, if each user opens its own connection to a target.
 pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u16]) -> Vec<Fault> {
     let closed = matches!(plan.load, Load::Closed { .. });
     if !closed || plan.connections.mode != ConnectionMode::PerUser {
@@ -245,7 +245,7 @@ mod tests {
             owners: 19_932,
             ..PER_USER
         };
-        // The limit of 20,000 files is used by 19,932 connections, 4 wakers and 64 other files.
+        // The 19,932 connections, 4 wakers and 64 other files together use exactly the limit of 20,000 files.
         assert_eq!(threads(need, 4, 20_000), Some((4, false)));
         assert_eq!(threads(need, 5, 20_000), Some((5, true)));
         assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
         // A million connections over 51 threads need, for each thread, 19,608 connections, 51 wakers and 64 other
-        // files. With 50 threads, the 20,000 connections of each thread would leave no files for wakers and other
-        // files.
+        // files: fewer than 20,000. With 50 threads, the 20,000 connections of each thread would leave no files for
+        // wakers and other files.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {
@@ -285,8 +285,8 @@ mod tests {
             lingering: LINGERING_AT_MOST,
             ..PER_USER
         };
-        // The usual limit of a login session is 1,024 files. Connections that wait for the server take a quarter of
-        // them, so 16 users fit as well.
+        // The usual limit of a login session is 1,024 files. Connections that wait for the server to close them may use
+        // a quarter of it, which leaves enough files for 16 users.
         let spread = divide(need, 1, Some(1_024)).unwrap();
         assert_eq!((spread.threads, spread.lingering), (1, 256));
         assert_eq!(divide(need, 1, None).unwrap().lingering, LINGERING_AT_MOST);

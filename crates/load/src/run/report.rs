@@ -30,7 +30,7 @@ pub struct Report<'a> {
     pub connect_failures: &'a BTreeMap<String, u64>,
     /// Number of requests that could not be sent, by reason.
     pub unsendable: &'a BTreeMap<String, u64>,
-    /// Number of incomplete responses, by reason.
+    /// Number of responses that ended before they were complete, by reason.
     pub broken: &'a BTreeMap<String, u64>,
     /// Counts of HTTP/2 connections.
     pub http2: Http2Counts,

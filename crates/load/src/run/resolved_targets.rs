@@ -81,7 +81,8 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     (places, faults)
 }
 
-/// Resolves a host name to all of its addresses in the order of resolution. The addresses of `further` follow.
+/// Resolves a host name to all of its addresses, in the order of resolution. The addresses of the host names `further`
+/// follow.
 fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<Ways, String> {
     let mut all = resolved(address)?;
     for other in further {
@@ -111,8 +112,8 @@ fn resolved(address: &str) -> Result<Vec<Address>, String> {
     Ok(all)
 }
 
-/// Resolves the source addresses of connections. Each must be an address of this host, and for every target at least
-/// one of them must be able to reach it.
+/// Resolves the source addresses of connections. Each of them must be an address of this host, and each target must be
+/// reachable from at least one of them.
 pub(super) fn sources(
     plan: &Plan,
     places: &mut [ResolvedTarget],

@@ -35,7 +35,7 @@ impl Timeline {
         &self.stages
     }
 
-    /// Returns the stages in the form of the result files. The last of them is the drain, in which users finish.
+    /// Returns the stages in the form of the result files. The last stage is the drain, in which users finish.
     pub(super) fn listed(&self) -> &[Stage] {
         &self.listed
     }
@@ -45,7 +45,7 @@ impl Timeline {
         self.stages.len()
     }
 
-    /// Index of the stage at the time `now_ns`. After the planned stages this is the drain.
+    /// Index of the stage at the time `now_ns`; after the planned stages, index of the drain.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }

@@ -11,12 +11,13 @@ use super::stages::Stages;
 /// Arrival of an open load: the intended start of one transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number of the arrival in its sequence. A sequence of one group begins at the number of the group, a common
-    /// sequence at 0.
+    /// Number of the arrival in its sequence. The sequence of a group begins with the index of the group, a sequence
+    /// for all groups with 0.
     pub index: u64,
     /// Intended start. [ns]
     pub at_ns: u64,
-    /// Time since the previous arrival of the sequence; for the first arrival, time since the start of the run. [ns]
+    /// Time since the previous arrival of the same sequence; for the first arrival, time since the start of the run.
+    /// [ns]
     pub gap_ns: u64,
     /// Index of the group whose user executes the transaction.
     pub group: usize,
@@ -67,8 +68,8 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// Time at which the integral of the rate reaches `wanted`; `None` if it is outside the piece. If a piece is
-    /// shortened, arrivals before its end keep their times to the nanosecond. [ns]
+    /// Time at which the integral of the rate over this period reaches `wanted`; `None` if that is outside the period.
+    /// If an edit shortens a period, the times of arrivals before its new end do not change by a nanosecond. [ns]
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
             return None;
@@ -78,7 +79,7 @@ impl RatePiece {
     }
 
     /// Time t within the period at which the integral of the arrival rate reaches `wanted`. It is the root of from t +
-    /// (to - from) t² / (2 duration) = wanted, in the form without cancellation.
+    /// (to - from) t² / (2 duration) = wanted, in a form without cancellation. [s]
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;
@@ -92,13 +93,13 @@ impl RatePiece {
     }
 }
 
-/// Converts times of the unit process, whose rate is 1, to times of the run. It must be called with increasing times,
-/// as it passes each piece once.
+/// Converts times of the unit process (the arrival process with rate 1) to times of the run. As it passes each period
+/// only once, the times must be given in increasing order.
 #[derive(Debug, Clone)]
 struct TimeChange {
     pieces: Arc<[RatePiece]>,
     piece: usize,
-    /// Integral of the arrival rate from the start of the run to the start of the current piece.
+    /// Integral of the arrival rate from the start of the run to the start of the current period.
     base: f64,
 }
 
@@ -111,7 +112,7 @@ impl TimeChange {
         }
     }
 
-    /// Time at which the integral of the arrival rate reaches `target`; `None` after the last piece. [ns]
+    /// Time at which the integral of the arrival rate reaches `target`; `None` if it never does. [ns]
     fn instant_of(&mut self, target: f64) -> Option<u64> {
         loop {
             let piece = *self.pieces.get(self.piece)?;
@@ -130,9 +131,9 @@ impl TimeChange {
 /// = `E_0` + ... + `E_k` with independent exponential variables `E_i` of mean 1 (Poisson). This is the time change of a
 /// unit process (E. Çinlar, *Introduction to Stochastic Processes*, Prentice-Hall, 1975, chapter 4).
 ///
-/// The transaction of an arrival is part of the unit process, too, so that an edit of the stages changes only the times
-/// of arrivals. If groups have their own arrivals, each group has a separate sequence. Of arrivals at the same time,
-/// the arrival of the group named first comes first.
+/// The unit process also determines the transaction of each arrival, so an edit of the stages changes only the times of
+/// arrivals. If groups have their own arrivals, each group has a separate sequence. Arrivals at the same time are in
+/// the order of their groups.
 #[derive(Debug, Clone)]
 pub struct Arrivals {
     lanes: Vec<Lane>,
@@ -144,14 +145,14 @@ pub struct Arrivals {
 /// A sequence of arrivals, for one group or for all groups together.
 #[derive(Debug, Clone)]
 struct Lane {
-    /// Group of the sequence; `None` if all groups share it.
+    /// Group of the sequence; `None` if the sequence is for all groups together.
     group: Option<usize>,
     time: TimeChange,
     /// The next arrival of the unit process, whose time in the run is not calculated yet.
     next: Unit,
-    /// Position of the previous arrival in the unit process, and its time [ns].
+    /// The previous arrival: its time in the unit process, and its time in the run [ns].
     before: Option<(f64, u64)>,
-    /// The next arrival with its time in the run, once that is calculated.
+    /// The next arrival with its time in the run; `None` until that is calculated.
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,
@@ -168,8 +169,8 @@ struct Unit {
 
 impl Lane {
     fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
-        // The common sequence uses the random generators of number 0; the sequence of a group uses the number of the
-        // group, counted from 1.
+        // The sequence for all groups uses the random generators with number 0, and the sequence of a group those with
+        // the number of the group, counted from 1.
         let number = group.map_or(0, |group| group as u64 + 1);
         Self {
             group,
@@ -186,8 +187,8 @@ impl Lane {
         self.time = TimeChange::new(pieces);
         self.ahead = None;
         if let Some((target, at_ns)) = &mut self.before {
-            // The previous arrival may belong to another thread and have been computed only in advance. In this case,
-            // an edit may delay or cancel it.
+            // The previous arrival may belong to another thread, which has not reached its time yet. An edit may then
+            // still delay or cancel it, so its time is calculated again.
             *at_ns = self.time.instant_of(*target).unwrap_or(*at_ns);
         }
     }
@@ -203,7 +204,8 @@ impl Lane {
             let at_ns = self.time.instant_of(target)?;
             let before_ns = self.before.map_or(0, |(_, at_ns)| at_ns);
             self.ahead = Some(Arrival {
-                // The first arrivals of the groups have different numbers, so that they go to different load threads.
+                // The number of the arrival selects the load thread. The first arrivals of different groups get
+                // different numbers, so that they go to different threads.
                 index: index + self.group.unwrap_or(0) as u64,
                 at_ns,
                 gap_ns: at_ns.saturating_sub(before_ns),
@@ -269,8 +271,8 @@ impl Arrivals {
         }
     }
 
-    /// Continues with the stages after an edit. Arrivals before the edit keep their times, since the edit does not
-    /// change the stages before it.
+    /// Continues with the stages after an edit. The edit does not change the stages before its time, so arrivals before
+    /// it keep their times.
     pub fn follow(&mut self, stages: &Stages) {
         for (lane, pieces) in self.lanes.iter_mut().zip(stages.pieces()) {
             lane.follow(pieces.concat().into());

@@ -25,7 +25,7 @@ pub enum Change {
 /// A change of the load stages, and the time at which all load threads make it.
 #[derive(Debug, Clone)]
 pub struct Edit {
-    /// Time of the change, a multiple of a millisecond. The edit changes no events before this time. [ns]
+    /// Time of the change, a multiple of a millisecond. Events before this time stay unchanged. [ns]
     pub at_ns: u64,
     /// The change itself.
     pub change: Change,
@@ -41,7 +41,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The load stages in order. Times are actual where they are known, and planned otherwise.
+/// The load stages in order. Times of stages that are over are actual times; the others are planned times.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
     in_order: Vec<Timed>,
@@ -61,7 +61,7 @@ struct Timed {
     level: usize,
     ends_by_command: bool,
     start_s: f64,
-    /// Actual end of the stage; before `start_s + duration_s` if an edit has shortened it. [s]
+    /// Actual end of the stage. It is before `start_s + duration_s` if an edit has shortened the stage. [s]
     end_s: f64,
     duration_s: f64,
     amount: Amount,
@@ -116,8 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Periods of the stage in which the rate is linear: between each two knots, and with constant rate from the last
-    /// knot to the end of the stage.
+    /// Periods of the stage in which the rate is linear: one period between each two successive points, and one with
+    /// constant rate from the last point to the end of the stage.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -276,7 +276,7 @@ impl Stages {
         }
     }
 
-    /// The stages in the form of the result files, followed by the drain, which has no nominal length.
+    /// The stages in the form of the result files, followed by the drain, whose length is not planned.
     #[must_use]
     pub fn listed(&self) -> Vec<Stage> {
         let ramps: Vec<Vec<Ramp>> = self.ramps();

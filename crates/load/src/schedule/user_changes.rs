@@ -2,7 +2,7 @@
 
 use super::stages::Stages;
 
-/// Start of a user, or a request to the user to leave.
+/// Start of a user, or its departure: the user is asked to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserChange {
     /// Time of the change. [ns]
@@ -60,7 +60,7 @@ impl Ramp {
         self.start_ns + offset_ns as u64
     }
 
-    /// Number of user starts or departures in the stage before the time `at_ns`.
+    /// Number of starts or departures of users in the stage before the time `at_ns`.
     fn steps_before(&self, at_ns: u64) -> u32 {
         let (mut low, mut high) = (0, self.steps);
         while low < high {
@@ -93,8 +93,8 @@ impl Ramp {
 /// In a ramp from a to b users over a duration d, user i starts at the time d (i - a) / (b - a), i = a ... b - 1. In a
 /// ramp from b down to a, the users leave in the order of decreasing numbers, at the same times.
 ///
-/// If groups have their own users, each group has its own ramps. Of changes at the same time, the change of the group
-/// named first comes first.
+/// If groups have their own users, each group has its own ramps. Changes at the same time are in the order of their
+/// groups.
 #[derive(Debug, Clone)]
 pub struct UserChanges {
     lanes: Vec<Lane>,
@@ -111,7 +111,7 @@ struct Lane {
 }
 
 impl Lane {
-    /// Returns to the first change at or after the time `at_ns`, if later changes were already taken.
+    /// Goes back to the first change at or after the time `at_ns`, if that change was already taken.
     fn go_back(&mut self, at_ns: u64) {
         let mut ahead = (self.ramps.len(), 0);
         for (number, ramp) in self.ramps.iter().enumerate() {
@@ -153,9 +153,9 @@ impl UserChanges {
         }
     }
 
-    /// Continues with the stages after an edit at this time. Changes before the edit remain, even if they have not been
-    /// taken yet. Later changes that were already taken (skipped, because they belong to another thread) are computed
-    /// again.
+    /// Continues with the stages after an edit at the time `at_ns`. Changes before the edit remain, even if they have
+    /// not been taken yet. Later changes may have been taken already, namely skipped because they belong to another
+    /// thread; they are computed again.
     pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
         for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 
-/// Limit on the buffers that are written with one system call. A handshake ends with two buffers and a request adds a
-/// third. Further buffers are written with the next call.
+/// Limit on the buffers that are written with one system call; further buffers are written with the next call. The
+/// usual number is three: two at the end of a handshake, and one of a request.
 const PIECES_AT_ONCE: usize = 16;
 
 /// Address that a stream socket connects to.
@@ -48,12 +48,13 @@ impl fmt::Display for Address {
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect without waiting. With `source`, the connection comes from this address and from any port that
-    /// is free for it.
+    /// Begins to connect without waiting. With `source`, the connection comes from this address, and its port is any
+    /// port that is free for this address.
     ///
     /// # Errors
-    /// If the system refuses immediately. Unix sockets always do this, even if only the queue of the server is
-    /// full.
+    /// If the system refuses immediately. For Unix sockets every refusal is immediate, even if only the queue of the
+    /// server
+    /// is full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {
             Address::Tcp(address) => {
@@ -100,7 +101,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Sets the source address. The port is chosen only when the connection is made, so that connections to different
+    /// Sets the source address. The port is chosen only when the connection is made, so connections to different
     /// destinations can use the same port.
     fn bind(&self, source: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1_i32)?;
@@ -218,7 +219,8 @@ fn ipv6(address: &std::net::SocketAddrV6) -> libc::sockaddr_in6 {
     }
 }
 
-/// Longest path of a Unix socket: the length of its array in the address, less the terminating zero byte. [B]
+/// Longest path of a Unix socket: the length of the path array in the socket address, less the terminating zero byte.
+/// [B]
 pub const UNIX_PATH_BYTES: usize =
     size_of::<libc::sockaddr_un>() - offset_of!(libc::sockaddr_un, sun_path) - 1;
 

@@ -1,5 +1,5 @@
-//! Stores TLS sessions to resume. Each connection slot (index of a connection) has its own session, so that a new user
-//! makes a full handshake. With one store for all slots, a thousand users would look like one user to the server.
+//! Stores TLS sessions for resumption. Each connection slot (index of a connection) has its own session, so a new user
+//! makes a full handshake. With one store for all slots, the server would see a thousand users as one.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind. A slot holds only one connection at a time, so older data is not needed.
+/// The newest session data of each kind. A slot holds only one connection at a time, so it needs no older data.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,
@@ -27,13 +27,13 @@ struct Kept {
 }
 
 impl Sessions {
-    /// Selects the connection slot whose session the following calls read or replace. Must be called before every call
-    /// of a connection that may access its session.
+    /// Selects the connection slot whose session the following calls read or replace. It must be called before every
+    /// operation of a connection that may access its session.
     pub fn turn_to(&self, place: u32) {
         self.lock().current = place;
     }
 
-    /// Drops the session of a connection slot, because another user takes over the slot.
+    /// Drops the session of a connection slot, because another user will use the slot.
     pub fn forget(&self, place: u32) {
         self.lock().kept.remove(&place);
     }

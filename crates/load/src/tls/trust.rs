@@ -27,7 +27,8 @@ pub(super) fn authorities(
         .map_err(|error| error.to_string())
 }
 
-/// Creates a verifier that accepts any certificate, provided that the server has its private key.
+/// Creates a verifier that accepts any certificate, if the server proves that it has the private key of the
+/// certificate.
 pub(super) fn everybody(provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
     Arc::new(Everybody(provider.signature_verification_algorithms))
 }

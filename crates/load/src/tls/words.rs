@@ -1,5 +1,4 @@
-//! Messages about TLS failures, which state the cause and the next step for the user. They do not contain names of the
-//! TLS library.
+//! Messages about TLS failures. They state the cause and the next step for the user, without names of the TLS library.
 
 use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
 
@@ -14,7 +13,7 @@ const OWN: &str =
 /// Next step for the user if the server does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
-/// Next step for the user if client and server have no TLS option in common.
+/// Next step for the user if client and server support no common TLS version or cipher.
 const OFFERED: &str =
     "let the server offer TLS 1.2 or 1.3 with a cipher suite of ECDHE and AES-GCM or ChaCha20";
 
@@ -155,7 +154,7 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
     (format!("the certificate of the server {fact}"), step)
 }
 
-/// Next step for the user if a certificate is for another name.
+/// Next step for the user if a certificate is for a different name than the requested one.
 const NAME: &str = "use a name of its certificate (--connect-to ADDRESS connects to another address, `server_name` requests \
                     another name), or disable verification (--insecure, `verify: false`)";
 
@@ -264,8 +263,8 @@ fn bare(presented: &str) -> &str {
     inner.trim_matches(|each| matches!(each, '"' | ')'))
 }
 
-/// Returns the innermost name of a value in words: `Other(NoCipherSuitesInCommon)` becomes `no cipher suites in
-/// common`.
+/// Converts the innermost name in the debug form of a value to words: `Other(NoCipherSuitesInCommon)` becomes `no
+/// cipher suites in common`.
 fn named(value: &impl std::fmt::Debug) -> String {
     let text = format!("{value:?}");
     let is_name = |part: &&str| {

@@ -22,7 +22,7 @@ impl Sources {
         Self { ipv4, ipv6 }
     }
 
-    /// Returns the source addresses whose address family is that of `address`.
+    /// Returns the source addresses of the same address family as `address`.
     #[must_use]
     pub fn of(&self, address: &Address) -> &[IpAddr] {
         match address {
@@ -34,7 +34,7 @@ impl Sources {
 }
 
 /// Addresses that a host name resolves to, in the order of RFC 6724. A new connection first tries the address that
-/// accepted the previous connection, as RFC 8305, section 4, recommends.
+/// accepted a connection most recently, as RFC 8305, section 4, recommends.
 #[derive(Debug, Clone)]
 pub struct Ways {
     all: Vec<Address>,
@@ -54,7 +54,7 @@ impl Ways {
         &self.all
     }
 
-    /// Removes the addresses whose family no source address has, unless no address would remain.
+    /// Removes each address for which there is no source address of the same family, unless no address would remain.
     pub fn within_reach(&mut self, sources: &Sources) {
         let reached = |address: &&Address| {
             matches!(address, Address::Unix(_)) || !sources.of(address).is_empty()
@@ -75,14 +75,14 @@ impl Ways {
         }
     }
 
-    /// Returns the address to try next, and the number of addresses left, including this address; `None` after the last
+    /// Returns the address to try next, and the number of untried addresses including it; `None` after the last
     /// address.
     pub(super) fn next(&self, attempt: &Attempt) -> Option<(&Address, usize)> {
         let left = self.all.len() - attempt.tried;
         (left > 0).then(|| (&self.all[attempt.place(attempt.tried)], left))
     }
 
-    /// Records that the address tried last accepted the connection.
+    /// Records that the address of the latest attempt accepted the connection.
     pub(super) fn remember(&mut self, attempt: &Attempt) {
         self.first = attempt.place(attempt.tried.saturating_sub(1));
     }
@@ -99,7 +99,7 @@ impl Ways {
 pub struct Attempt {
     /// Index of the host name among those of the target.
     pub(super) choice: usize,
-    /// Counter that selects the source address.
+    /// Number that selects the source address, in rotation.
     pub(super) turn: usize,
     /// Index of the address that is tried first.
     first: usize,
@@ -108,7 +108,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Index of the address that is tried as number `number`: first the preferred address, then all others in their
+    /// Index of the address for attempt `number`, counted from 0: first the preferred address, then all others in their
     /// order.
     fn place(&self, number: usize) -> usize {
         match number {
@@ -120,7 +120,7 @@ impl Attempt {
 }
 
 impl TargetState {
-    /// Number of addresses that users are permanently assigned to; 0 if a user may use any address.
+    /// Number of addresses if users are permanently assigned to addresses; 0 if a user may use any address.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
             self.addresses.len()
@@ -192,7 +192,7 @@ mod tests {
         Ways::new(texts.iter().map(parse).collect())
     }
 
-    /// Returns the addresses in the order in which a connection tries them if none of them accepts it.
+    /// Returns the order in which a connection tries the addresses until all have failed.
     fn order(ways: &Ways) -> String {
         let mut attempt = ways.begin(0, 0);
         while let Some((_, left)) = ways.next(&attempt) {
@@ -212,7 +212,7 @@ mod tests {
         };
         ways.remember(&attempt);
         assert_eq!(order(&ways), "127.0.0.2:80, [::1]:80, 127.0.0.1:80");
-        // A connection attempt that began earlier keeps the order of its addresses.
+        // An attempt that began before the preferred address changed keeps the order of its addresses.
         assert_eq!(
             ways.tried(&attempt).as_deref(),
             Some("[::1]:80, 127.0.0.1:80, 127.0.0.2:80")

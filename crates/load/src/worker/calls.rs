@@ -1,4 +1,4 @@
-//! Passes driver calls to the executor of this load thread, and ends them when the executor returns their results.
+//! Passes driver calls to the executor of this load thread, and ends them when the executor returns the results.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,8 @@ use super::connections::Ownership;
 use super::reasons::Reason;
 use super::user::{NONE, Phase, State};
 
-/// Flag in [`super::user::Exchange::request`]: the lower bits are the number of a driver call, not of a request.
+/// Flag in [`super::user::Exchange::request`]. If it is set, the lower bits are the number of a driver call instead of
+/// a request.
 pub(super) const CALL: u32 = 1 << 31;
 
 fn kind_of(failed: &Failed) -> Failure {
@@ -196,8 +197,9 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Sets the start of a call that a separate call thread executes to the time at which that thread began it. The
-    /// time before is start lag, except for the wait for a session of the pool, which is part of the exchange.
+    /// Sets the start of a call to the time at which a call thread began it, if the driver uses separate call threads.
+    /// The time between the intended start and this start is start lag. The wait for a session of the pool is not, as
+    /// it is part of the exchange.
     ///
     /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
     /// previous transaction.
@@ -221,7 +223,7 @@ impl Worker<'_> {
             let entry = &self.exchanges[exchange];
             let lag_ns = entry.started_ns.saturating_sub(entry.intended_ns);
             self.recorder.lag(lag_ns);
-            // The call was not assigned a session, so it changed nothing at the server.
+            // The call was not assigned a session, so it has changed nothing on the server.
             self.note_call_end(exchange, Err(Failure::Connect), None, now_ns);
             self.finish_call(exchange, None, Err(Failure::Timeout), now_ns);
             return;
@@ -235,7 +237,8 @@ impl Worker<'_> {
         calls.order(place, Orders::Abandon);
         let session = &mut calls.sessions[place];
         let left_ns = session.left_ns.load(Ordering::Acquire);
-        // A call that is still being executed may write to the old counter, so the session gets a new counter.
+        // The counter holds the time at which the call began. A call that is still being executed may write to it, so
+        // the session gets a new counter.
         session.left_ns = Arc::default();
         session.is_held = false;
         let state = &mut calls.places[place];
@@ -253,9 +256,9 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a deadline that has passed, possibly while the session for the call was still being opened. Returns
-    /// `true` if nothing remains to be done: either the call failed to connect, or its own time limit has not passed
-    /// yet and it continues.
+    /// Handles a passed deadline that may be that for opening the session. Returns `true` if nothing remains to be
+    /// done. Either the session was still being opened, so the call has failed to connect, or the call's own time limit
+    /// is later and becomes its deadline.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -291,7 +294,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Counts a call as ended and frees its exchange. Then continues the users that wait for the session of the call.
+    /// Counts a call as ended and frees its exchange. The users that wait for the session of the call then continue.
     fn finish_call(
         &mut self,
         exchange: usize,

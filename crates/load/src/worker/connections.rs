@@ -54,15 +54,15 @@ impl Ownership {
     }
 }
 
-/// Number that identifies a connection in its events. Events of an earlier socket with the same connection index have a
-/// different generation.
+/// Number that identifies a connection in its events. It contains the generation of the socket, which distinguishes
+/// events of an earlier socket with the same connection index.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }
 
 impl Worker<'_> {
-    /// Gives an exchange a connection: an existing connection or a new one. Otherwise the exchange waits for a free
-    /// connection.
+    /// Gives an exchange an existing or a new connection. If the pool has no free connection, the exchange waits for
+    /// one.
     #[inline]
     pub(super) fn launch(&mut self, exchange: usize, target: usize, now_ns: u64) -> Flow {
         let user = self.exchanges[exchange].user as usize;
@@ -111,7 +111,7 @@ impl Worker<'_> {
         Flow::Wait
     }
 
-    /// Chooses the address of the target for a new connection.
+    /// Chooses one of the target's addresses for a new connection.
     fn choose_name(&mut self, exchange: usize) {
         let entry = &mut self.exchanges[exchange];
         let user = &mut self.users[entry.user as usize];
@@ -120,9 +120,9 @@ impl Worker<'_> {
         entry.attempt = target.addresses[choice].begin(choice, turn);
     }
 
-    /// Begins to connect to the next address of the host name; `met` is the reason why the previous address failed. The
-    /// remaining time is divided evenly among the remaining addresses, so that an address that does not respond leaves
-    /// time for the other addresses.
+    /// Begins to connect to the next address of the host name; `met` is the reason why the previous address failed.
+    /// Each of the remaining addresses gets the same part of the remaining time, so that an address that does not
+    /// respond leaves time for the others.
     ///
     /// # Errors
     /// The reason of the failure, after all addresses were tried.
@@ -214,7 +214,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles the end of an attempt to connect.
+    /// Handles the end of an attempt to connect, successful or not.
     pub(super) fn connected(&mut self, connection: usize) {
         let place = &self.connections[connection];
         let exchange = place.exchange as usize;
@@ -237,7 +237,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles an established connection by sending the request.
+    /// Handles an established connection: sends the request.
     pub(super) fn established(&mut self, exchange: usize, connection: usize) {
         let entry = &self.exchanges[exchange];
         let timeout_ns = self.program.requests[entry.request as usize].timeout_ns;
@@ -249,15 +249,16 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // In HTTP/1 the client sends first. Bytes that have already arrived are counted as unrequested, because they
-        // would be taken for the response.
+        // In HTTP/1 the client sends first, so bytes that have already arrived are not part of a response. They are
+        // counted as unrequested, because they would be taken for the response.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
         self.send(exchange);
     }
 
-    /// Closes an idle connection that has become readable: it received its end, or bytes that cannot be a response.
+    /// Closes an idle connection that has become readable: either the stream has ended, or bytes have arrived that
+    /// cannot be a response.
     pub(super) fn close_unasked(&mut self, connection: usize) {
         let socket = self.connections[connection].socket.as_ref();
         if socket.is_some_and(Socket::has_bytes) {
@@ -301,13 +302,13 @@ impl Worker<'_> {
                 return;
             };
             self.end_wait(exchange, now_ns);
-            // A request that cannot connect makes its connection available again, and the loop continues with the next
-            // request.
+            // If the request fails to connect, its connection becomes available again, and the loop continues with the
+            // next request.
             let _ = self.launch_over(exchange, connection, now_ns);
         }
     }
 
-    /// Ends the wait of an exchange for a connection, with or without a connection.
+    /// Ends the wait of an exchange for a connection, whether or not it gets one.
     pub(super) fn end_wait(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         if entry.ticket != 0 {
@@ -320,8 +321,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends a connection after its single request. After a complete response, the server is given time to close it
-    /// first.
+    /// Ends a connection after its only request. If the response was complete, the server is given time to close the
+    /// connection first.
     fn part(&mut self, connection: usize, now_ns: u64) {
         let place = &self.connections[connection];
         let (answered, ended) = (place.answered, place.ended);
@@ -341,7 +342,7 @@ impl Worker<'_> {
         drop(self.let_go(connection));
     }
 
-    /// Removes and returns the socket of a connection. With TLS, `close_notify` is sent before.
+    /// Removes and returns the socket of a connection. With TLS, `close_notify` is sent first.
     fn let_go(&mut self, connection: usize) -> Option<Socket> {
         let phase = self.connections[connection].phase;
         let is_open = matches!(phase, Phase::Busy | Phase::Idle | Phase::Shared);

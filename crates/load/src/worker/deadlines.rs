@@ -1,16 +1,16 @@
-//! Time-outs of requests, in time slots of 1 ms that are entered in a timing wheel. A user has at most one entry for all
-//! of its requests, so that a request whose response arrives in time needs no change of the wheel.
+//! Time-outs of requests. Users are entered in time slots of 1 ms, which are managed by a timing wheel. A user has at
+//! most one entry for all of its requests. If a response arrives in time, the wheel need not be changed.
 
 use crate::wheel::Wheel;
 
-/// Width of the time slots in which time-outs are detected. A time-out is detected late by less than this. All
-/// time-outs in a slot wake the thread once. [ns]
+/// Width of the time slots in which time-outs are detected. The detection is late by less than this. The thread is
+/// woken only once for all time-outs of a slot. [ns]
 pub const SLOT_NS: u64 = 1_000_000;
 
 /// Slot number of a user without an entry.
 pub const UNLISTED: u64 = u64::MAX;
 
-/// Users, by the time slot in which their deadline must be checked.
+/// The time slot of each user in which the user's deadline must be checked.
 #[derive(Debug)]
 pub struct Deadlines(Wheel);
 
@@ -83,8 +83,8 @@ mod tests {
             users.extend(found);
         }
         assert_eq!(users, [0, 1, 2]);
-        // The wheel may wake the thread once per level for each of the two times, instead of for each of the slots
-        // within 30 s.
+        // The wheel has seven levels, and may wake the thread once per level for each of the two slots with deadlines,
+        // but not for each slot within 30 s.
         assert!(wakes.len() <= 14, "{wakes:?}");
     }
 

@@ -1,7 +1,7 @@
 //! State of driver sessions: their users, and the results of their calls.
 //!
-//! Sessions are stored in slots like connections. A session with an open database transaction stays with its user,
-//! whatever the mode. If the user's transaction fails, the database transaction is rolled back.
+//! Sessions are stored in slots like connections. In every connection mode, a session with an open database transaction
+//! stays with its user. If the user's transaction fails, the database transaction is rolled back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub(super) struct Session {
     pub(super) left_ns: Arc<AtomicU64>,
     /// Time at which the call was passed to the executor. [ns]
     pub(super) handed_ns: u64,
-    /// Index of the address to which the session was last opened. If the server closes the session while it is idle, it
-    /// is opened there again.
+    /// Index of the address to which the session was last opened. If the server closes the idle session, it is opened
+    /// to the same address again.
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
@@ -57,7 +57,7 @@ impl CallsEnded {
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) executor: Executor,
-    /// For each target, its number among the targets with drivers, called its column; `None` for other targets.
+    /// For each target with a driver, its number among these targets, called its column; `None` for other targets.
     pub(super) columns: Vec<Option<usize>>,
     /// Index of the target with each column number.
     pub(super) targets: Vec<usize>,
@@ -120,8 +120,7 @@ impl Calls {
         }))
     }
 
-    /// Number of calls that were passed to the executor but not sent yet. They are late, because no call thread is
-    /// free.
+    /// Number of calls that were passed to the executor but not sent yet, because no call thread is free.
     pub(super) fn kept_waiting(&self) -> u64 {
         let busy = |place: &Connection| place.phase == Phase::Busy;
         let late =
@@ -164,8 +163,8 @@ impl Calls {
         i64::from(is_open) - i64::from(was_open)
     }
 
-    /// Returns the index of the session through which a user calls a target. This is the user's own session or a
-    /// session of the pool; `None` if the user must wait.
+    /// Returns the index of the session through which a user calls a target: the user's own session, or a session of
+    /// the pool. Returns `None` if the user must wait.
     pub(super) fn place_for(&mut self, user: usize, column: usize) -> Option<usize> {
         match self.ownership {
             Ownership::PerUser | Ownership::NewEachTime => Some(self.own_place(user, column)),

@@ -1,9 +1,9 @@
 //! Passes edits of the stages from the control thread to the load threads.
 //!
 //! Either all threads make an edit at the same time, or none does. The control thread proposes an edit for a time
-//! slightly in the future. If this time is still ahead when all threads can see the proposal, the control thread
-//! accepts the edit. A load thread looks for proposals after reading the clock, so that it cannot pass the time of an
-//! edit without seeing the edit.
+//! slightly in the future. If this time is still ahead once all threads can see the proposal, the control thread
+//! accepts the edit. A load thread looks for proposals each time after it has read the clock. It therefore cannot work
+//! past the time of an edit without having seen the edit.
 //!
 //! A thread that reaches the time of an edit before the decision rejects the edit for all threads. The control thread
 //! then tries again.
@@ -29,12 +29,12 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// Accepts the edit, unless a load thread has rejected it. Returns `true` if the edit is made.
+    /// Accepts the edit, unless a load thread has rejected it. Returns `true` if the edit is accepted.
     pub fn decide(&self) -> bool {
         self.settle(MADE) == MADE
     }
 
-    /// Rejects the edit, unless it was already accepted. Returns `true` if the edit is made.
+    /// Rejects the edit, unless it was already accepted. Returns `true` if the edit is accepted.
     pub fn decline(&self) -> bool {
         self.settle(DROPPED) == MADE
     }
@@ -66,8 +66,8 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // Sequential consistency is required, since a thread reads the clock before it reads the count; see the module
-        // documentation.
+        // A thread reads the clock before it reads the count, and this order must be the same for all threads (see the
+        // module documentation). This requires sequential consistency.
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
@@ -91,8 +91,8 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 }
 
 impl Worker<'_> {
-    /// Collects new proposals. Must be called after the clock was read. `before_ns` is the previous reading of the
-    /// clock: all work up to that time is done.
+    /// Collects new proposals. It must be called after the clock was read. `before_ns` is the reading before that: all
+    /// work up to this time is done, so an accepted edit that is not later cannot be made any more.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {

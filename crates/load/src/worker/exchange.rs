@@ -17,13 +17,14 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users. A
-/// read fills the buffer, which may hold 20,000 chunks of one byte. With a limit above one, four servers that sent such
-/// chunks took most of the time of the thread.
+/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users.
+///
+/// It is one because a read fills the buffer, which may hold 20,000 chunks of one byte. With a higher limit, four
+/// servers that sent such chunks took most of the time of the thread.
 pub(super) const READS_IN_A_ROW: usize = 1;
 
 /// Limit on consecutive writes of one block each to a connection. Without it, a large body would keep the thread busy
-/// if the server reads as fast as the body is generated.
+/// if the server reads as fast as the thread generates the body.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
 /// Capture buffers above this size are freed after use, since most users need none. [B]
@@ -94,8 +95,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Times out exchanges whose deadline is before `now_ns`. A user with a later deadline is entered in the list
-    /// again.
+    /// Times out exchanges whose deadline is at or before `now_ns`. If the deadline of a user's exchange was moved to a
+    /// later time, the user is entered again.
     pub(super) fn sweep(&mut self, now_ns: u64) {
         while let Some(index) = self.deadlines.pop(now_ns) {
             let user = &mut self.users[index as usize];
@@ -154,8 +155,8 @@ impl Worker<'_> {
             Phase::Connecting => {
                 if event.writable() || event.closed() {
                     self.connected(connection);
-                    // An HTTP/2 server sends first. This event also reports its bytes, so that no further event
-                    // follows.
+                    // An HTTP/2 server sends first. This event may also report bytes of the server. They must be read
+                    // now, since no further event will report them.
                     if event.readable() && self.connections[connection].phase == Phase::Shared {
                         self.receive_shared(connection, event.closed());
                     }
@@ -217,7 +218,7 @@ impl Worker<'_> {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The server may have responded before it closed the connection. If so, the response can still be read.
+                // The server may have responded before it closed the connection. Its response can still be read.
                 Err(_) => {
                     self.revisit.push(entry.connection, place.generation, true);
                     return;
@@ -259,8 +260,8 @@ impl Worker<'_> {
                     self.end_exchange(exchange, Err(Failure::Closed), now_ns, true);
                     return;
                 }
-                // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes.
-                // The end of the stream causes no further event.
+                // A read that does not fill the buffer has emptied the socket, and a new event will report further
+                // bytes. If the stream has ended, no further event follows, so reading must go on.
                 Ok(Progress::More) if count < self.buffer.len() && !closed => return,
                 Ok(Progress::More) => {}
                 Ok(Progress::Complete { consumed }) => {
@@ -318,7 +319,7 @@ impl Worker<'_> {
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange. Continues with the next exchange of its connection, and with its user.
+    /// Ends an exchange. The next exchange of its connection and its user then continue.
     pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
@@ -334,15 +335,15 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Continues a user immediately after a response. After a failure, the user continues in the next iteration of the
-    /// event loop, so that immediate failures do not keep the thread from other users.
+    /// Continues a user after a response: immediately after a success, and after a failure in the next iteration of the
+    /// event loop. Otherwise immediate failures would keep the thread from other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
         }
     }
 
-    /// Counts an exchange as ended, and makes it available for other users.
+    /// Counts an exchange as ended, and frees its entry for other users.
     pub(super) fn finish(
         &mut self,
         exchange: usize,

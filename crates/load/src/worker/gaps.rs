@@ -1,5 +1,5 @@
-//! Gaps: times between two iterations of a thread's event loop beyond the intended wait. Events within a gap are
-//! handled late.
+//! Gaps: by how much the time between two iterations of a thread's event loop exceeds the intended wait. Events within
+//! a gap are handled late.
 
 use std::ops::Range;
 
@@ -10,10 +10,11 @@ pub const LONGEST_WAIT_NS: u64 = 50_000_000;
 /// is not a stall. [ns]
 pub const STALL_NS: u64 = 100_000_000;
 
-/// Gaps in the event loop during one interval: times between iterations, without the intended waits.
+/// Gaps in the event loop during one interval: times between iterations, less the intended waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gaps {
-    /// Length of the longest gap that touches the interval, including its part outside the interval. [ns]
+    /// Length of the longest gap that lies at least partly in the interval. Its part outside the interval is included.
+    /// [ns]
     pub longest_ns: u64,
     /// Time of the interval that is covered by gaps of at least [`STALL_NS`]. [ns]
     pub stalled_ns: u64,

@@ -11,8 +11,8 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one iteration of the event loop. Without it, a user that never waits (a mix
-/// without requests and pauses) would keep the thread from other users.
+/// Limit on the instructions of a user in one iteration of the event loop. Without it, a user that never waits would
+/// keep the thread from other users. An example is a mix without requests and pauses.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.
@@ -255,8 +255,8 @@ impl Worker<'_> {
         self.pause(index, pause_ns, State::Resting)
     }
 
-    /// Begins a pause at the end of the last step, so that the intended start of the next step is exactly at the end of
-    /// the pause.
+    /// Begins a pause. It counts from the end of the last step, so the intended start of the next step is exactly at
+    /// the end of the pause.
     fn pause(&mut self, index: usize, pause_ns: u64, state: State) -> Flow {
         let user = &mut self.users[index];
         user.pause_ns = pause_ns;
@@ -281,7 +281,7 @@ impl Worker<'_> {
         self.recorder.think(user.pause_ns);
     }
 
-    /// Fails the current transaction. Outside of a transaction the user continues.
+    /// Fails the current transaction. If there is none, the user continues.
     pub(super) fn fail(&mut self, index: usize, failure: Failure) {
         let user = &mut self.users[index];
         if user.transaction == NONE {

@@ -27,7 +27,7 @@ pub(super) struct Clock {
     active: u64,
     users_since_ns: u64,
     cpu_ns: u64,
-    /// Time at which the clock was last read for due work. [ns]
+    /// Last time at which the clock was read to find due work. [ns]
     pub(super) ticked_ns: u64,
     /// Intended wait of the event loop after `ticked_ns`. [ns]
     pub(super) meant_to_wait_ns: u64,
@@ -74,7 +74,7 @@ impl Clock {
         self.interval_end_ns
     }
 
-    /// Makes an interval end at the time `at_ns`, since the stages may change then.
+    /// Makes an interval end at `at_ns`, the time of an edit, since the stages may change then.
     pub(super) fn expect_edit(&mut self, at_ns: Option<u64>) {
         self.edit_at_ns = at_ns;
         self.set_edge();
@@ -109,16 +109,16 @@ impl Clock {
         self.users_since_ns = until_ns;
     }
 
-    /// Records that an iteration of the event loop began later than intended. Only the part of the gap in the current
-    /// interval is counted.
+    /// Records that an iteration of the event loop began later than intended. Only the part of the gap that lies in the
+    /// current interval counts as stalled.
     #[inline]
     fn note_gap(&mut self, from_ns: u64, until_ns: u64) {
         let within = from_ns.max(self.interval_start_ns)..until_ns.min(self.interval_end_ns);
         self.gaps.note(until_ns.saturating_sub(from_ns), within);
     }
 
-    /// Passes stages that are over or have no length. The interval then ends at the next full second, end of a stage or
-    /// edit.
+    /// Skips stages that are over or have no length. The interval then ends at the next full second, at the end of the
+    /// stage, or at an edit, whichever comes first.
     fn enter_stage(&mut self) {
         let start_ns = self.interval_start_ns;
         while self
@@ -166,8 +166,8 @@ impl Worker<'_> {
     /// Passes the current interval, ended at `end_ns`, to the writer and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // A call is in flight from the time at which it is sent, as in exchange times. Calls that wait for a thread
-        // count as start lag.
+        // As in exchange times, a call is in flight from the time at which it is sent. The wait for a call thread is
+        // start lag, so calls that still wait are not counted.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
         let clock = &mut self.clock;

@@ -1,17 +1,17 @@
-//! Connections of a single request that wait for the server to close them.
+//! Connections for a single request that wait for the server to close them.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::sys::{Event, Socket};
 
-/// Limit on the wait for the server to close a connection, before the connection is reset. [ns]
+/// Limit on the wait for the server to close a connection. After it, the client resets the connection. [ns]
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// Connections of a single request that wait for the server to close first. The side that closes first keeps the port
-/// for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
+/// Connections for a single request that wait for the server to close first. The port of the side that closes first is
+/// blocked for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
-    /// Limit on the waiting connections; beyond it, the oldest is reset.
+    /// Limit on the number of waiting connections. Beyond it, the oldest waiting connection is reset.
     at_most: usize,
     sockets: HashMap<u64, Socket>,
     until_ns: VecDeque<(u64, u64)>,

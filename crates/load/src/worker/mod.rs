@@ -1,7 +1,7 @@
 //! A load thread: its users, their connections and their times, in one loop that blocks only in `epoll_wait`.
 //!
-//! Each turn handles the events of the sockets, then the timers that are due. Threads share nothing while the load
-//! runs; once per interval a thread publishes its counts.
+//! Each iteration of the loop handles the events of the sockets, then the timers that are due. The threads share no
+//! results while the load runs; each publishes its counts once per interval.
 
 mod addresses;
 mod calls;
@@ -71,21 +71,22 @@ pub use shared::{LEAVE, Published, RUN, STOP, Shared};
 /// users whose pause is over do not wait long.
 const EVENTS_AT_ONCE: usize = 512;
 
-/// Limit on the delay of time-outs in a thread that always has unprocessed events. [ns]
+/// Limit on the delay of time-outs in a thread that never finishes processing its events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Limit on the starts of arrivals, or of users whose pause is over, between two readings of the sockets. The end of a
-/// response is recorded after at most this number of starts.
+/// Limit on the starts between two readings of the sockets: starts of arrivals, or of users whose pause is over. A
+/// response that has arrived is thus recorded after at most this number of starts.
 const AT_ONCE: usize = 32;
 
 /// Size of the read buffer; large, so that large bodies need few reads. [B]
 const READ_BYTES: usize = 128 * 1024;
 
-/// Limit on the memory that the recorders of all threads allocate before the load begins, so that the memory of the
-/// engine does not grow during the run. The recorders of plans with more names grow during the run. [B]
+/// Limit on the memory that the recorders of all threads may allocate before the load begins, so that the memory of the
+/// engine does not grow during the run. If a plan has too many names for this limit, its recorders grow during the run.
+/// [B]
 const ROOM_BYTES: usize = 16 << 20;
 
-/// Limit on the concurrent requests and waiting arrivals of all threads for which memory is allocated before the load
+/// Number of concurrent requests, and of waiting arrivals, of all threads for which memory is allocated before the load
 /// begins.
 const ROOMY_EXCHANGES: usize = 1024;
 
@@ -132,7 +133,7 @@ pub(crate) struct Worker<'a> {
     unsendable: Reasons,
     /// Incomplete responses, by reason.
     broken: Reasons,
-    /// Number of the last exchange that began to wait for a connection.
+    /// Number of exchanges that have begun to wait for a connection; the last of them has this number.
     tickets: u64,
     open_connections: u64,
     /// State of the driver calls, if the plan has any.
@@ -168,7 +169,7 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
         sys::pin(&[cpu]).map_err(|error| refused(&format!("cannot run on CPU {cpu}"), &error))?;
     }
     if setup.own_files {
-        // The file table is separated first, so that all files of this thread are opened in it.
+        // The thread gets its file table before it opens any file, so that all of its files are in this table.
         let what = "this plan needs more connections than one process may have open files (ulimit -Hn), and the \
                     system does not allow a separate table of open files for each thread";
         sys::own_files().map_err(|error| refused(what, &error))?;
@@ -191,15 +192,14 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if roomy {
         writer.make_room();
     }
-    // The priority is changed after the start of the writing thread, which must not inherit it.
+    // The priority is raised only after the writing thread was started, which must not inherit it.
     sys::come_first();
     let epoll = Epoll::new(EVENTS_AT_ONCE)
         .map_err(|error| refused("cannot create an epoll instance", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
         .map_err(|error| refused("cannot register the waker", &error))?;
-    // The call threads are started after the change of the priority, which they must inherit, because they record
-    // times.
+    // The call threads record times, so they must inherit the priority. They are started after it was raised.
     let registry = epoll
         .registry()
         .map_err(|error| refused("cannot share the epoll instance", &error))?;
@@ -280,7 +280,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Allocates memory for the number of concurrent requests that a stall of the server causes.
+    /// Allocates memory for as many concurrent requests as occur when the server stalls.
     fn make_room(&mut self) {
         let count = self
             .users
@@ -336,7 +336,7 @@ impl<'a> Worker<'a> {
             self.fire(now_ns);
             self.take_turns();
             // If this thread stalled, bytes that arrived in time may still be unread. Time-outs are therefore checked
-            // only up to the time at which all received bytes were processed.
+            // only up to the time at which the sockets were last read completely.
             self.sweep(self.looked_ns.max(now_ns.saturating_sub(LOOK_WITHIN_NS)));
             self.lingering.sweep(now_ns);
             self.flush_gathered();
@@ -396,7 +396,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // The intended wait is measured from the last reading of the clock; the rest of this turn is negligible.
+        // The intended wait is measured from the last reading of the clock; the rest of this iteration is negligible.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

@@ -20,11 +20,12 @@ use super::reasons::Reason;
 use super::secure::{ReadResult, Trouble};
 use super::user::{Exchange, NONE, Phase};
 
-/// Limit on how often a request is sent again after servers reported it as not processed, so that a server that always
-/// refuses does not keep a thread busy.
+/// Limit on how often a request is sent again after servers reported that they did not process it. Without the limit, a
+/// server that always refuses would keep a thread busy.
 const SENT_AGAIN_AT_MOST: u8 = 10;
 
-/// Limit on the connections with collected output. Beyond it, the output is written, so that no request waits long.
+/// Limit on the connections with collected output. Once it is exceeded, the output is written, so that no request
+/// waits long.
 const GATHERED_AT_MOST: usize = 32;
 
 /// HTTP/2 state of one connection.
@@ -36,8 +37,8 @@ struct Link {
     is_gathered: bool,
     /// Limit on concurrent requests that was last passed to the pool.
     limit: u32,
-    /// Index of the exchange that waits until the server accepts requests again, on a connection of a single user.
-    /// [`NONE`] if no exchange waits.
+    /// Index of the exchange that waits until the server accepts requests again; [`NONE`] if no exchange waits. Used
+    /// only if the connection belongs to a single user.
     waiting: u32,
 }
 
@@ -47,7 +48,7 @@ impl Link {
         self.connection.in_hand() < self.connection.limit() as usize
     }
 
-    /// Ends the wait of the waiting exchange, and returns it.
+    /// Removes the waiting exchange from the connection, and returns it.
     fn take_waiting(&mut self) -> Option<usize> {
         let waiting = mem::replace(&mut self.waiting, NONE);
         (waiting != NONE).then_some(waiting as usize)
@@ -72,7 +73,7 @@ pub struct Counts {
     pub connections: u64,
     /// Connections on which the server sent GOAWAY.
     pub goaways: u64,
-    /// Requests that the client cancelled.
+    /// Requests that the client cancelled after they were sent.
     pub cancelled: u64,
     /// Requests that the server reported as not processed, and that were sent once more.
     pub sent_again: u64,
@@ -114,7 +115,7 @@ impl Multiplexing {
     }
 }
 
-/// Gives a connection access to the exchanges of a thread.
+/// Gives an HTTP/2 connection access to the exchanges of its load thread.
 struct View<'a> {
     exchanges: &'a mut [Exchange],
     now_ns: u64,
@@ -156,9 +157,10 @@ impl Worker<'_> {
         self.open_stream(exchange, connection);
     }
 
-    /// Opens a request over a user's own connection, immediately or when the server accepts a request.
+    /// Opens a request over a connection. If the connection belongs to a single user and the server accepts no request
+    /// now, the request waits.
     pub(super) fn open_stream_in_turn(&mut self, exchange: usize, connection: usize) {
-        // A pool counts the free capacity of its connections itself.
+        // With a pool no check is needed, as the pool itself counts the free capacity of its connections.
         if matches!(self.model, Model::PerUser)
             && let Some(link) = self.http2.link(connection)
             && !link.has_room()
@@ -206,8 +208,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Passes the limit on concurrent requests to the pool if it has changed. In this case, returns the index of the
-    /// target.
+    /// Passes the limit on concurrent requests to the pool, if the limit has changed. Returns the index of the target
+    /// if so.
     fn update_limit(&mut self, connection: usize) -> Option<usize> {
         let link = self.http2.link(connection)?;
         if link.limit == link.connection.limit() {
@@ -261,7 +263,8 @@ impl Worker<'_> {
             match self.write_some(connection) {
                 Ok(true) => {}
                 Ok(false) => return,
-                // Bytes that the server sent before it closed can still be read, and then the end of the stream.
+                // Data that the server sent before it closed the connection can still be read. The end of the stream
+                // follows.
                 Err(()) => {
                     self.revisit.push(connection as u32, generation, true);
                     return;
@@ -341,8 +344,8 @@ impl Worker<'_> {
             if !self.process_received(connection, count, close_notify) {
                 return;
             }
-            // A read that does not fill the buffer has emptied the socket, and a new event reports further bytes. The
-            // end of the stream causes no further event.
+            // A read that does not fill the buffer has emptied the socket, and a new event will report further bytes.
+            // If the stream has ended, no further event follows, so reading must go on.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -378,7 +381,7 @@ impl Worker<'_> {
         place.generation == generation && place.phase == Phase::Shared
     }
 
-    /// Reads once; the bytes are in `plain` with TLS, otherwise in `buffer`.
+    /// Reads once from the socket. The bytes are then in `plain` with TLS, otherwise in `buffer`.
     fn read_once(&mut self, connection: usize) -> Result<ReadResult, Trouble> {
         if self.connections[connection].secure {
             return self.read_decrypted(connection);
@@ -450,8 +453,8 @@ impl Worker<'_> {
         taken
     }
 
-    /// Sends a request again that the server reported as not processed. If this connection accepts no more requests,
-    /// another connection is used.
+    /// Sends a request again because the server reported it as not processed. The request uses another connection if
+    /// this one accepts no more requests.
     fn send_again(&mut self, exchange: usize, now_ns: u64) {
         let entry = &mut self.exchanges[exchange];
         let (connection, request) = (
@@ -500,8 +503,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes a connection once the server accepts no more requests and has responded to all requests that it accepted.
-    /// A waiting request is sent over a new connection.
+    /// Closes a connection if the server accepts no more requests over it and has responded to all requests that it
+    /// accepted. A waiting request is sent over a new connection.
     fn close_if_drained(&mut self, connection: usize) {
         let Some(link) = self.http2.link(connection) else {
             return;

@@ -1,4 +1,5 @@
-//! Writes notes of the objects that users store: the intention when a request or call begins, the outcome when it ends.
+//! Writes notes of the objects that users store or change: the intention when a request or call begins, and the outcome
+//! when it ends.
 
 use std::io::Write as _;
 
@@ -19,13 +20,14 @@ struct Ending {
     status: Option<u16>,
     /// `true` if the server responded to a call that the object does not exist.
     is_absent: bool,
-    /// `true` if a call timed out or lost its connection. It may have stored content whose digest is not known.
+    /// `true` if a call timed out or lost its connection. The server may then have stored content whose digest is not
+    /// known.
     is_unknown: bool,
     content: Option<Content>,
 }
 
 impl Worker<'_> {
-    /// Begins the note of a request, and requests a digest of its body or of its response.
+    /// Begins the note of a request. Requests a digest of the content that the request or its response carries.
     pub(super) fn note_begin(&mut self, exchange: usize) {
         let program = self.program;
         let entry = &mut self.exchanges[exchange];
@@ -99,8 +101,8 @@ impl Worker<'_> {
         self.note_ending(exchange, note, ending, now_ns);
     }
 
-    /// Notes an intended change before the request is sent. A later check of the stored objects needs this note,
-    /// whatever the outcome of the request.
+    /// Notes an intended change before the request is sent. A later check of the stored objects needs this note for
+    /// every outcome of the request.
     fn note_intent(&mut self, exchange: usize, note: &Note) {
         let entry = &mut self.exchanges[exchange];
         entry.key.clear();
@@ -131,7 +133,7 @@ impl Worker<'_> {
 
     fn note_ending(&mut self, exchange: usize, note: &Note, ending: Ending, now_ns: u64) {
         let kind = match (note.does, ending.result) {
-            // The server did not confirm the storage to the user, so no note is written.
+            // The server did not confirm that it has stored the object, so no note is written.
             (Does::Stores, Err(_)) => return,
             (Does::Stores | Does::Replaces, Ok(())) => "stored",
             (Does::Removes, Ok(())) => "removed",

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use super::stream_pool::StreamPool;
 use super::user::{Connection, Exchange, Phase};
 
-/// Free connections, and the exchanges that wait for a connection in the order of their arrival.
+/// Free connections, and the queue of the exchanges that wait for a connection, in the order of their arrival.
 ///
-/// While an exchange waits, no connection is free: [`super::Worker`] assigns a connection that becomes free to the
+/// While an exchange waits, no connection is free: when a connection becomes free, [`super::Worker`] assigns it to the
 /// first waiting exchange before any user runs.
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Waiting exchanges with the number under which each began to wait. An exchange that has given up has a different
-    /// number by then.
+    /// Waiting exchanges, each with the number that it got when it began to wait. If the number of the exchange has
+    /// changed since then, it no longer waits.
     waiting: VecDeque<(u32, u64)>,
 }
 
@@ -27,7 +27,7 @@ enum Free {
         /// Closed connections.
         closed: Vec<u32>,
     },
-    /// Connections that carry several requests at a time (HTTP/2), and accept one more.
+    /// Connections that carry several requests at a time (HTTP/2) and accept at least one more.
     Shared(StreamPool),
 }
 
@@ -43,7 +43,7 @@ impl Pool {
         }
     }
 
-    /// Creates a pool of connections that carry many requests at the same time.
+    /// Creates a pool of connections that carry many requests at the same time, all of them closed.
     pub(super) fn shared(places: std::ops::Range<u32>) -> Self {
         Self {
             free: Free::Shared(StreamPool::new(places)),
@@ -51,7 +51,8 @@ impl Pool {
         }
     }
 
-    /// Takes a free connection: the most recently used connection, so that no more connections are opened than needed.
+    /// Takes a free connection: the most recently used open connection, or else a closed connection. Thus no more
+    /// connections are opened than needed.
     pub(super) fn take(&mut self, connections: &[Connection]) -> Option<u32> {
         let (open, closed) = match &mut self.free {
             Free::Single { open, closed } => (open, closed),
@@ -61,7 +62,7 @@ impl Pool {
             if connections[place as usize].phase == Phase::Idle {
                 return Some(place);
             }
-            // The server has closed the connection while it was idle.
+            // The server closed the connection while it was idle.
             closed.push(place);
         }
         closed.pop()
@@ -78,7 +79,7 @@ impl Pool {
         }
     }
 
-    /// Records that a connection was closed with all of its requests.
+    /// Records that a connection was closed, which ended all of its requests.
     pub(super) fn closed(&mut self, place: u32) {
         if let Free::Shared(pool) = &mut self.free {
             pool.closed(place);

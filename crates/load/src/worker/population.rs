@@ -8,8 +8,9 @@ use super::user::State;
 use super::{AT_ONCE, Worker};
 
 impl Worker<'_> {
-    /// Admits starts, departures and arrivals that are due, up to [`AT_ONCE`] arrivals. Further arrivals wait until the
-    /// sockets have been read again, since responses that have arrived free users with open connections.
+    /// Admits starts, departures and arrivals that are due, but at most [`AT_ONCE`] arrivals. Before further arrivals,
+    /// the sockets are read again: users whose responses have arrived then become idle and can serve arrivals over
+    /// their open connections.
     ///
     /// Without this limit, a delay of some milliseconds would start a new user with a new connection for every arrival
     /// within the delay. New connections cost the server more than requests, and so would cause the next delay.
@@ -39,8 +40,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Admits the arrivals of the last stage that the thread did not reach before the end of the stage. They were due,
-    /// so that they must be counted.
+    /// Admits the arrivals that were due in the last stage but not reached by the thread before its end. They must be
+    /// counted, since they were due.
     fn admit_rest(&mut self, now_ns: u64) {
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.number) {
@@ -49,8 +50,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Time of the next due start, departure or arrival. Events of other threads are skipped, so that they do not wake
-    /// this thread.
+    /// Time of the next start, departure or arrival. Events of other threads are skipped, so that they do not wake this
+    /// thread.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
             return None;
@@ -72,7 +73,7 @@ impl Worker<'_> {
         user_changes.into_iter().chain(arrivals).min()
     }
 
-    /// Starts a user. A user that is still leaving is started again after it has left.
+    /// Starts a user. If the user is still leaving, it is started again after it has left.
     fn enter(&mut self, index: usize, at_ns: u64) {
         if self.users[index].state != State::Absent {
             self.users[index].restart = true;
@@ -153,13 +154,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Assigns the next arrival to a user of an open load, at its start and after each transaction.
+    /// Assigns the next arrival to a user of an open load. Called when the user starts, and after each of its
+    /// transactions.
     pub(super) fn next_arrival(&mut self, index: usize) -> Flow {
         let program = self.program;
         let user = &mut self.users[index];
         let group = usize::from(user.group);
         if user.arrival.is_none() {
-            // A user without an arrival has just ended a transaction, so that it is no longer active.
+            // A user without an arrival has just ended a transaction and is no longer active.
             self.clock.count_users(user.clock_ns, -1);
             if let Some(next) = self.backlog[group].pop_front() {
                 self.waiting -= 1;

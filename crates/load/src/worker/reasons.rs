@@ -12,7 +12,7 @@ use crate::tls;
 
 use super::user::Exchange;
 
-/// Limit on the number of different reasons, so that a server that causes ever new reasons does not fill the memory.
+/// Limit on the number of different reasons. Without it, a server that causes ever new reasons would fill the memory.
 const REASONS_AT_MOST: usize = 64;
 
 const LATE: &str = "no connection within the connect time-out: is the host up, does a firewall drop packets to this port, \
@@ -33,7 +33,7 @@ const BROKEN_FRAMES: &str =
     "the server violates the HTTP/2 protocol: load it with HTTP/1.1, or see the log of the server";
 const BROKEN_TLS: &str = "the server violates the TLS protocol within its response: see the logs of the server and of proxies";
 
-/// Describes a response that is not valid HTTP, with a next step.
+/// Describes a response that is not valid HTTP, and the next step for the user.
 fn protocol(fault: ProtocolError) -> &'static str {
     match fault {
         ProtocolError::Truncated => CUT,
@@ -77,12 +77,12 @@ pub(super) enum Reason {
     Own(String),
     /// The connection was not established within the connect time-out.
     Late,
-    /// None of the addresses of a host name accepted the connection: the addresses, and the reason for the last of
-    /// them.
+    /// None of the addresses of a host name accepted the connection. The values are the addresses, and the reason for
+    /// the failure of the last one.
     Tried(String, Box<Reason>),
     /// Reason why a response is incomplete.
     Broken(&'static str),
-    /// The TLS handshake was not done within the connect time-out.
+    /// The TLS handshake did not end within the connect time-out.
     HandshakeLate,
     /// The server closed the connection during the handshake.
     HandshakeClosed,
@@ -90,7 +90,7 @@ pub(super) enum Reason {
     Tls(String),
     /// The server does not speak HTTP/2.
     NoHttp2,
-    /// The server closed before it had sent its HTTP/2 settings.
+    /// The server closed the connection before it had sent its HTTP/2 settings.
     NoSettings,
     /// Error message of a driver.
     Driver(String),
@@ -108,7 +108,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed handshake; the server may have no version of HTTP in common with the engine.
+    /// Reason of a failed handshake; this may be that the server and the engine have no version of HTTP in common.
     pub(super) fn tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,

@@ -1,5 +1,5 @@
-//! Queue of connections that must be continued, because they reached the limit on reads or writes per iteration of the
-//! event loop. Each connection is queued at most once.
+//! Queue of connections whose reading or writing must be continued, because they reached the limit on reads or writes
+//! per iteration of the event loop. Each connection is queued at most once.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -8,7 +8,8 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Number of the socket among those in the connection slot. If the slot has a later number, this socket is closed.
+    /// Number of the socket among those in the connection slot. If the slot has a later number, this socket is already
+    /// closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,
@@ -24,8 +25,8 @@ pub struct Revisits {
 }
 
 impl Revisits {
-    /// Queues a connection. If it is already queued, it keeps its position: an entry for each event would give it more
-    /// time than other connections.
+    /// Queues a connection. If it is already queued, it only keeps its position: with an entry for each event, it would
+    /// get more time than other connections.
     pub fn push(&mut self, connection: u32, generation: u32, closed: bool) {
         let key = (connection, generation);
         match self.closed.entry(key) {

@@ -37,8 +37,8 @@ pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// `true` until the first byte of a response has arrived: an error still belongs to the handshake. With TLS 1.3 a
-    /// server rejects the client's certificate only after the handshake.
+    /// `true` until the first byte of a response has arrived. Until then, an error still counts as a failure of the
+    /// handshake, since with TLS 1.3 a server rejects the client's certificate only after the handshake.
     fresh: bool,
     /// Bytes received since the last application data. [B]
     fruitless_bytes: usize,
@@ -48,7 +48,7 @@ pub(super) struct Session {
 pub(super) enum ReadResult {
     /// The socket has no bytes to read.
     Nothing,
-    /// Number of bytes read from the socket, and `true` if the server sent `close_notify`.
+    /// Number of encrypted bytes read from the socket, and `true` if the server sent `close_notify`.
     Bytes { count: usize, close_notify: bool },
     /// The stream ended without `close_notify`.
     EndOfStream,
@@ -130,13 +130,14 @@ impl Worker<'_> {
             return;
         }
         self.established(exchange, connection);
-        // An HTTP/2 server may have sent frames within the last read of the handshake.
+        // The last read of the handshake may also contain frames, if an HTTP/2 server has sent some.
         let speaks_first = self.connections[connection].phase == Phase::Shared;
         if speaks_first && !self.plain.is_empty() && !self.process_received(connection, 0, false) {
             return;
         }
         if closed {
-            // The end of the stream was already reported, and no further event will follow, so it is handled here.
+            // The end of the stream was already reported, and no further event will follow. The connection is queued,
+            // so that the end is handled.
             self.revisit.push(connection as u32, generation, true);
         }
     }
@@ -152,7 +153,7 @@ impl Worker<'_> {
     }
 
     /// Handles bytes on an idle connection. New session tickets are stored; anything else ends the connection. Only
-    /// application data counts as unrequested, since `close_notify` is the normal way to close an unused connection.
+    /// application data counts as unrequested: `close_notify` is the normal way to close an unused connection.
     pub(super) fn on_idle_secure(&mut self, connection: usize) {
         loop {
             match self.read_decrypted(connection) {
@@ -255,7 +256,7 @@ impl Worker<'_> {
         let close_notify = session.take_in(&self.buffer[..count], &mut self.plain);
         let close_notify = close_notify.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
-            // Sends the response to a key update; the rest is sent with the next request.
+            // Sends the response to a key update as far as possible now; the rest is sent with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
         Ok(ReadResult::Bytes {
@@ -288,8 +289,8 @@ impl Worker<'_> {
             if self.digest(exchange, connection, close_notify, closed, now_ns) {
                 return;
             }
-            // As without TLS, a read that does not fill the buffer has emptied the socket, and the end of the stream
-            // causes no further event.
+            // A read that does not fill the buffer has emptied the socket, and a new event will report further bytes.
+            // If the stream has ended, no further event follows, so reading must go on.
             if count < self.buffer.len() && !closed {
                 return;
             }
@@ -403,7 +404,7 @@ impl Session {
 
     /// Passes bytes to the TLS session as far as its buffer accepts them. Returns their number.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
-        // The buffer of the TLS session has a size limit; writing to the socket frees the buffer.
+        // The buffer of the TLS session is limited in size; it becomes free when its content is written to the socket.
         self.tls.writer().write(bytes).unwrap_or(0)
     }
 

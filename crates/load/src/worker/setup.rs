@@ -26,7 +26,7 @@ use super::user::{Connection, User};
 /// Addresses and connection settings of a target, for one load thread.
 #[derive(Debug, Clone)]
 pub struct TargetState {
-    /// For each address of the target in the plan, all addresses that its host name resolves to.
+    /// For each address of the target in the plan, all addresses to which its host name resolves.
     pub addresses: Vec<Ways>,
     /// Rule by which an address is chosen for a new connection.
     pub balance: Balance,
@@ -61,7 +61,7 @@ pub struct Setup<'a> {
     pub stages: Stages,
     /// Times at which the users of a closed load start and leave.
     pub user_changes: UserChanges,
-    /// Arrivals of an open load, for all load threads.
+    /// Arrivals of an open load, those of other load threads included.
     pub arrivals: Arrivals,
     /// Edits of the load stages during the run.
     pub edits: &'a Edits,
@@ -79,11 +79,11 @@ pub struct Setup<'a> {
     pub limits: Limits,
     /// Time limit for establishing a connection. [ns]
     pub connect_timeout_ns: u64,
-    /// Time limit for users to finish after the last stage. [ns]
+    /// Time that users have to finish after the last stage. [ns]
     pub drain_ns: u64,
     /// CPU to pin the load thread to; `None` if it is not pinned.
     pub cpu: Option<usize>,
-    /// `true` if this thread has a separate table of open files.
+    /// `true` if this thread must get a separate table of open files.
     pub own_files: bool,
     /// Limit on the connections of a single request that wait for the server to close them. Beyond it, the oldest of
     /// them is reset.

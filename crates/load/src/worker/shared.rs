@@ -14,8 +14,8 @@ pub const STOP: u32 = 1;
 /// Value of `Shared::command`: all users of the thread leave immediately.
 pub const LEAVE: u32 = 2;
 
-/// State shared between one load thread and the control thread. In each iteration of its event loop the load thread
-/// reads only the command.
+/// State shared between one load thread and the control thread. In each iteration of its event loop, the load thread
+/// reads nothing of it but the command.
 #[derive(Debug)]
 pub struct Shared {
     /// Command to the load thread: [`RUN`], [`STOP`] or [`LEAVE`].
@@ -40,14 +40,14 @@ impl Shared {
         })
     }
 
-    /// Gives a command to the load thread. A command cannot be replaced by a weaker command.
+    /// Gives a command to the load thread. Commands can only become stronger: after [`LEAVE`], [`STOP`] has no effect.
     pub fn order(&self, command: u32) {
         self.command.fetch_max(command, Ordering::Relaxed);
         self.waker.wake();
     }
 }
 
-/// Counts of a load thread since the control thread last took them, and current values.
+/// Counts of a load thread since the control thread last read them, and current values.
 #[derive(Debug, Clone, Default)]
 pub struct Published {
     /// Counts of requests and transactions.

@@ -13,17 +13,17 @@ struct Slot {
     position: Option<u32>,
 }
 
-/// Connections to one target, arranged by their number of requests. The time of every operation is independent of the
-/// number of connections.
+/// Connections to one target, arranged by their number of requests. No operation takes longer if there are more
+/// connections.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
     places: Vec<Slot>,
     /// Indices of the closed connections.
     closed: Vec<u32>,
-    /// For each number of requests, the open connections that carry this many and accept another.
+    /// For each number of requests, the open connections that carry exactly this number and accept another request.
     open: Vec<Vec<u32>>,
-    /// Smallest number of requests for which the list in `open` may not be empty.
+    /// Lower bound on the smallest number of requests whose list in `open` is not empty.
     least: usize,
 }
 
@@ -44,9 +44,9 @@ impl StreamPool {
         }
     }
 
-    /// Takes capacity for one request. It is taken from an open connection without requests, otherwise from a closed
-    /// connection, which must then be opened, otherwise from the open connection with the fewest requests. A connection
-    /// that is being opened gets no second request before its limit is known.
+    /// Takes capacity for one request. The connection is an open connection without requests; if there is none, a
+    /// closed connection, which must then be opened; otherwise the open connection with the fewest requests. A
+    /// connection that is being opened gets no second request before its limit is known.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.open[0].is_empty()
             && let Some(place) = self.closed.pop()
@@ -123,7 +123,7 @@ mod tests {
         pool.set_limit(4, 3);
         assert_eq!(pool.take(), Some(4));
         pool.set_limit(5, 3);
-        // Connection 5 has one request, connection 4 has two requests.
+        // Now connection 5 has one request, and connection 4 has two. With a limit of 3 each, they accept three more.
         let taken = [pool.take(), pool.take(), pool.take(), pool.take()];
         assert_eq!(
             taken.map(|place| place.is_some()),

@@ -14,7 +14,7 @@ use crate::template::Memory;
 use super::addresses::Attempt;
 use super::deadlines::UNLISTED;
 
-/// Index that stands for no transaction, page, request or exchange.
+/// Index that stands for no transaction, no page, no request or no exchange.
 pub const NONE: u32 = u32::MAX;
 
 /// Estimated length of a usual request, and of the head of a usual response. [B]
@@ -27,7 +27,7 @@ pub enum State {
     Absent,
     /// The user can continue, and waits in the queue of its load thread.
     Ready,
-    /// The user pauses inside a transaction, or in `once` or `exit`.
+    /// The user pauses inside a transaction, or among the operations of `once` or `exit`.
     Thinking,
     /// The user pauses between transactions.
     Resting,
@@ -44,7 +44,7 @@ pub struct User {
     pub number: u32,
     /// Index of the user's group.
     pub group: u16,
-    /// Number of users in the same group whose numbers are lower.
+    /// Position of the user among the users of its group, from 0, in the order of their numbers.
     pub rank: u32,
     /// Current activity of the user.
     pub state: State,
@@ -56,7 +56,7 @@ pub struct User {
     pub restart: bool,
     /// Index of the next instruction to execute.
     pub pc: u32,
-    /// Index of the instruction to continue with after the current transaction.
+    /// Index of the instruction at which the user continues after the current transaction.
     pub back: u32,
     /// Index of the current transaction.
     pub transaction: u32,
@@ -66,7 +66,7 @@ pub struct User {
     pub page_failure: Option<Failure>,
     /// Index of the current exchange.
     pub exchange: u32,
-    /// Intended time of the next action: the end of the previous step. [ns]
+    /// Intended time of the next action, which is the end of the previous step. [ns]
     pub clock_ns: u64,
     /// Intended start of the current transaction. [ns]
     pub begun_ns: u64,
@@ -78,7 +78,7 @@ pub struct User {
     pub page_end_ns: u64,
     /// Sum of the pauses between requests of the current page. [ns]
     pub page_thought_ns: u64,
-    /// Sum of the pauses since the last request of the current page. [ns]
+    /// Sum of the pauses after the latest request of the current page. They count only if another request follows. [ns]
     pub page_pending_ns: u64,
     /// Length of the current pause. [ns]
     pub pause_ns: u64,
@@ -96,15 +96,14 @@ pub struct User {
     pub draws: Box<[u32]>,
     /// Cookies of the user.
     pub jar: Jar,
-    /// Number of rounds that the user has begun.
+    /// Number of rounds (transactions chosen from the mix) that the user has begun.
     pub rounds: u32,
     /// Arrival whose transaction the user executes (open load).
     pub arrival: Option<Arrival>,
 }
 
 impl User {
-    /// Creates a user that has not started. Its memory is allocated at its start, so that users that start late need
-    /// little memory before.
+    /// Creates a user that has not started. Most of its memory is allocated only when it starts.
     #[must_use]
     pub fn new(number: u32, group: u16, rank: u32, seed: u64) -> Self {
         Self {
@@ -154,8 +153,8 @@ impl User {
         }
     }
 
-    /// Begins a round. If cookies are kept for one round, the cookies of the previous round are dropped. Operations
-    /// before the first round belong to the first round.
+    /// Begins a round, that is, a transaction chosen from the mix. If cookies are kept for one round, those of the
+    /// previous round are dropped. Operations before the first round belong to the first round.
     #[inline]
     pub fn begin_round(&mut self, group: &GroupCode) {
         let is_first = self.rounds == 0;
@@ -165,8 +164,8 @@ impl User {
         }
     }
 
-    /// Makes the user ready to run from the start of its group's code. If the user was present before, its random
-    /// generator and its positions in data pools continue from there.
+    /// Makes the user ready to run from the start of its group's code. A user that starts again continues its random
+    /// sequence, and its sequence of rows from each data pool.
     pub fn start(&mut self, program: &Program, at_ns: u64) {
         if self.memory.variables.len() == program.variables
             && self.memory.lists.len() == program.lists
@@ -194,7 +193,7 @@ impl User {
 /// State of a connection between opening and closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// There is no connection.
+    /// The connection is closed.
     Closed,
     /// The connection is being opened for the current exchange.
     Connecting,
@@ -202,7 +201,7 @@ pub enum Phase {
     Securing,
     /// The connection carries the current exchange.
     Busy,
-    /// The connection is open without a request, and kept for the next request.
+    /// The connection is open without a request, and waits for the next request.
     Idle,
     /// The HTTP/2 connection is open and carries any number of exchanges, or none.
     Shared,
@@ -213,7 +212,7 @@ pub enum Phase {
 pub struct Connection {
     /// Socket of the connection, if it is open or being opened.
     pub socket: Option<Socket>,
-    /// Number of the socket among those that used this entry, so that events of earlier sockets are recognized.
+    /// Number of the socket among those that used this entry. Events of earlier sockets have a lower number.
     pub generation: u32,
     /// Index of the exchange that the connection carries or is opened for.
     pub exchange: u32,
@@ -243,7 +242,7 @@ impl Connection {
     }
 }
 
-/// A request or call in progress. Only users that wait for a response have an exchange. Exchange objects are reused.
+/// A request or call in progress. Only users that wait for a response have one. The objects are reused.
 #[derive(Debug)]
 pub struct Exchange {
     /// Index of the user in its load thread.
@@ -260,9 +259,9 @@ pub struct Exchange {
     pub started_ns: u64,
     /// Start of the attempt to connect, if a new connection was opened. [ns]
     pub connecting_ns: u64,
-    /// Addresses that were tried for this connection.
+    /// Progress of the connection attempt over the addresses of the host name.
     pub attempt: Attempt,
-    /// `true` if the connection had carried an earlier request and its response.
+    /// `true` if the connection was idle before, so that it has carried an earlier request and its response.
     pub reused: bool,
     /// Arrival of the first byte of the response. [ns]
     pub first_byte_ns: Option<u64>,
@@ -274,7 +273,7 @@ pub struct Exchange {
     pub bytes_out: u64,
     /// The part of the request that is not sent yet.
     pub out: Outgoing,
-    /// Parser of the response, which also keeps the requested parts of the response.
+    /// Parser of the response, which also stores the parts of the response that are to be kept.
     pub scanner: ResponseScanner,
     /// Path of the request, which is needed to store cookies.
     pub path: Vec<u8>,
@@ -286,7 +285,7 @@ pub struct Exchange {
     pub fields: Vec<u8>,
     /// Number of the stream that carries the request (HTTP/2).
     pub stream: u32,
-    /// Number of times that the request was sent again because the server reported it as not processed (HTTP/2).
+    /// Number of times that the request was sent again because the server had not processed it (HTTP/2).
     pub sent_again: u8,
 }
 

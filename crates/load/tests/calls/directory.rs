@@ -1,4 +1,4 @@
-//! Tests of the LDAP driver: properties of its calls that other drivers do not have.
+//! Tests of the LDAP driver: behaviour of its calls that other drivers do not have.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -23,7 +23,7 @@ fn answers() -> Stub {
     start(|_| Reply::Row("7".to_owned()))
 }
 
-/// Starts a server that answers each message with the bytes that `make` returns for the number of the message, from 1.
+/// Starts a server that answers each message with the bytes from `make`, which gets the number of the message, from 1.
 fn answers_with(make: impl Fn(u8) -> Vec<u8> + Send + Sync + 'static) -> Stub {
     let count = AtomicU8::new(0);
     start(move |_| Reply::Bytes(make(count.fetch_add(1, Ordering::Relaxed) + 1)))
@@ -39,7 +39,7 @@ fn what_is_out_of_time_is_abandoned() {
     assert_eq!(results.failed()["timeout"], 2);
     let expected = ["dc=org", "<abandon>", "<unbind>"];
     assert_eq!(stub.texts(), [expected, expected].concat());
-    // Messages are numbered from 1 in each session. The first message of a session timed out, so message 1 is
+    // Messages are numbered from 1 in each session. Message 1, the search, timed out, so it is message 1 that is
     // abandoned.
     let abandoned = stub
         .seen()

@@ -1,4 +1,4 @@
-//! Tests of the properties that the calls of all drivers share, with a stub server.
+//! Tests of the behaviour that the calls of all drivers have in common, with a stub server.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -26,8 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// Repeats the transaction of a plan `times` times per user: once in the load, and the other times when the user
-/// leaves, so that the end of the load interrupts no transaction. A separate row of values is drawn for each execution.
+/// Repeats the transaction of a plan `times` times per user: once in the load, and the other times in `exit`, which the
+/// end of the load does not interrupt. Each execution takes a new row of values.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))
@@ -110,8 +110,8 @@ fn a_wait_behind_a_slow_call_counts_from_the_intended_start() {
         let totals = &results.engine["totals"];
         let stopped = totals["not_started"]["stopped"].as_u64().unwrap_or(0);
         assert_eq!(totals["ok"].as_u64().map(|ok| ok + stopped), Some(40));
-        // The next arrival comes 50 ms after the slow call starts. It waits for the rest of the 400 ms of this call,
-        // that is, for 350 ms.
+        // The next arrival comes 50 ms after the start of the slow call, which takes 400 ms. It must therefore wait for
+        // 350 ms.
         let lag_ms = results.engine["generator"]["lag_p99_ms"]
             .as_f64()
             .expect("a lag");
@@ -167,7 +167,7 @@ fn a_server_that_is_not_there_is_a_failure_to_connect_by_its_reason() {
             plan(&stub, &json!([protocol.call(0, "select 1", &json!([]))])),
             3,
         );
-        // No server listens at this address: its port was free immediately before.
+        // This port was free immediately before, so no server listens at the address.
         let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         plan["targets"][0]["addresses"] =
             json!([free.local_addr().expect("an address").to_string()]);
@@ -222,7 +222,8 @@ fn a_transaction_that_fails_is_rolled_back_at_once() {
     }
 }
 
-/// Returns a list for each session: the statements in the order of arrival, each with the user that caused it.
+/// Returns, for each session, the statements in the order of arrival. With each statement comes the user that caused
+/// it.
 fn by_session(seen: &[Seen]) -> Vec<Vec<(String, String)>> {
     let sessions = seen
         .iter()

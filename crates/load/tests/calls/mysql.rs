@@ -1,4 +1,4 @@
-//! Tests of the MySQL driver: properties of its calls that other drivers do not have.
+//! Tests of the MySQL driver: behaviour of its calls that other drivers do not have.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

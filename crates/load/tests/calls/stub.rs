@@ -37,7 +37,7 @@ impl Protocol {
         json!({"op": "call", "step": step, "target": 0, "do": operation, "values": values})
     }
 
-    /// Returns an error code that the server sends, and the name of this error in the results of the engine.
+    /// Returns an error code that the server can send, and the name of the same error in the results of the engine.
     pub fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgresql => ("42P01", "42P01"),
@@ -56,7 +56,7 @@ pub struct Seen {
     pub values: Vec<String>,
 }
 
-/// Reaction of the stub server to a call.
+/// Reaction of the stub server to a call, which the test chooses.
 pub enum Reply {
     /// Answers with a row that contains this value.
     Row(String),
@@ -64,7 +64,7 @@ pub enum Reply {
     Late(Duration, String),
     /// Refuses the call with this error code.
     Refuse(&'static str),
-    /// Sends nothing more, but keeps the connection open.
+    /// Sends nothing more but keeps the connection open.
     Hang,
     /// Closes the connection without a response.
     Close,
@@ -92,7 +92,7 @@ struct Session {
 }
 
 impl Stub {
-    /// Starts the stub server. Its threads end at the latest when the test process ends.
+    /// Starts the stub server. Its threads end with the test process, or earlier.
     pub fn start(
         protocol: Protocol,
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! Checks that requests end in the same way for all kinds of connections, and for all connection modes (per user, pool,
-//! new each time).
+//! Checks that the outcome of requests is the same for all kinds of connections and for all connection modes (per user,
+//! pool, new each time).
 
 mod certificates;
 mod secure;
@@ -151,7 +151,7 @@ fn a_large_request_goes_whole() {
 }
 
 /// Accepts two connections and reads a request of `bytes` bytes from each, in alternation. Returns the number of bytes
-/// of one request that had arrived when the first byte of the other arrived. [B]
+/// of one request that had arrived when the first byte of the other request arrived. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -243,7 +243,8 @@ fn nobody_there_is_connect_with_its_reason() {
     }
 }
 
-/// The requests of a user are the same for all connection modes (per user, pool, new each time) and numbers of threads.
+/// The requests of a user must be the same for all connection modes (per user, pool, new each time) and for any number
+/// of threads.
 #[test]
 fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     let paths = |way: Way, model: &Value, threads: usize| {
@@ -251,7 +252,7 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
         let ops = json!([get(0, &path), get(1, &path)]);
         let mut case = case(way, model, &ops, |_| answer(200, "", ""));
         case.plan["threads"] = json!(threads);
-        // The load is long enough that all users start even if a thread starts late.
+        // The load is long enough that all users start, even if a load thread is late.
         case.plan["load"] = closed(6, 4.0);
         let results = run(case.plan);
         assert_eq!(kinds(&results), Vec::<String>::new(), "{way:?} {model}");
@@ -272,8 +273,8 @@ fn users_do_the_same_with_every_model_and_any_number_of_threads() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Returns a handler that records the largest number of concurrent requests in `most`. It answers no request before
-/// `size` requests are open at the same time.
+/// Returns a handler that records the largest number of concurrent requests in `most`. It answers no request until
+/// `size` requests are in progress at the same time.
 fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + Send + Sync + use<> {
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
@@ -310,8 +311,8 @@ fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
             .intervals()
             .filter(|line| line.get("connection_wait").is_some());
         assert!(waits.count() > 0);
-        // With waits in the queue for a connection, the sum of the response times exceeds that of 20 exchanges of 20 ms
-        // each.
+        // The exchanges alone take 20 times 20 ms. The response times also include the wait for a connection, so their
+        // sum must be larger.
         let waited: u64 = results.count("step", 0, "/response_sum_ns");
         assert!(waited > 20 * 20_000_000, "{waited}");
     }
@@ -325,8 +326,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
         std::thread::sleep(Duration::from_millis(20));
         answer(200, "", "")
     });
-    // One user starts every 10 ms, and each request takes 20 ms. Users do not think, so a user that got its response
-    // immediately joins the end of the queue for the connection again.
+    // One user starts every 10 ms, and each request takes 20 ms. Users do not think: a user that has received its
+    // response joins the end of the queue for the connection immediately.
     case.plan["groups"][0]["think"] = Value::Null;
     case.plan["load"] = closed(5, 2.0);
     case.plan["load"]["stages"][0]["duration_s"] = json!(0.05);
@@ -373,11 +374,12 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let results = run(case.plan);
     assert_eq!(kinds(&results), ["timeout"]);
     assert_eq!(total(&results, "offered"), 4);
-    // The other users had left the queue when the connection became free, so the server received no request of them.
+    // The other users left the queue before the connection became free, so the server received no request of them.
     assert_eq!(case.server.paths(), ["/holds"]);
 }
 
-/// The target has two addresses: a port of 127.0.0.1 without a server, and the address of the server.
+/// The target's host name has two addresses: first 127.0.0.1 with a port at which no server listens, then the address
+/// of the server.
 #[test]
 fn where_an_address_of_a_name_refuses_the_next_one_is_loaded_and_comes_first_then() {
     let nobody = TcpListener::bind("127.0.0.1:0")

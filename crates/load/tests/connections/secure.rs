@@ -12,8 +12,7 @@ use super::certificates::{BOTH, certificates, server_tls};
 use super::support::{Reply, Results, Server, answer, closed, get, plan_of, run};
 use super::{kinds, models, total, twice};
 
-/// Runs two users that make two requests each over TLS. `config` applies to the server, `tls` to the target in the
-/// plan.
+/// Runs two users that make two requests each over TLS. `config` is for the server, `tls` for the target in the plan.
 fn tls_run(config: Arc<ServerConfig>, model: &Value, tls: Value) -> Results {
     let server = Server::start_tls(config, |_| answer(200, "", "hello"));
     let mut plan = plan_of(server.address, &twice());
@@ -107,8 +106,8 @@ fn versions_that_do_not_meet_and_servers_without_tls_are_connect() {
     assert!(reasons.contains("TLS"), "{reasons}");
 }
 
-/// Starts a server that answers once per connection, sends the bytes `behind` 50 ms later, and closes with
-/// `close_notify`.
+/// Starts a server that answers once per connection. After 50 ms it sends the bytes `behind` and closes the connection
+/// with `close_notify`.
 fn closing(behind: &'static [u8]) -> SocketAddr {
     let config = server_tls(false, &BOTH);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -1,4 +1,4 @@
-//! Tests with hand-written servers that violate HTTP/2, or use parts of it that other servers do not use.
+//! Tests with hand-written servers. They violate HTTP/2, or use parts of it that other servers do not use.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,8 +11,7 @@ use towtank_load::http2::frames::{self, ErrorCode, PREFACE, flag, kind, setting}
 use crate::support::{Folder, get, run};
 use crate::{checked, over_http2, pool, reasons_of};
 
-/// Starts a server that sends the same bytes to every client after it has received something from the client. It never
-/// reads again.
+/// Starts a server that waits for the first bytes of each client, sends the given bytes, and reads nothing more.
 fn speaking(bytes: Vec<u8>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -157,7 +156,8 @@ fn the_server_is_bid_farewell() {
     assert!(said.starts_with(PREFACE) && said.ends_with(&goaway));
 }
 
-/// Starts a server that sends bytes as early as possible, together with the last bytes of the TLS 1.2 handshake.
+/// Starts a server that sends the given bytes as early as possible, together with the last bytes of the TLS 1.2
+/// handshake.
 fn speaking_first(bytes: Vec<u8>) -> (SocketAddr, Folder) {
     let certified =
         rcgen::generate_simple_self_signed(vec!["test.example".to_owned()]).expect("a certificate");

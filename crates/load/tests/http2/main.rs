@@ -1,5 +1,5 @@
-//! Tests of runs over HTTP/2 against three kinds of servers: a server that uses another library, hand-written servers,
-//! and nginx.
+//! Tests of runs over HTTP/2 against three kinds of servers: a server that is based on another library, hand-written
+//! servers, and nginx.
 
 mod hostile;
 mod nginx;

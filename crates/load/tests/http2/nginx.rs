@@ -23,8 +23,8 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    /// Waits until nginx accepts connections. Returns `false` if nginx ended instead, because another process had taken
-    /// its port.
+    /// Waits until nginx accepts connections. Returns `false` if nginx ended instead, since another process had taken
+    /// the port.
     fn listens(&mut self) -> bool {
         // nginx writes the file `pid` as soon as it accepts connections.
         let number = self.folder.0.join("pid");

@@ -1,4 +1,4 @@
-//! An HTTP/2 server that uses another library and responds as a test requires.
+//! An HTTP/2 server that is based on another library and responds as a test requires.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};

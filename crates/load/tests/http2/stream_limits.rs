@@ -22,15 +22,15 @@ enum Then {
     Closes,
 }
 
-/// Time in which a server accepts no requests. Requests that a client sends in spite of the limit arrive within this
-/// time.
+/// Time for which a server accepts no requests. It is long enough that requests of a client that ignores the limit
+/// arrive within it.
 const PAUSE: Duration = Duration::from_millis(150);
 
-/// A server that answers one request of its first connection, and then accepts no requests over this connection for
-/// some time.
+/// A server that answers the first request of its first connection. It then accepts no requests over this connection
+/// for some time.
 struct Server {
     address: SocketAddr,
-    /// Number of requests that arrived although the client had acknowledged that the server accepts none.
+    /// Number of requests that arrived after the client had acknowledged that the server accepts none.
     ignoring: Arc<AtomicUsize>,
     requests: Arc<AtomicUsize>,
 }
@@ -171,8 +171,8 @@ fn go_on(peer: &mut Peer, then: Then, ignoring: &AtomicUsize) {
     }
 }
 
-/// Runs one user that makes three requests over a single connection. The second and the third request, which may have
-/// to wait, have the time limit `waits_s`.
+/// Runs one user that makes three requests over a single connection. The second and the third request may have to wait;
+/// their time limit is `waits_s`.
 fn three_requests(server: &Server, waits_s: f64) -> Results {
     let ops: Vec<Value> = [("/a", 60.0), ("/b", waits_s), ("/c", waits_s)]
         .into_iter()

@@ -1,5 +1,4 @@
-//! A small HTTP server that responds as a test requires and records its requests, and functions to run a plan against
-//! it.
+//! A small HTTP server that responds as a test requires and records the requests, and functions that run a plan.
 #![allow(dead_code)] // Each test file uses its own part of this.
 
 use std::collections::BTreeMap;
@@ -42,13 +41,13 @@ impl Seen {
     }
 }
 
-/// Reaction of the test server to a request.
+/// Reaction of the test server to a request, which the test chooses.
 pub enum Reply {
     /// Sends these bytes and keeps the connection open.
     Send(Vec<u8>),
     /// Sends these bytes and closes the connection.
     Close(Vec<u8>),
-    /// Sends the first bytes once, and then the second bytes again and again without end.
+    /// Sends the first bytes once, and then repeats the second bytes without end.
     Endless(Vec<u8>, Vec<u8>),
     /// Sends nothing more, and keeps the connection open until the client closes it.
     Hang,
@@ -79,7 +78,7 @@ pub trait Stream: Read + Write + Send {}
 impl<T: Read + Write + Send> Stream for T {}
 
 impl Server {
-    /// Starts a server on TCP. Its threads end at the latest when the test process ends.
+    /// Starts a server on TCP. Its threads end with the test process, or earlier.
     pub fn start(handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Self {
         Self::start_wrapped(Box::new(|stream| Some(Box::new(stream))), handler)
     }
@@ -310,13 +309,14 @@ pub struct Results {
     pub lines: Vec<Value>,
 }
 
-/// Maximum number of runs of a plan. A run is repeated if a stall of the machine kept all users from starting.
+/// Maximum number of times that a plan is run. A run is repeated if a stall of the machine kept all users from
+/// starting.
 const TRIES: usize = 5;
 
 /// Runs a plan to its end in this process. The run is repeated if a stall of the machine kept all users from starting.
 pub fn run(mut plan: Value) -> Results {
-    // If a stall of the machine lasts until the end of the load, no user starts and the server gets no request. The
-    // plan is then run again.
+    // If the machine stalls until the end of the load, no user starts and the server gets no request. The plan is then
+    // run again.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")
@@ -361,7 +361,7 @@ impl Results {
                 .any(|line| line.get("stalled_ns").is_some())
     }
 
-    /// Returns the sum of a count over all intervals of one series of the results, for example of step 0.
+    /// Returns the sum of a count over all intervals, for one series of the results, such as step 0.
     pub fn count(&self, of: &str, id: usize, key: &str) -> u64 {
         self.series(of, id)
             .filter_map(|series| series.pointer(key))

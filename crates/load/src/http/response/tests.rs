@@ -1,5 +1,5 @@
-//! Checks that the scanner never panics and uses no more memory than allowed, and that its result does not depend on
-//! how the bytes are split.
+//! Checks that the scanner never panics and uses no more memory than allowed. Its result must not depend on how the
+//! bytes are split.
 
 use super::*;
 
@@ -24,7 +24,8 @@ const HEAD: Wanted = Wanted {
 /// All properties of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// Number of bytes of the stream that belong to the response, `None` if it did not end, or the error.
+    /// Number of bytes of the stream that belong to the response; `None` if the response did not end. Otherwise the
+    /// error.
     end: Result<Option<usize>, ProtocolError>,
     status: u16,
     fields: Vec<u8>,
@@ -34,7 +35,8 @@ struct Seen {
     keep_alive: bool,
 }
 
-/// Passes the pieces of a stream and then its end to the scanner, and returns the properties of the response.
+/// Passes the pieces of a stream to the scanner, and then the end of the stream. Returns the properties of the
+/// response.
 fn read<'a>(
     scanner: &mut ResponseScanner,
     wanted: Wanted,

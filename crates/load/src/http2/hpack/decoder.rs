@@ -28,7 +28,7 @@ impl Decoder {
     /// needs them, because they add table entries that later blocks refer to.
     ///
     /// # Errors
-    /// [`HpackError`]; no further block of the connection can be decoded then.
+    /// [`HpackError`]. No further block of the connection can be decoded after it.
     pub fn decode(
         &mut self,
         mut block: &[u8],
@@ -98,8 +98,8 @@ impl Decoder {
     }
 }
 
-/// Decodes a string and appends it to `out` (RFC 7541, section 5.2). It is at most 8/5 times as long as its encoded
-/// form, since the shortest Huffman code has 5 bits.
+/// Decodes a string and appends it to `out` (RFC 7541, section 5.2). The string is at most 8/5 times as long as its
+/// encoded form, since the shortest Huffman code has 5 bits.
 fn string(block: &mut &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let is_huffman = block.first().is_some_and(|first| first & 0x80 != 0);
     let length = integer::read(block, 7)?;

@@ -3,13 +3,13 @@
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Encoding of literal fields: the leading bits and the number of prefix bits. This constant is for literals that are
-/// added to the dynamic table, the next for literals that are not (RFC 7541, section 6.2).
+/// Encoding of literal fields that are added to the dynamic table: the leading bits, and the number of prefix bits.
+/// `NOT_INDEXED` is the same for literals that are not added (RFC 7541, section 6.2).
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Constant fields with a number below this value are added to the dynamic table. A table of 4 KiB holds fewer entries,
-/// since the smallest entry takes 33 bytes.
+/// Number of constant fields that may be added to the dynamic table: those with a smaller number than this. It is no
+/// restriction, as a table of 4 KiB holds fewer entries (the smallest entry takes 33 bytes).
 const REMEMBERED: usize = 255;
 
 /// A field name that is encoded in advance, for fields whose values vary.
@@ -90,8 +90,8 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// Limits the dynamic table to `table_bytes`, the size that the peer allows. Sizes above the default of the
-    /// protocol are not used.
+    /// Limits the dynamic table to `table_bytes`, the size that the peer allows. The encoder never uses more than the
+    /// protocol's default size.
     pub fn allow(&mut self, table_bytes: usize) {
         let most = table_bytes.min(DEFAULT_TABLE_BYTES);
         if most != self.most {

@@ -43,8 +43,8 @@ struct Tables {
     first_code: [u32; LONGEST + 2],
     /// Position in `symbols` of the first symbol of each code length.
     first_place: [u16; LONGEST + 2],
-    /// For each value of the next `QUICK_BITS` bits: the symbol that they begin with, and the length of its code. Both
-    /// are zero if the code is longer than `QUICK_BITS`.
+    /// Table that is indexed by the next `QUICK_BITS` bits. Each entry is the symbol whose code these bits begin with,
+    /// and the length of the code; both are zero if the code is longer than `QUICK_BITS`.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 
@@ -135,8 +135,8 @@ pub fn decode(code: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
 }
 
 fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
-    // The highest `held` bits of `bits` are the next bits to decode. The lower bits are zero, or belong to input bytes
-    // that will be read again.
+    // The highest `held` bits of `bits` are the next bits to decode. The lower bits are zero, or already contain bits
+    // of the next input bytes, which will be read again.
     let (mut bits, mut held) = (0_u64, 0_u32);
     let (mut read, mut written) = (0, 0);
     loop {
@@ -152,7 +152,7 @@ fn decode_into(code: &[u8], out: &mut [u8]) -> Option<usize> {
                 held += 8;
             }
         }
-        // At least two codes of any length fit into the held bits, if the input has that many bits left.
+        // Unless the input is near its end, the held bits suffice for a code of any length.
         let (symbol, length) = next_symbol(bits);
         if length > held || symbol == END_OF_STRING {
             let is_padding = held < 8
@@ -186,7 +186,7 @@ fn next_symbol(bits: u64) -> (u16, u32) {
     }
     for length in QUICK_BITS as usize + 1..LONGEST {
         let code = (bits >> (64 - length)) as u32;
-        // A code has this length if it is smaller than the first code of the next length.
+        // A code has this length (`length`) if it is smaller than the first code of the next length.
         if code < TABLES.first_code[length + 1] >> 1 {
             let place = usize::from(TABLES.first_place[length])
                 + (code - TABLES.first_code[length]) as usize;

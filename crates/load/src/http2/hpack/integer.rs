@@ -1,4 +1,5 @@
-//! Encodes and decodes HPACK integers, which begin in the low bits of a byte, the prefix (RFC 7541, section 5.1).
+//! Encodes and decodes HPACK integers (RFC 7541, section 5.1). An integer begins in the low bits of a byte, which are
+//! called the prefix.
 
 use super::HpackError;
 

@@ -1,8 +1,8 @@
 //! HPACK: compresses header fields by tables that both peers keep (RFC 7541).
 //!
 //! [`Decoder`] accepts any bytes and keeps no more memory than the agreed size of the dynamic table. [`Encoder`] is
-//! designed for requests that repeat. A field that never changes is encoded in advance ([`Constant`]), sent in full
-//! once per connection, and then takes one byte per request.
+//! designed for requests that repeat. A field that never changes is encoded in advance ([`Constant`]). It is sent in
+//! full once per connection, and later requests refer to it by one byte.
 
 mod decoder;
 mod encoder;
@@ -32,7 +32,7 @@ pub enum HpackError {
     Truncated,
     /// An integer that exceeds any possible length or index.
     BadInteger,
-    /// An index that has no entry in the static or the dynamic table.
+    /// An index for which the static and the dynamic table have no entry.
     BadIndex,
     /// An invalid Huffman code, or invalid padding after it.
     BadHuffman,

@@ -23,7 +23,8 @@ impl Entry {
 pub(super) struct Table {
     /// Entries of the table, newest first.
     entries: VecDeque<Entry>,
-    /// Names and values of the entries, oldest first, after bytes of evicted entries that are not reclaimed yet.
+    /// Names and values of the entries, oldest first. At the start there may be bytes of evicted entries that are not
+    /// reclaimed yet.
     bytes: Vec<u8>,
     size: usize,
     most: usize,
@@ -54,8 +55,8 @@ impl Table {
         if size > self.most {
             return;
         }
-        // The memory of evicted entries is reclaimed only once it is as large as the table, so that bytes are seldom
-        // moved.
+        // The memory of evicted entries is reclaimed only when the stored bytes would exceed twice the table size, so
+        // that bytes are seldom moved.
         if self.bytes.len() + name.len() + value.len() > 2 * self.most {
             self.compact();
         }
@@ -106,8 +107,8 @@ mod tests {
             let name = format!("name-{number}");
             table.insert(name.as_bytes(), &[number as u8; 20]);
             assert!(table.size <= 200 && table.bytes.len() <= 400);
-            // Each entry takes 32 bytes of overhead, 20 of the value and 6 to 8 of the name, so that three entries fit
-            // into 200 bytes.
+            // Each entry takes 32 bytes of overhead, 20 bytes for the value and 6 to 8 bytes for the name, so three
+            // entries fit into 200 bytes.
             for age in 0..3.min(number + 1) {
                 let (name, value) = table.get(age).expect("an entry");
                 assert_eq!(name, format!("name-{}", number - age).as_bytes());

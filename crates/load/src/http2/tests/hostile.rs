@@ -118,8 +118,8 @@ fn who_breaks_the_rules_of_the_connection_breaks_it() {
 fn the_window_of_the_connection_is_watched_over_all_streams() {
     let mut pair = Pair::ready();
     pair.requests(100);
-    // The flow-control window of the connection is 1500 bytes and is not replenished, so two streams together exceed
-    // it.
+    // The flow-control window of the connection is 1500 bytes and is not replenished. One stream alone stays within it,
+    // but two streams together exceed it.
     pair.client.receive_left = 1500;
     pair.client.bounds.connection_window = 0;
     pair.server(&[head(1, 0, &[OK]), frame(kind::DATA, 0, 1, &[0; 1000])].concat())
@@ -251,12 +251,12 @@ fn who_only_keeps_this_side_busy_is_told_to_calm_down() {
 fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
     let body = |bytes: usize| frame(kind::DATA, 0, 1, &vec![0; bytes]);
     let reset = frame(kind::RST_STREAM, 0, 1, &[0; 4]);
-    // Each case gives the frames before the request ends, `true` if the client cancels the request, and the bytes then
-    // left of its window of 1000 bytes.
+    // Each case gives the frames before the request ends, and `true` if the client cancels the request. The last value
+    // is the number of bytes that the server may still send within the request's window of 1000 bytes.
     let endings: [(&[u8], bool, usize); 5] = [
         (&[], true, 1000),
         (&after_head(&body(400)), true, 600),
-        // Half of the window was used, so the client has replenished the window.
+        // Half of the window was used, so the client has replenished it to 1000 bytes.
         (&after_head(&body(500)), true, 1000),
         (&reset, false, 0),
         (&head(1, flag::END_STREAM, &[OK]), false, 0),
@@ -282,7 +282,7 @@ fn for_a_request_that_was_given_up_no_more_comes_than_fitted_its_window() {
 
 #[test]
 fn fields_that_unfold_are_not_kept() {
-    // The block adds a field of 3 KB to the dynamic table, and each further byte of the block refers to this field.
+    // The block adds a field of 3 KB to the dynamic table. Each further byte of the block refers to this field.
     let mut bomb = vec![0x88, 0x40, 1, b'x', 0x7f];
     let length = 3000_usize - 127;
     bomb.extend([(length % 128) as u8 | 128, (length / 128) as u8]);
@@ -311,7 +311,7 @@ fn who_reads_nothing_gets_no_more_requests_than_memory_bears() {
     assert!((0..10_000).any(|_| give_up_one()));
     let unread = pair.client.pending().len();
     assert!(unread < 65 << 20, "{unread}");
-    // The client opens no further request even if the server reads again, since the connection is draining.
+    // The connection is draining, so the client opens no further request even after the server has read everything.
     pair.client.advance(unread);
     assert_eq!((pair.client.limit(), pair.client.in_hand()), (0, 1));
 }

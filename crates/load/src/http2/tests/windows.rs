@@ -20,8 +20,8 @@ fn a_body_goes_out_as_windows_allow() {
     pair.server(&frame(kind::WINDOW_UPDATE, 0, 1, &5_u32.to_be_bytes()))
         .expect("a window");
     assert_eq!(data(&mut pair), [(5, false)]);
-    // After the initial window is reduced, the stream has already sent more than its window allows: the window is
-    // negative until later updates make it positive again.
+    // The stream has used up its window. The reduced initial window makes it negative, so the client sends nothing
+    // until later updates make it positive again.
     pair.server(&settings(&[(setting::INITIAL_WINDOW_SIZE, 3)]))
         .expect("settings");
     assert_eq!(data(&mut pair), []);

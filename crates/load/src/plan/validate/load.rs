@@ -75,8 +75,8 @@ impl Checker<'_> {
         if let Some(users) = &stage.users_by_group {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
-            // If users are given by group, the user numbers that each group can use are fixed at the start of the run.
-            // A stage appended later must not need more of them.
+            // If users are given by group, each group has a fixed set of user numbers from the start of the run. Stages
+            // that are appended later must not need more users of a group than that.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {

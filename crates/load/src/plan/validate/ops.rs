@@ -145,8 +145,8 @@ fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(allowed)
 }
 
-/// Checks the indices of step and target of a request or call. The target must have a driver if `driven` is `true`, and
-/// must not have a driver otherwise.
+/// Checks that the step and the target of a request or call exist. The target must have a driver if `driven` is `true`,
+/// and must not have a driver otherwise.
 fn check_exchange(
     checker: &mut Checker<'_>,
     place: &str,
@@ -255,8 +255,8 @@ fn check_path(checker: &mut Checker<'_>, place: &str, path: &Template) {
     });
 }
 
-/// Checks a template whose value becomes part of a single line in the head of the request, so it must not contain line
-/// breaks.
+/// Checks a template for line breaks, which are not allowed because its text becomes part of a single line in the head
+/// of the request.
 fn check_line(checker: &mut Checker<'_>, place: &str, template: &Template) {
     check_template(checker, place, template);
     let broken =

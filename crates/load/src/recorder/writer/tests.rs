@@ -1,4 +1,4 @@
-//! Reads the lines of result files with an independent implementation, as another program would.
+//! Reads the lines of result files with an implementation that is independent of the engine, as another program would.
 
 use std::fs;
 

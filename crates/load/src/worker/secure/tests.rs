@@ -7,15 +7,15 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use super::*;
 
-/// Length of a ticket of the server. Records end with a whole ticket, since the TLS library limits the number of
-/// incomplete tickets. [B]
+/// Length of a ticket of the server. Each record ends with a complete ticket, since the TLS library limits the number
+/// of incomplete tickets. [B]
 const TICKET_BYTES: usize = 81;
 
-/// Length of the head of a record, which the server counts as a part of its content. [B]
+/// Length of the record header, which the server counts as a part of the record's content. [B]
 const HEAD_BYTES: usize = 5;
 
-/// Returns a TLS session and its server after the handshake, and output of the server that the session has not read.
-/// This output contains `tickets` session tickets.
+/// Returns a TLS session and its server after the handshake, and output of the server that the session has not read:
+/// `tickets` session tickets.
 fn pair(tickets: usize) -> (Session, ServerConnection, Vec<u8>) {
     let name = "test.example";
     let certified = rcgen::generate_simple_self_signed(vec![name.to_owned()]);

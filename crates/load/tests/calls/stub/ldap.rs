@@ -1,5 +1,5 @@
-//! A stub of an LDAP directory. It answers each search by the values in its filter, and records other messages by their
-//! kind.
+//! A stub of an LDAP directory. It answers each search by the values in the search filter. It records other messages by
+//! their kind.
 
 use std::io::{Read, Write};
 
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Reply, Session};
 
-/// Returns two parts of a call: a search at the base `text` for entries whose attribute `v` has one of the values, and
-/// the list of values with the base first.
+/// Returns the operation and the values of a call: a search at the base `text` for entries whose attribute `v` has one
+/// of the given values. The base is the first value of the call.
 pub fn search(text: &str, values: &Value) -> (Value, Value) {
     let given = values.as_array().expect("values");
     let mut all = vec![json!([text])];
@@ -41,7 +41,8 @@ fn elements(mut bytes: &[u8]) -> Vec<(u8, &[u8])> {
     found
 }
 
-/// Decodes the length of an element, of which `first` is the first byte. Also returns the bytes after the length.
+/// Decodes the length of an element; `first` is the first byte of the encoded length. Also returns the bytes that
+/// follow the length.
 fn length_at(first: u8, rest: &[u8]) -> (usize, &[u8]) {
     if first < 0x80 {
         return (first.into(), rest);

@@ -172,7 +172,8 @@ impl Mysql {
         let count = text.matches('$').count();
         let mut values = Vec::new();
         // The message begins with the number of the statement, flags and a count, 9 bytes together. If there are
-        // values, three parts follow: a bit for each value, a byte that states whether types are sent, and the types.
+        // values, three parts follow: a bitmap with one bit per value (null or not), a byte that states whether types
+        // are sent, and the types.
         let mut at = 9 + if count == 0 {
             0
         } else {
@@ -197,8 +198,8 @@ impl Mysql {
         self.session.note(seen)
     }
 
-    /// Returns the bytes of the response; `None` if the session is over. `before` precedes the value in a row, in the
-    /// form that the request implies.
+    /// Returns the bytes of the response; `None` if the session is over. `before` precedes the value in a row, which
+    /// depends on the protocol of the request (text or prepared statement).
     fn answer(&mut self, reply: Reply, before: &[u8]) -> Option<Vec<u8>> {
         if matches!(reply, Reply::Hang) {
             let _ = self.session.stream.read_to_end(&mut Vec::new());

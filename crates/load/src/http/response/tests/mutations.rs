@@ -60,7 +60,7 @@ fn a_hundred_thousand_mutations_neither_panic_nor_depend_on_the_split() {
 }
 
 /// Parses a response head by `httparse`, the reference. Returns status and fields; `None` if `httparse` refuses the
-/// bytes or needs more of them.
+/// bytes or needs more bytes.
 fn by_oracle(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
@@ -86,16 +86,16 @@ fn heads_are_read_as_httparse_reads_them() {
     let (mut both, mut neither) = (0, 0);
     for case in 0..50_000 {
         let bytes = mutated(samples[case % samples.len()].0, &mut random);
-        // `httparse` skips empty lines at the start and accepts no minor version above 1, so that these cases are not
-        // compared.
+        // `httparse` skips empty lines at the start and refuses minor versions above 1, unlike the scanner. These cases
+        // are not compared.
         if bytes.starts_with(b"\r")
             || bytes.starts_with(b"\n")
             || matches!(bytes.get(7), Some(b'2'..=b'9'))
         {
             continue;
         }
-        // After an informational response, the scanner continues with the next head. `httparse` parses only the first,
-        // so these cases are not compared.
+        // After an informational response, the scanner continues with the next head, whereas `httparse` parses only the
+        // first head. These cases are not compared.
         if bytes.starts_with(b"HTTP/1.") && bytes.get(9) == Some(&b'1') {
             continue;
         }
