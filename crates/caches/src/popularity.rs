@@ -8,8 +8,8 @@
 //! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths even for small caches
 //! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Ranks of Zipf's law up to this one are computed separately. Beyond it, ranks that differ by less than a thousandth
-/// form a group with equal popularity.
+/// Ranks of Zipf's law up to this number are computed one by one. Higher ranks are grouped: within a group, ranks
+/// differ by less than a thousandth and count as equally popular.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
 /// Maximum number of steps of Newton's method, which usually converges after far fewer steps.
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn counts_are_a_popularity() {
         let counted = Popularity::counted(&[(4, 1), (2, 1), (1, 2)]);
-        // The popularities are 1/2, 1/4, 1/8, 1/8. By its definition, this is the time after which the expected number
-        // of cached keys equals the capacity of 2 entries.
+        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition, `time` is the time after which the expected number of
+        // cached keys equals the capacity, here 2 entries.
         let time = counted.time(2.0);
         let held: f64 = [0.5_f64, 0.25, 0.125, 0.125]
             .iter()

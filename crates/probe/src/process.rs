@@ -328,8 +328,8 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("cat of coreutils");
-        // The kernel sets the addresses of the layout one after the other. The output of `echo` shows that `exec` is
-        // complete.
+        // The kernel sets the addresses of the layout one after the other. Once `echo` has written its output, `exec`
+        // is complete.
         let mut echo = [0];
         let mut input = child.stdin.take().expect("piped");
         io::Write::write_all(&mut input, b".").expect("a pipe");
@@ -393,7 +393,7 @@ mod tests {
             .read(&mut buffer, count, Some(&before))
             .expect("we live");
         let growth = now.growth.expect("known although a thread has ended");
-        // User time and system time are each rounded to ticks of 10 ms, hence the tolerance.
+        // User time and system time are each rounded to ticks of 10 ms. The tolerance is for this rounding.
         assert!(growth.cpu_ns >= 30_000_000, "{growth:?}");
     }
 

@@ -106,7 +106,7 @@ impl Table {
             });
             let found = match known {
                 Some(known) if !anew => Some(known),
-                // The same start time means the same process, so its entry, with the original parent, is kept.
+                // The same start time means the same process. Its entry, which has the original parent, is kept.
                 Some(known) => self.look(pid).map(|now| {
                     if now.start_ticks == known.start_ticks {
                         known
@@ -182,8 +182,8 @@ impl Table {
 
     /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, its
-    /// descendants are also recognized by this session: they inherit it, and other processes cannot join it.
+    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, the session
+    /// also identifies descendants: they inherit it, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {

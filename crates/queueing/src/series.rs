@@ -10,7 +10,8 @@
 use crate::network::Speed;
 use crate::special::log_factorials;
 
-/// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! of many servers underflows.
+/// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! underflows at stations with many
+/// servers.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Natural logarithms of the coefficients of the polynomial A.
@@ -42,7 +43,7 @@ impl Series {
     }
 
     /// Creates the series of a station with `servers` servers. If there are at most as many jobs as servers, no job
-    /// waits, and the terms for more jobs are left out.
+    /// waits, and C is not needed.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {

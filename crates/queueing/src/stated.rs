@@ -55,7 +55,7 @@ fn order(network: &Network) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Largest observed error for arrivals that are not Poisson, which is larger if servers are shared.
+/// Largest observed error for networks whose arrivals are not Poisson. The error is larger if servers are shared.
 fn arrivals(network: &Network) -> f64 {
     let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
     let shared = |center: &crate::network::Center| {

@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// With no think time and K equal demands, whose sum is D, both bounds equal N / (D (N + K - 1) / K). This is the exact
-/// throughput for N users.
+/// Without think time and with K equal demands, both bounds equal N / (D (N + K - 1) / K), where D is the sum of the
+/// demands. This is the exact throughput for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {

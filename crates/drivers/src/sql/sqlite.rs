@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock in addition to the time limit of the call. When it has passed, the load thread
-/// has already discarded the call and its session.
+/// Time that a session waits for a lock beyond the time limit of the call. Before it has passed, the load thread
+/// discards the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -90,7 +90,7 @@ fn reason(error: &Error) -> String {
 }
 
 /// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
-/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>). Expressions do not convert text, so whole
+/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>), but expressions do not. Therefore whole
 /// numbers are bound as integers.
 struct Bound<'a>(&'a Value);
 
