@@ -13,12 +13,11 @@ use crate::trace::Reader;
 
 /// Limit on the sum of the sizes of all keys, so that sums of bytes fit into 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
-/// Minimum number of sampled keys for a reliable result: 50 keys in each of the eight random groups that estimate the
-/// error. [1]
-const SAMPLES_AT_LEAST: usize = 400;
-
 /// Minimum number of sampled keys for a reliable result: 50 in each of the eight random groups from which the error is
 /// estimated. [1]
+const SAMPLES_AT_LEAST: usize = 400;
+
+/// Settings of the analysis of a trace.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Cache sizes in entries at which to report miss ratios. They are also the limits on entries in the table of
@@ -176,7 +175,7 @@ impl Counter {
         }
     }
 
-    /// Returns an error if the trace exceeds the limit on the sum of the sizes of its keys or the limit on memory.
+    /// Returns an error if the sum of the sizes of all keys, or the memory in use, exceeds its limit.
     fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),

@@ -33,7 +33,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Hash of a key, which determines whether the key is sampled. It is the same in every run.
+/// Hash of a key. It determines whether the key is in the sample, and is the same in every run.
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);

@@ -112,7 +112,7 @@ impl Popularity {
 }
 
 /// Sum of i^-skew over the ranks i with `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` -
-/// 1/2. The relative error is 10^-8 for the ranks for which it is used.
+/// 1/2. For the ranks for which this approximation is used, its relative error is 10^-8.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());

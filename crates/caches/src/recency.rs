@@ -8,7 +8,8 @@
 //! reference. Marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice and Experience*
 //! 24(3), 1994). When all slots are used, the marks are compacted.
 //!
-//! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest size.
+//! In the same way, the depth in bytes determines the hits for cache sizes in bytes, provided that no key shrinks. An
+//! entry therefore keeps its largest size.
 
 /// Number of slots in a block: each slot has a mark, which is one bit of a 64-bit word.
 const BLOCK: usize = 64;

@@ -123,7 +123,7 @@ impl Sampled {
     }
 }
 
-/// Half-width of the 95 % confidence interval for the mean of `values`, which has a value for each random group.
+/// Half-width of the 95 % confidence interval of a mean; `values` has a value for each random group.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = values.len() as f64;

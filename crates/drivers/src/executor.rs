@@ -190,7 +190,7 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Creates an executor. `servers` has an entry for each target of the plan, which is `None` for HTTP targets.
+    /// Creates an executor. `servers` has an entry for each target of the plan; the entry is `None` for HTTP targets.
     /// `watch` registers sockets with the poller of the load thread. Call threads invoke `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,

@@ -33,8 +33,8 @@ use crate::session::{Value, Working};
 /// Size of the buffer through which files are read and written. [B]
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Alignment of memory and file offsets for direct input and output, a multiple of all sector sizes and of the page
-/// size. [B]
+/// Alignment that direct input and output requires of memory and file offsets: a multiple of all sector sizes and of
+/// the page size. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
 /// Size of the largest file that one operation reads or writes. [B]
@@ -152,8 +152,7 @@ fn invalid() -> Failed {
     Failed::new(FailureKind::Internal, "an invalid path, size or offset")
 }
 
-/// Returns `true` if the path can be passed to the kernel, which checks that it stays in the
-/// folder.
+/// Returns `true` if the path has a valid form. The kernel then checks that the path stays in the folder.
 fn is_path(path: &[u8]) -> bool {
     let parts = path.split(|byte| *byte == b'/');
     !path.is_empty()

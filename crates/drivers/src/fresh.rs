@@ -23,8 +23,8 @@ pub(crate) struct Noise(u64);
 impl Noise {
     /// Creates the generator for the file with this number. The seed combines the number and the current time.
     pub(crate) fn new(number: u64) -> Self {
-        // Multiplication by the golden ratio spreads consecutive file numbers over all bits. The state of xorshift must
-        // not be zero.
+        // Multiplication by the golden ratio spreads consecutive file numbers over all bits. The last bit is set, since
+        // the state of xorshift must not be zero.
         Self((monotonic_ns() ^ number.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
     }
 

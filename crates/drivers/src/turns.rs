@@ -218,8 +218,8 @@ impl Turn {
             if !ready.get() {
                 return Poll::Pending;
             }
-            // Most calls send and receive only once and only few bytes. They cannot reach the time limit, so they do
-            // not read the clock.
+            // Most calls send and receive only once, and only few bytes. They cannot reach the time limit, so the clock
+            // is not read for them.
             if self.moved.get() > 0 && self.is_used_up() {
                 self.goes_on.set(true);
                 return Poll::Pending;

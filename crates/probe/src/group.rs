@@ -102,8 +102,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Number and limit of the open files of the process of the group that is closest to its limit. The limit
-/// applies to each process separately.
+/// Open files of the process of the group that is closest to its limit: their number, and the limit. Each process has
+/// its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -231,7 +231,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Determines again which traces show that a process is a member, if the root processes of any groups have changed.
+    /// If the root processes of any groups have changed, determines again which traces show that a process is a member.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);

@@ -41,8 +41,8 @@ pub struct Balance {
 
 /// CPU time of a group: the sum over its processes or the time of its own control group, whichever is larger.
 ///
-/// The time of the control group includes processes that ended and were reaped outside of the group, which the sum
-/// misses. The sum includes members outside of the control group. The total never decreases.
+/// Only the control group counts processes that ended and were reaped outside of the group. Only the sum counts members
+/// outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
     /// User and system time that the control group counted in addition to the sum over the processes. [ns]

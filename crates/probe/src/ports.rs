@@ -120,8 +120,8 @@ fn namespace(folder: &Path) -> Option<u64> {
     name.parse().ok()
 }
 
-/// Returns the destinations that use the most local ports from `first` on, from the lines of `/proc/net/tcp` and
-/// `tcp6`.
+/// Returns the destinations for which the most local ports are in use. Only ports from `first` on count. `lists`
+/// contains the lines of `/proc/net/tcp` and `tcp6`.
 #[must_use]
 pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     let mut used: BTreeMap<(IpAddr, SocketAddr), u64> = BTreeMap::new();

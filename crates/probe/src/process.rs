@@ -131,8 +131,8 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
-/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` if
-/// the limit is unlimited.
+/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` for
+/// `unlimited`.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -274,8 +274,8 @@ impl ProcessReader {
         })
     }
 
-    /// Returns the increase of the CPU time of the process, including threads that have ended since. Only the counters
-    /// of the process contain the time of these threads.
+    /// Returns the increase of the CPU time of the process from `before` to `now`, including threads that ended in
+    /// between. Only the counters of the process contain the time of these threads.
     fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
         let in_ns = self.threads.interval_ns()?;
         Growth::of_ticks(

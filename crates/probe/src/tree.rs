@@ -72,7 +72,7 @@ impl Table {
     /// Finds new processes. The list of processes is only read if there can be new processes. Returns `true` if the
     /// list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // This file is read before the list of processes. A process that starts between the two reads is either in this
+        // `loadavg` is read before the list of processes. A process that starts between the two reads is either in this
         // list, or causes the list to be read at the next refresh.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };

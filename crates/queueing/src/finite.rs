@@ -317,8 +317,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extrapolates results for the squared coefficients of variation 2 `floor` and `floor` to the value `least`. `logs`
-/// selects extrapolation of the logarithms.
+/// Extrapolates results to the squared coefficient of variation `least`, from those at `floor` (`fine`) and at 2
+/// `floor` (`coarse`). `logs` selects extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {

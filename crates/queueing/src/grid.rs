@@ -299,8 +299,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. For each class, it passes the weight of the class and the offset in the list
-    /// of values to the population with one job less of that class.
+    /// Calls `visit` for every population. Passes, for each class, its weight and the distance in the list of values to
+    /// the population with one job less of this class.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

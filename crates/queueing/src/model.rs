@@ -61,8 +61,8 @@ pub struct Class {
     /// Variation of the times between arrivals of an open class; `exponential` makes Poisson arrivals.
     #[serde(default)]
     pub arrivals: Variation,
-    /// Rank of the class at stations of discipline `priority`: 1 is served before 2. The default is the lowest rank of
-    /// all.
+    /// Rank of the class at stations of discipline `priority`: 1 is served before 2. Classes without a rank are served
+    /// last.
     #[serde(default)]
     pub priority: Option<u32>,
 }

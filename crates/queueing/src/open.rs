@@ -247,7 +247,7 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes with better ranks than the given class, and the same including the classes of its own
+/// Utilization by the classes with better ranks than `class`, and utilization by these and the classes of the same
 /// rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
@@ -331,8 +331,7 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes with better ranks than the given class, and the same including the classes of its own rank.
-/// [erlang]
+/// Load of the classes with better ranks than `class`, and load of these and the classes of the same rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())

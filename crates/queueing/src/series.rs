@@ -199,8 +199,8 @@ mod tests {
         }
     }
 
-    /// Tests the same station written as a table of speeds, and a station whose speed falls with many jobs. Expected
-    /// values are computed as sums over the states of a birth-death process.
+    /// Tests a station of several servers that is written as a table of speeds, and stations whose speed falls with
+    /// many jobs. Expected values are computed as sums over the states of a birth-death process.
     #[test]
     fn open_jobs_of_rates_are_those_of_the_birth_and_death_process() {
         for rates in [

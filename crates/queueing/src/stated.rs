@@ -42,7 +42,8 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Largest observed error for networks with ranks. It depends on interruption and on closed classes.
+/// Largest observed error for networks with ranks. It depends on two conditions: jobs of better ranks interrupt others,
+/// and there are closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())

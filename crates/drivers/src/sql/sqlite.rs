@@ -129,8 +129,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Sets the time that SQLite waits for locks to more than the time limit of the call. A blocked call therefore
-    /// times out instead of failing with an error of SQLite.
+    /// Makes SQLite wait for locks longer than the time limit of the call. A blocked call therefore times out instead
+    /// of failing with an error of SQLite.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -187,7 +187,7 @@ impl Session {
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
         // SQLite treats `$1` as the name of a parameter, and numbers parameters in the order in which their names first
-        // occur.
+        // occur. The number is therefore looked up by the name.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

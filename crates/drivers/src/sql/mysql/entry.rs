@@ -89,7 +89,7 @@ impl Greeting {
         if capabilities & NEEDED != NEEDED {
             return Err(Malformed("a server older than MySQL 4.1"));
         }
-        // Skips the field for the length of the challenge, since this length is known, and the reserved bytes.
+        // Skips the length of the challenge, which is known, and the reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
         // After a zero byte, the packet contains the name of the authentication method. The name ends at another zero
