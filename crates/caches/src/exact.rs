@@ -58,7 +58,7 @@ impl Exact {
         }
     }
 
-    /// Upper bound on the memory that this value uses. [byte]
+    /// Upper bound on the memory in use. [byte]
     #[must_use]
     pub fn memory(&self) -> usize {
         self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with hashes as its keys. They are used unchanged instead of being hashed again.
+/// A map whose keys are hashes. The map uses them unchanged instead of hashing them again.
 pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
 const NONE: u32 = u32::MAX;
 

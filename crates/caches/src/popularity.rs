@@ -18,7 +18,7 @@ const STEPS_AT_MOST: usize = 500;
 /// A group of keys with the same popularity.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
-    /// Popularity of each key of the group: the share of all references that are to this key.
+    /// Popularity of each key of the group: the share of all references that refer to this key.
     share: f64,
     /// Number of keys in the group. [1]
     keys: f64,

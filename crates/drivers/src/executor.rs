@@ -120,7 +120,7 @@ impl Known {
     }
 }
 
-/// Measurements of a call in progress, kept by the thread that makes the call.
+/// Measurements of a call in progress, in the thread that makes the call.
 pub(crate) struct Attempt {
     place: u32,
     generation: u32,

@@ -18,7 +18,7 @@ use crate::own_cgroup::OwnCgroup;
 use crate::process::Image;
 use crate::tree::{Entry, Table};
 
-/// Traces by which other processes of a group are recognized, from all members of the group.
+/// Traces of all members of a group, by which further processes of the group are recognized.
 #[derive(Debug, Default)]
 pub struct Kin {
     /// Sessions that members lead: the process id of the leader, with its start time. [clock ticks]

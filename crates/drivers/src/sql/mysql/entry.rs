@@ -133,7 +133,7 @@ impl Greeting {
 /// A message of the server during authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthStep<'a> {
-    /// The server requests a proof by this other method of authentication.
+    /// The server requests a proof by another method of authentication, which the challenge names.
     Proof(Challenge<'a>),
     /// The server accepted the proof; an OK packet follows.
     Nothing,
