@@ -13,8 +13,8 @@ use crate::trace::Reader;
 
 /// Limit on the sum of the sizes of all keys, so that sums of bytes fit into 64 bits. [byte]
 const FOOTPRINT_AT_MOST: u64 = 1 << 62;
-/// Minimum number of sampled keys for a reliable result: 50 keys in each of the eight random groups that estimate the
-/// error. [1]
+/// Minimum number of sampled keys for a reliable result: 50 in each of the eight random groups from which the error is
+/// estimated. [1]
 const SAMPLES_AT_LEAST: usize = 400;
 
 /// Settings of the analysis of a trace.
@@ -32,7 +32,7 @@ pub struct Settings {
     pub sampling: Option<Sampling>,
     /// Number of references at the start of the trace that fill the caches but do not count as hits or misses. [1]
     pub warm_up: u64,
-    /// Limit on the memory in use if the keys are not sampled. [byte]
+    /// Limit on memory use. It applies only if the keys are not sampled. [byte]
     pub memory_bytes: usize,
 }
 
@@ -49,7 +49,7 @@ impl Default for Settings {
     }
 }
 
-/// Counts the hits, from the references to all keys or to a sample of the keys.
+/// Counts hits: exactly, from the references to all keys, or approximately, from those to a sample of the keys.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
@@ -175,7 +175,7 @@ impl Counter {
         }
     }
 
-    /// Returns an error if the trace exceeds the limit on the sum of the sizes of its keys or the limit on memory.
+    /// Returns an error if the sum of the sizes of all keys, or the memory in use, exceeds its limit.
     fn bounded(&self, settings: &Settings) -> Result<(), String> {
         let (bytes, memory) = match self {
             Self::Exact(exact) => (exact.bytes(), exact.memory()),
@@ -246,8 +246,8 @@ impl Counter {
 
 /// Miss ratio: misses (`all` - `hits`) divided by the exact total `of`, limited to [0, 1].
 ///
-/// In a sample, `all` is an estimate of `of`, and the difference between them counts as hits. The quotient may
-/// therefore exceed 1 if nearly all references miss.
+/// If keys are sampled, `all` is an estimate of `of`, and the difference between them counts as hits. If this estimate
+/// is too high and nearly all references miss, the quotient exceeds 1.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -299,7 +299,7 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
 }
 
 /// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are random
-/// groups, so its miss ratio is random with an unknown error. [entries]
+/// groups, so the error of its miss ratio cannot be estimated. [entries]
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -335,8 +335,8 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width of the 95 % confidence interval, from the random groups of a sample. It is `None` if a cache of `entries`
-/// holds less than one sampled key per group.
+/// Half-width of the 95 % confidence interval of a miss ratio, estimated from the random groups of the sample. It is
+/// `None` if a cache of `entries` holds less than one sampled key per group.
 ///
 /// The interval is corrected for the finite number of keys: its width is 0 if all keys were sampled.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
@@ -354,7 +354,7 @@ fn bytes_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<BytesPoin
     let hits = tally.hits_by_bytes();
     let groups = counter.groups(|part| (part.all.references, part.hits_by_bytes()));
     let last = plan.bytes.place(tally.longest.bytes.max(1));
-    // All cache sizes without hits have the same miss ratio, so only the largest of these sizes is reported.
+    // All cache sizes without hits have the same miss ratio. Of these sizes, only the largest is reported.
     let first = hits
         .partition_point(|entry| entry.references <= 0.0)
         .saturating_sub(1);

@@ -24,7 +24,7 @@ pub struct Answer {
     pub warnings: Vec<String>,
 }
 
-/// Numbers of references, keys and bytes of a trace. Those of keys and bytes are estimates if keys are sampled.
+/// Numbers of references, keys and bytes of a trace. If keys are sampled, the numbers of keys and bytes are estimates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
     /// References that count as hits or misses, without those of the warm-up. [1]
@@ -53,8 +53,8 @@ pub struct EntriesPoint {
     /// Half-width of the 95 % confidence interval of the miss ratio. It is null if keys are not sampled, or if the
     /// cache holds too few sampled keys.
     pub half_width: Option<f64>,
-    /// Miss ratio for random, independent references to the keys with the popularities of this trace. First references
-    /// are left out. Null if keys are sampled.
+    /// Miss ratio that this cache would have if references were random and independent, with the key popularities of
+    /// the trace. It does not include the misses of first references. Null if keys are sampled.
     pub independent_miss_ratio: Option<f64>,
 }
 
@@ -94,7 +94,7 @@ pub struct LimitsPoint {
 /// Properties of the sample of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct SamplingAnswer {
-    /// Share of the keys that are in the sample at the end of the trace. It may decrease while the trace is read.
+    /// Share of the keys that are in the sample at the end of the trace. It may have been larger before.
     pub rate: f64,
     /// Limit on the number of keys in the sample; null if there is no limit. [1]
     pub keys_at_most: Option<usize>,
@@ -102,8 +102,8 @@ pub struct SamplingAnswer {
     pub keys: usize,
     /// Counted references to the keys in the sample. [1]
     pub references: u64,
-    /// Number of references of the trace minus its estimate from the sample. The difference is added to the hits of the
-    /// smallest cache. [1]
+    /// Number of references of the trace, minus the estimate of this number from the sample. The difference is added to
+    /// the hits of the smallest cache. [1]
     pub correction_references: f64,
     /// Number of random groups of keys, from which confidence intervals are computed. [1]
     pub groups: usize,

@@ -4,8 +4,8 @@ use crate::keys::Numbers;
 use crate::recency::Recency;
 use crate::tally::{Plan, Seen, Tally};
 
-/// Upper bound on the memory per key without the text of the key. It includes the old copy of each table that exists
-/// while the table doubles its capacity. [byte]
+/// Upper bound on the memory per key, apart from the text of the key. While a table doubles its capacity, its old copy
+/// still exists; the bound includes such copies. [byte]
 const BYTES_OF_A_KEY: usize = 256;
 
 /// Exact stack distances of the references to all keys of a trace.
@@ -58,7 +58,7 @@ impl Exact {
         }
     }
 
-    /// Upper bound on the memory that this value uses. [byte]
+    /// Upper bound on the memory in use. [byte]
     #[must_use]
     pub fn memory(&self) -> usize {
         self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()

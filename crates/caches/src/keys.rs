@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with hashes as its keys. They are used unchanged instead of being hashed again.
+/// A map whose keys are hashes. The map uses them unchanged instead of hashing them again.
 pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
 const NONE: u32 = u32::MAX;
 
@@ -33,7 +33,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Hash of a key, which determines whether the key is sampled. It is the same in every run.
+/// Hash of a key. It determines whether the key is in the sample, and is the same in every run.
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);

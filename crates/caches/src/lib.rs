@@ -16,7 +16,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-// This lint takes formulas with subscripts in the documentation for code.
+// The lint demands backticks around formulas with subscripts, which are not code.
 #![allow(clippy::doc_markdown)]
 
 pub mod analysis;

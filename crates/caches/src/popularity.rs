@@ -8,8 +8,8 @@
 //! The result is exact if all keys are equally popular. Otherwise the error is a few thousandths even for small caches
 //! (Fricker, Robert and Roberts, *24th International Teletraffic Congress*, 2012).
 
-/// Ranks of Zipf's law up to this one are computed separately. Beyond it, ranks that differ by less than a thousandth
-/// form a group with equal popularity.
+/// Ranks of Zipf's law up to this number are computed one by one. Higher ranks are grouped: within a group, ranks
+/// differ by less than a thousandth and count as equally popular.
 const SINGLY_AT_MOST: u64 = 4096;
 const RANKS_TOGETHER: u64 = 1000;
 /// Maximum number of steps of Newton's method, which usually converges after far fewer steps.
@@ -18,7 +18,7 @@ const STEPS_AT_MOST: usize = 500;
 /// A group of keys with the same popularity.
 #[derive(Clone, Copy, Debug)]
 struct Alike {
-    /// Popularity of each key of the group: the share of all references that are to this key.
+    /// Popularity of each key of the group: the share of all references that refer to this key.
     share: f64,
     /// Number of keys in the group. [1]
     keys: f64,
@@ -112,7 +112,7 @@ impl Popularity {
 }
 
 /// Sum of i^-skew over the ranks i with `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` -
-/// 1/2. The relative error is 10^-8 for the ranks for which it is used.
+/// 1/2. For the ranks for which this approximation is used, its relative error is 10^-8.
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn counts_are_a_popularity() {
         let counted = Popularity::counted(&[(4, 1), (2, 1), (1, 2)]);
-        // The popularities are 1/2, 1/4, 1/8, 1/8. By its definition, this is the time after which the expected number
-        // of cached keys equals the capacity of 2 entries.
+        // The popularities are 1/2, 1/4, 1/8, 1/8. By definition, `time` is the time after which the expected number of
+        // cached keys equals the capacity, here 2 entries.
         let time = counted.time(2.0);
         let held: f64 = [0.5_f64, 0.25, 0.125, 0.125]
             .iter()

@@ -8,12 +8,13 @@
 //! reference. Marks are counted by blocks in a tree of partial sums (Fenwick, *Software: Practice and Experience*
 //! 24(3), 1994). When all slots are used, the marks are compacted.
 //!
-//! The same holds for cache sizes in bytes if no key shrinks: an entry therefore keeps its largest size.
+//! In the same way, the depth in bytes determines the hits for cache sizes in bytes, provided that no key shrinks. An
+//! entry therefore keeps its largest size.
 
 /// Number of slots in a block: each slot has a mark, which is one bit of a 64-bit word.
 const BLOCK: usize = 64;
-/// Minimum number of slots, which represent references in their order. With fewer slots, the marks of the last
-/// references would often have to be compacted.
+/// Minimum number of slots. Each slot stands for a reference, in the order of the trace. With fewer slots, the marks
+/// would often have to be compacted.
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
@@ -278,7 +279,7 @@ mod tests {
             found,
             [None, None, None, deep(3, 16), deep(1, 10), deep(3, 16)]
         );
-        // Key 1 has grown to 7 bytes and keeps this size, although a later reference to it is smaller.
+        // Key 1 has grown to 7 bytes and keeps this size, although its later reference has only 2 bytes.
         recency.refer(1, 2);
         assert_eq!((recency.keys(), recency.bytes()), (3, 18));
     }

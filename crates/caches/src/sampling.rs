@@ -5,10 +5,10 @@
 //! the share R of sampled keys, estimates the distance among all keys. With a limit on the number of sampled keys, the
 //! threshold decreases as keys arrive, so that memory is constant for a trace of any length.
 //!
-//! A reference in the sample stands for 1/R references. If the sample has more or fewer references than the share R,
-//! the main reason is that some of the most popular keys were sampled, or were not. References to popular keys hit in
-//! any case, so that the difference counts as hits of the smallest cache (SHARDS_adj). The miss ratio is therefore the
-//! weight of sampled misses divided by the number of *all* references.
+//! A reference in the sample stands for 1/R references. The sample may have more or fewer references than R times all
+//! references, mainly because some of the most popular keys are, or are not, in the sample. References to popular keys
+//! hit in any case, so the difference counts as hits of the smallest cache (SHARDS_adj). The miss ratio is therefore
+//! the weight of sampled misses divided by the number of *all* references.
 //!
 //! The error is estimated from the sample. A second hash divides the sampled keys into [`GROUPS`] groups, each of which
 //! is a sample at the rate R/[`GROUPS`]. The variance between the curves of the groups gives an interval for their mean
@@ -123,7 +123,7 @@ impl Sampled {
     }
 }
 
-/// Half-width of the 95 % confidence interval for the mean of `values`, which has a value for each random group.
+/// Half-width of the 95 % confidence interval of a mean; `values` has a value for each random group.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = values.len() as f64;
@@ -194,8 +194,8 @@ impl Part {
     }
 }
 
-/// Estimates the stack distance among all keys from a distance among sampled keys. The number of keys in between is
-/// divided by `rate`; the referenced key itself counts as one key of `own` bytes.
+/// Estimates the stack distance among all keys from a distance among sampled keys. The referenced key itself counts as
+/// one key of `own` bytes; the number of other keys is divided by `rate`.
 fn scaled(distance: Distance, own: u64, rate: f64) -> Distance {
     Distance {
         entries: 1 + ((distance.entries - 1) as f64 / rate).round() as u64,

@@ -6,7 +6,7 @@ use std::io::{self, BufRead};
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Accepted names for the column that contains the keys. The next two lists are for the columns of sizes and of times.
+/// Accepted names of the column of keys. The next two lists contain those of the columns of sizes and times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];

@@ -1,4 +1,5 @@
-//! Compares all miss ratios and tables of limits with caches that are simulated, one for each size.
+//! Compares all miss ratios and tables of limits with those of simulated caches. Each cache size is simulated
+//! separately.
 
 mod support;
 
@@ -101,7 +102,7 @@ fn two_limits_are_those_of_a_cache_that_is_simulated() {
     for seed in 100..140 {
         let mut draw = random(seed);
         let keys = 2 + draw() % 50;
-        // The sizes of keys increase and decrease. An entry keeps the largest size of its key so far.
+        // Keys grow and shrink from one reference to the next. The entry of a key keeps the largest size so far.
         let references: Vec<(u64, u64)> = (0..500).map(|_| (draw() % keys, draw() % 12)).collect();
         let settings = Settings {
             entries: vec![1, 3, 10, 40, 100],

@@ -20,7 +20,7 @@ const EDGES: [&[u8]; 10] = [
     "\u{2028}".as_bytes(),
 ];
 
-/// Numbers that often reveal errors in parsers. They replace a number in a valid text.
+/// Numbers that often reveal errors in parsers. Each of them can replace a number in a valid text.
 const NUMBERS: [&str; 12] = [
     "0",
     "1",

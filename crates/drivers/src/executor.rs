@@ -27,7 +27,7 @@ pub struct Call {
     pub left_ns: Arc<AtomicU64>,
     /// Time limit of the whole call. The load thread enforces it; a driver may also pass it to the server. [ns]
     pub timeout_ns: u64,
-    /// `true` if the session is closed after this call. If a transaction is open, the session remains open.
+    /// `true` if the session is to be closed after this call, unless a transaction is open then.
     pub is_single: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Done {
     pub is_open: bool,
     /// `true` if the session is reserved for its user, because a transaction is open.
     pub is_held: bool,
-    /// Values of the call, returned so that their memory can be reused. Empty if a call thread made the call.
+    /// Values of the call, returned so that their memory can be reused. Empty if the call ran in a call thread.
     pub values: Vec<Value>,
 }
 
@@ -120,7 +120,7 @@ impl Known {
     }
 }
 
-/// Measurements of a call in progress, kept by the thread that makes the call.
+/// Measurements of a call in progress, in the thread that makes the call.
 pub(crate) struct Attempt {
     place: u32,
     generation: u32,
@@ -173,13 +173,13 @@ pub(crate) fn no_such_task() -> Failed {
 }
 
 /// Makes the calls of one load thread. Sessions that wait for a server over a socket run in the load thread itself.
-/// Sessions that compute in this process (SQLite, files) borrow a worker thread for each call. Calls that need no wait,
-/// such as a read from the page cache, run without a worker thread.
+/// Sessions that compute in this process (SQLite, files) use a call thread during each call. Only calls that need not
+/// wait, such as a read from the page cache, run without a call thread.
 pub struct Executor {
     known: Arc<Known>,
     sessions: Sessions,
     lending: Option<Lending>,
-    /// Results of calls to working sessions (SQLite, files) that completed without a call thread.
+    /// Results of calls that sessions for SQLite or files completed at once, without a call thread.
     at_once: Vec<Done>,
 }
 
@@ -190,7 +190,7 @@ impl std::fmt::Debug for Executor {
 }
 
 impl Executor {
-    /// Creates an executor. `servers` has an entry for each target of the plan, which is `None` for HTTP targets.
+    /// Creates an executor. `servers` has an entry for each target of the plan; the entry is `None` for HTTP targets.
     /// `watch` registers sockets with the poller of the load thread. Call threads invoke `wake` when results are ready.
     pub fn new(
         servers: Vec<Option<(Server, Vec<Location>)>>,
@@ -244,8 +244,8 @@ impl Executor {
         self.sessions.on_edge(edge);
     }
 
-    /// Continues the sessions that were interrupted because they had used their share of the last pass of the event
-    /// loop.
+    /// Continues the sessions that were interrupted in the last pass of the event loop because they had reached their
+    /// limit of bytes or time.
     pub fn go_on(&mut self) {
         self.sessions.go_on();
     }

@@ -33,15 +33,15 @@ use crate::session::{Value, Working};
 /// Size of the buffer through which files are read and written. [B]
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Alignment of memory and file offsets for direct input and output, a multiple of all sector sizes and of the page
-/// size. [B]
+/// Alignment that direct input and output requires of memory and file offsets: a multiple of all sector sizes and of
+/// the page size. [B]
 const ALIGNMENT_BYTES: usize = 4096;
 
 /// Size of the largest file that one operation reads or writes. [B]
 const SIZE_CEILING: u64 = 1 << 40;
 
-/// Largest read from the page cache that the load thread does itself. The limit bounds the time that this thread is
-/// blocked. [B]
+/// Largest read from the page cache that the load thread itself performs. The limit bounds the time for which the load
+/// thread is blocked. [B]
 const AT_ONCE_BYTES: u64 = 64 * 1024;
 
 thread_local! {
@@ -49,7 +49,8 @@ thread_local! {
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems on a local disk or in memory. On these, opening a cached file does not wait (`statfs(2)`).
+/// File systems on a local disk or in memory, by the type numbers of `statfs(2)`. Here, opening a file whose name and
+/// inode are cached does not wait.
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
@@ -151,8 +152,7 @@ fn invalid() -> Failed {
     Failed::new(FailureKind::Internal, "an invalid path, size or offset")
 }
 
-/// Returns `true` if the path can be passed to the kernel, which checks that it stays in the
-/// folder.
+/// Returns `true` if the path has a valid form. The kernel then checks that the path stays in the folder.
 fn is_path(path: &[u8]) -> bool {
     let parts = path.split(|byte| *byte == b'/');
     !path.is_empty()
@@ -271,7 +271,7 @@ impl Session {
                     Err(_) => return None,
                 }
             }
-            // If the size is not given, one byte more than the limit is requested. If this byte arrives, the file is
+            // Without a size in the call, one byte more than the limit is requested. If this byte arrives, the file is
             // too long to be read in the load thread.
             (done <= AT_ONCE_BYTES).then_some(done)
         })?;
@@ -282,7 +282,7 @@ impl Session {
         Some(Answer::default())
     }
 
-    /// Opens a file if the kernel has its name and inode in the cache; otherwise returns `None`.
+    /// Opens a file if the kernel has the name and inode of the file in its cache; otherwise returns `None`.
     fn open_cached(&self, path: &[u8]) -> Option<OwnedFd> {
         if !self.is_local {
             return None;
@@ -504,8 +504,8 @@ impl Session {
 }
 
 impl Working for Session {
-    /// Reads from the page cache, which needs no wait. Invalid values and errors are left to `perform`, because
-    /// `perform` reports them.
+    /// Reads from the page cache, which needs no wait. Invalid values and errors give `None`, so that `perform` reports
+    /// them.
     fn at_once(
         &mut self,
         task: &Task,

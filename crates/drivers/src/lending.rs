@@ -19,7 +19,8 @@ struct State {
     /// Sessions that have orders but no thread yet.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
-    /// Number of the slot entry created last. It distinguishes a discarded slot from a later one with the same index.
+    /// Serial number of the slot entry created last. A session that was discarded has another serial number than a
+    /// later session with the same slot.
     serial: u64,
     idle: usize,
     threads: usize,
@@ -78,8 +79,8 @@ impl Lending {
         entry.is_busy = true;
         let waiting = (place, entry.serial);
         state.queue.push_back(waiting);
-        // A thread that has been woken counts as idle until it holds the lock; it then takes one of the waiting calls.
-        // Each call needs its own thread, since a call may wait for the effect of another call.
+        // Each waiting call needs a thread of its own, since a call may wait for the effect of another call. A woken
+        // thread counts as idle until it holds the lock and takes a call, so `idle` is compared with all waiting calls.
         if state.queue.len() <= state.idle {
             self.0.work.notify_one();
         } else if state.threads < THREADS_AT_MOST {
@@ -111,7 +112,7 @@ impl Lending {
         Some(attempt.end(result, !ends, is_held))
     }
 
-    /// Starts another call thread. If the operating system refuses, an existing thread takes the call later.
+    /// Starts another call thread. If the operating system refuses, the call waits until an existing thread is free.
     fn lend(&self, state: &mut State) {
         let shared = Arc::clone(&self.0);
         let thread = std::thread::Builder::new().name("call".to_owned());

@@ -122,8 +122,8 @@ impl Sessions {
         }
     }
 
-    /// Continues the sessions that were interrupted because they had used their share of the last pass of the event
-    /// loop.
+    /// Continues the sessions that were interrupted in the last pass of the event loop because they had reached their
+    /// limit of bytes or time.
     pub(crate) fn go_on(&mut self) {
         for (seat, generation) in std::mem::take(&mut self.again) {
             let found = &mut self.seats[seat as usize];
@@ -287,8 +287,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // If the server closed the session while it was idle, a new session is opened, as an HTTP client does with
-    // connections. A transaction that was open is lost.
+    // If the server closed the session while it was idle, a new session is opened, just as an HTTP client opens a new
+    // connection. A transaction that was open is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

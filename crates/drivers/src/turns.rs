@@ -31,8 +31,8 @@ pub(crate) const UNASKED_BYTES: usize = 64 * 1024;
 /// Size of the read buffer that all sessions of a thread share. [B]
 const READ_BYTES: usize = 16 * 1024;
 
-/// Flag in the data of socket events that belong to sessions. Other events of a load thread never have this bit set in
-/// the lower half of their data.
+/// Flag in the data of socket events that belong to sessions. In other events of a load thread, the lower half of the
+/// data never has this bit.
 pub const SESSION: u64 = 1 << 31;
 
 /// Registers sockets with the poller of a load thread.
@@ -83,8 +83,8 @@ pub(crate) struct Turn {
     closed: Cell<bool>,
     is_opening: Cell<bool>,
     moved: Cell<usize>,
-    /// Time at which the session first sent, received or read a message in the current turn (poll by the event loop); 0
-    /// before that. [ns]
+    /// Time at which the session first sent or received bytes, or read a message, in the current turn (poll by the
+    /// event loop); 0 before that. [ns]
     since_ns: Cell<u64>,
     /// Number of messages that the session has read since it was created.
     messages: Cell<u32>,
@@ -218,8 +218,8 @@ impl Turn {
             if !ready.get() {
                 return Poll::Pending;
             }
-            // Most calls send and receive only once and only few bytes. They cannot reach the time limit, so they do
-            // not read the clock.
+            // Most calls send and receive only once, and only few bytes. They cannot reach the time limit, so the clock
+            // is not read for them.
             if self.moved.get() > 0 && self.is_used_up() {
                 self.goes_on.set(true);
                 return Poll::Pending;
@@ -251,7 +251,7 @@ impl Turn {
         self.moved.get() >= TURN_BYTES || monotonic_ns() >= self.began_ns() + TURN_NS
     }
 
-    /// Returns the time at which the session first sent, received or read a message in this turn. [ns]
+    /// Returns the time at which the session first sent or received bytes, or read a message, in this turn. [ns]
     fn began_ns(&self) -> u64 {
         if self.since_ns.get() == 0 {
             self.since_ns.set(monotonic_ns());
@@ -277,8 +277,8 @@ impl Turn {
     }
 
     /// Counts a read of `count` bytes into a buffer of `room` bytes. A read that does not fill the buffer has emptied
-    /// the socket, so further bytes cause another event. The event for the end of the connection may have been
-    /// reported already.
+    /// the socket, so the session waits for an event before it reads again. If the event for the end of the connection
+    /// has been reported already, no event would follow, so the session reads on.
     pub(crate) fn read(&self, count: usize, room: usize) {
         self.moved(count);
         if count < room && !self.closed.get() {

@@ -1,8 +1,8 @@
 //! A socket with its receive and send buffers, for the drivers of network protocols.
 //!
 //! The load thread polls the session that owns the socket after each event of the socket. Reads and writes never block.
-//! When they must wait, they continue at the next event. After [`TURN_BYTES`], they continue in the next pass of the
-//! event loop.
+//! When they must wait, they continue at the next event. After [`TURN_BYTES`] bytes in one turn, they continue in the
+//! next pass of the event loop.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

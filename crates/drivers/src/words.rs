@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Error kinds of Rust that connection errors have on Linux, each with one error number of that kind.
+    /// Error kinds of Rust, each with a number of a connection error that has this kind on Linux.
     const KINDS: [(ErrorKind, Errno); 15] = [
         (ErrorKind::ConnectionRefused, Errno::ECONNREFUSED),
         (ErrorKind::TimedOut, Errno::ETIMEDOUT),
@@ -171,8 +171,7 @@ mod tests {
         (ErrorKind::WouldBlock, Errno::EAGAIN),
     ];
 
-    /// Checks that a message states the cause and a next step, without the number of the error or its name in a
-    /// library.
+    /// Checks that a message states the cause and a next step, and contains no raw text of a Rust error.
     fn check(sentence: &str) {
         assert!(sentence.contains(": "), "no next step: {sentence}");
         for raw in ["os error", "Errno", "Os {", "Error"] {

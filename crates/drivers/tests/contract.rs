@@ -35,7 +35,7 @@ impl Watch for Poller {
     }
 }
 
-/// A test case for a protocol: a server, one call, and all bytes that the server sends in the session of that call.
+/// A test case for a protocol: a server, a call, and all bytes that the server sends during the session.
 struct Case {
     name: &'static str,
     server: Server,
@@ -304,7 +304,7 @@ fn an_answer_that_comes_byte_by_byte_is_the_one_that_comes_at_once() {
         stream.write_all(&[*last]).expect("a client");
         let done = bench.end();
         assert_eq!(done.result.as_ref().expect(case.name), &whole);
-        // Bytes that arrive before the session is open are not part of the response to a call, so none are counted.
+        // Bytes that arrive before the session is open are not part of the response to a call, so they are not counted.
         assert_eq!(
             done.meter.bytes_in,
             case.answer.len() as u64,
@@ -412,7 +412,7 @@ fn a_session_that_ends_behind_a_rollback_without_an_answer_ends_at_once() {
     stream.write_all(b"T").expect("a client");
     assert!(bench.end().is_held);
     bench.executor.order(0, 0, Orders::Reset);
-    // While a call waits for the end of a rollback, it has not sent or received any bytes.
+    // A call that waits for the end of a rollback has neither sent nor received bytes.
     bench.call(&case, 0);
     assert_eq!(bench.executor.meter(0), Meter::default());
     bench.executor.order(0, 0, Orders::Close);

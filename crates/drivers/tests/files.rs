@@ -1,4 +1,4 @@
-//! Tests the file driver through an executor: all operations of the driver, and that it has no access outside of its
+//! Tests the file driver through an executor: all of its operations, and that it cannot access files outside of its
 //! folder.
 
 mod common;
@@ -285,7 +285,7 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ENOENT".to_owned()));
     let refused = bench.refusal(FileAction::Read, "../one", None);
     assert_eq!(refused.0, FailureKind::Internal);
-    // A file that is not open is opened below the folder, and symbolic links are refused.
+    // A file that was closed is opened again for the read. Symbolic links are refused.
     bench.answer(FileAction::Close, "one", None);
     std::os::unix::fs::symlink("one", folder.0.join("link")).expect("a link");
     let read = bench.done(FileAction::Read, "one", (None, Some(10)), None);
@@ -334,8 +334,8 @@ fn direct_output_is_aligned() {
     let mut bench = Bench::new(&folder.0, true);
     let made = bench.done(FileAction::Create, "one", (None, None), None);
     if made.result.is_err() {
-        // This file system does not support direct input and output (tmpfs in older kernels does not), so the test ends
-        // here.
+        // This file system does not support direct input and output (neither does tmpfs in older kernels), so the test
+        // ends here.
         return;
     }
     assert_eq!(

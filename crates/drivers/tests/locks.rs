@@ -100,8 +100,8 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // The thread of the first call is idle or soon will be. Both orders arrive before this thread can wake up, so a
-        // second thread is needed.
+        // The thread of the first call is idle or soon will be. Both orders arrive before this idle thread can wake up
+        // and take one, so a second thread is needed.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

@@ -1,7 +1,7 @@
 //! The process and the thread of a group that used the CPUs most since the previous reading.
 //!
-//! A server may do all its work in one thread, or in one process with an interpreter lock. Then a single
-//! CPU limits it while the other CPUs are idle, which the sum over the group does not show.
+//! A server may do all its work in one thread, or in one process with an interpreter lock. Then a single CPU limits it
+//! while the other CPUs are idle. The CPU time summed over the group does not show this.
 
 use std::fs;
 use std::path::Path;
@@ -63,7 +63,7 @@ pub struct Busiest {
 }
 
 impl Busiest {
-    /// Returns the candidate whose CPU time increased more.
+    /// Returns the process or thread whose CPU time increased more.
     #[must_use]
     pub fn busier(best: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (best, other) {

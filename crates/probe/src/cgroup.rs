@@ -76,8 +76,8 @@ pub fn locate(membership: &str, mounts: &str) -> Option<AccountingGroup> {
     })
 }
 
-/// Returns root and mount point from a line of mountinfo if the line mounts a file system of the given type and, if an
-/// option is given, with this option.
+/// Returns root and mount point from a line of mountinfo. Returns `None` if the line has another file system type, or
+/// lacks the option (if an option is given).
 pub(crate) fn mount<'a>(
     line: &'a str,
     kind: &str,

@@ -48,8 +48,8 @@ pub struct Reader<'a> {
     pub images_are_drawn: bool,
 }
 
-/// Share of a user's limit on processes from which the processes are counted by user. Below this share the count is not
-/// needed. [percent]
+/// Processes are counted by user only if the processes of the whole host reach this share of a user's limit on
+/// processes. Below it, no user can be near the limit. [percent]
 const USERS_FROM: u64 = 90;
 
 /// A process id that no process has, since the largest process id of Linux is 2^22.
@@ -70,8 +70,8 @@ pub struct Group {
     root: u32,
     root_start_ticks: Option<u64>,
     proc: PathBuf,
-    /// `true` from the time at which the root process was set until its descendants are searched for. Processes of any
-    /// age may then be descendants.
+    /// `true` after the root process was set, until its descendants have been searched for. Until then, processes of
+    /// any age may be descendants.
     unexplored: bool,
     members: BTreeMap<u32, Member>,
     ledger: Ledger,
@@ -102,8 +102,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Number and limit of the open files of the process of the group that is closest to its limit. The limit
-/// applies to each process separately.
+/// Open files of the process of the group that is closest to its limit: their number, and the limit. Each process has
+/// its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -231,7 +231,7 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// Determines again which traces show that a process is a member, if the root processes of any groups have changed.
+    /// If the root processes of any groups have changed, determines again which traces show that a process is a member.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -401,8 +401,8 @@ impl Group {
         if let Some(pids) = &mut self.pids {
             pids.write(with.buffer, json);
         }
-        // The root may be a guard outside of the network namespace of its command, so a member other than the root is
-        // preferred.
+        // The root may be a guard process, which runs outside of the network namespace of its command. A member other
+        // than the root is therefore preferred.
         let inside = self.members.keys().rfind(|pid| **pid != self.root);
         if let Some(pid) = inside.or_else(|| self.members.keys().next()) {
             with.networks.write(&self.proc, *pid, json);
@@ -426,8 +426,8 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes the number of processes and threads of the user that is closest to its limit. This is only done if the
-    /// number on the whole host is near the limit.
+    /// Writes the number of processes and threads of one user of the group: the user that is closest to its limit. This
+    /// is only done if the number on the whole host is near the limit.
     ///
     /// Otherwise no user can be near the limit, and nothing needs to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {

@@ -1,11 +1,12 @@
-//! Kinship: traces that show that a process belongs to a group although all processes between them have ended.
+//! Kinship: traces that show that a process belongs to a group although all processes between it and the root have
+//! ended.
 //!
 //! A server that detaches from its parent forks, starts a new session and forks again. The intermediate process ends,
 //! and the kernel assigns another parent to the last process, the worker. Four traces remain. The first two
 //! always prove descent:
 //!
-//! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as the guard is: the worker becomes
-//!    a child of the root.
+//! 1. The group's root is a reaper (`PR_SET_CHILD_SUBREAPER`), as Towtank's guard process is: the
+//!    worker becomes a child of the root.
 //! 2. The control group contains only this group: the worker stays in the control group.
 //! 3. A member was observed as the leader of the worker's session.
 //! 4. The worker has the same memory layout ([`Image`]) as a member: the kernel randomizes the layout at
@@ -17,7 +18,7 @@ use crate::own_cgroup::OwnCgroup;
 use crate::process::Image;
 use crate::tree::{Entry, Table};
 
-/// Traces by which other processes of a group are recognized, from all members of the group.
+/// Traces of all members of a group, by which further processes of the group are recognized.
 #[derive(Debug, Default)]
 pub struct Kin {
     /// Sessions that members lead: the process id of the leader, with its start time. [clock ticks]
@@ -103,8 +104,8 @@ impl Kin {
             || (entry.start_ticks >= root_start_ticks && self.has_image_of(entry, table))
     }
 
-    /// Returns `true` if a process has the memory layout of a member, and did not inherit this layout from its current
-    /// parent or from a process outside the group.
+    /// Returns `true` if a process has the memory layout of a member. A layout that it inherited from its current
+    /// parent or from a process outside the group does not count.
     fn has_image_of(&self, entry: &Entry, table: &Table) -> bool {
         let image = entry.image;
         let inherited = table

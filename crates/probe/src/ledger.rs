@@ -30,7 +30,8 @@ pub struct Balance {
     /// Increase of the `children` fields (usage of ended children) of members that lived both at the previous sample
     /// and now.
     pub reaped: [u64; 4],
-    /// Usage by members that have ended since, and by the children for which they waited, as of their last sample.
+    /// Usage by members that have ended since the previous sample, and by the children for which they waited, as of
+    /// their last sample.
     pub vanished: [u64; 4],
     /// Counters of input and output (`/proc/PID/io`) of all living members.
     pub io_standing: [u64; 4],
@@ -40,8 +41,8 @@ pub struct Balance {
 
 /// CPU time of a group: the sum over its processes or the time of its own control group, whichever is larger.
 ///
-/// The time of the control group includes processes that ended and were reaped outside of the group, which the sum
-/// misses. The sum includes members outside of the control group. The total never decreases.
+/// Only the control group counts processes that ended and were reaped outside of the group. Only the sum counts members
+/// outside of the control group. The total never decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTotal {
     /// User and system time that the control group counted in addition to the sum over the processes. [ns]
@@ -73,8 +74,8 @@ impl CpuTotal {
     }
 }
 
-/// Returns the part of `time` that is system time. The split is that of the usage of the control group between two
-/// samples.
+/// Returns the part of `time` that is system time. The control group's usage between the two samples determines the
+/// ratio of system time to user time.
 fn system_part(time: u64, last: CpuTime, now: CpuTime) -> u64 {
     let whole = now.total_ns.saturating_sub(last.total_ns);
     let Some((before, after)) = last.user_ns.zip(now.user_ns) else {
@@ -125,9 +126,10 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// Computes the totals of input and output (`io`). Every process has page faults from its first instruction on. If
-    /// the page faults of ended `children` increase, a parent has therefore waited for a child. The `io` of ended
-    /// members may then be included in that of living members, so the total is only kept from decreasing.
+    /// Computes the totals of input and output (`io`). When a parent waits for a child, the kernel adds the child's
+    /// `io` to that of the parent. This shows in the page faults of ended `children`, since every process has page
+    /// faults from its first instruction on. After a wait, the `io` of ended members may be part of that of living
+    /// members. It is then not added, and the total is only kept from decreasing.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {
@@ -238,8 +240,7 @@ mod tests {
             }
         }
 
-        /// Removes an ended process. If its parent waits for children, the usage of the process is added to that of the
-        /// parent.
+        /// Removes an ended process. If its parent waits for children, its usage is added to that of the parent.
         fn take_away(&mut self, process: usize, waits: bool) {
             let ended = self.processes[process].clone();
             if !ended.ended || ended.gone {
@@ -372,8 +373,8 @@ mod tests {
             io_standing: [7; 4],
             ..Balance::default()
         });
-        // The usage of the child was 90 at its sample. Then it used 5 more and ended, so the `children` fields of the
-        // parent grew by 90 + 5 = 95, and the io of the parent by that of the child, 4.
+        // At its last sample, the usage of the child was 90. Then it used 5 more and ended. So the `children` fields of
+        // the parent grew by 90 + 5 = 95, and the io of the parent by that of the child, 4.
         let ended = Balance {
             standing: [155; 4],
             reaped: [95; 4],

@@ -18,7 +18,7 @@ const MICROSECOND_NS: u64 = 1000;
 /// Counters of a control group, and their files. Version 1 has a separate hierarchy for each controller.
 #[derive(Debug)]
 pub struct OwnCgroup {
-    /// Folder of the control group whose files list its processes.
+    /// Folder of the control group. Files in it and in its subfolders list the processes.
     folder: PathBuf,
     cpu: Option<Cpu>,
     memory: Option<Memory>,
@@ -225,7 +225,8 @@ impl OwnCgroup {
         } else {
             of("inactive_file")? + of("active_file")? + of("slab_reclaimable").unwrap_or(0)
         };
-        // The files are read one after the other. If the cache grows between the two reads, it may exceed the total.
+        // The files are read one after the other. If the cache grows between the two reads, it may exceed the total; no
+        // memory is reported then.
         Some((current.checked_sub(cache)?, cache))
     }
 }

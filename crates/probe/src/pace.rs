@@ -35,7 +35,7 @@ struct Worker {
 }
 
 impl Pace {
-    /// Starts a thread on each online CPU, if the system permits threads on this CPU.
+    /// Starts a thread on each online CPU on which the system permits threads.
     #[must_use]
     pub fn start() -> Self {
         let cpus =
@@ -47,7 +47,7 @@ impl Pace {
 
     /// Writes the time of the work that each CPU has done since the last call, and starts the work again.
     ///
-    /// A CPU is left out if its thread did not run since the last call, or if threads are not permitted on this CPU.
+    /// A CPU is left out if its thread has not run since the last call, or if the system permits no thread on it.
     pub fn write(&self, json: &mut Json) {
         json.object("work_s");
         for (cpu, worker) in self.workers.iter().enumerate() {
@@ -77,8 +77,7 @@ impl Worker {
         let handle = thread::Builder::new()
             .name(format!("pace-{cpu}"))
             .spawn(body);
-        // If a limit on processes is reached, the thread cannot start. The probe then takes samples without the time of
-        // this CPU.
+        // The thread cannot start if a limit on processes is reached. The samples then lack the time of this CPU.
         let thread = handle.ok()?.thread().clone();
         Some(Self { thread, took_ns })
     }

@@ -14,7 +14,7 @@ use crate::host::networks;
 use crate::json::Json;
 use crate::{sys, text};
 
-/// Share of the range of local ports. Sockets are listed by destination if their number reaches this share. [percent]
+/// Sockets are listed by destination if their number reaches this share of the range of local ports. [percent]
 const LISTED_FROM: u64 = 90;
 /// Default range of local ports of the kernel.
 const USUAL: (u64, u64) = (32_768, 60_999);
@@ -120,8 +120,8 @@ fn namespace(folder: &Path) -> Option<u64> {
     name.parse().ok()
 }
 
-/// Returns the destinations that use the most local ports from `first` on, from the lines of `/proc/net/tcp` and
-/// `tcp6`.
+/// Returns the destinations for which the most local ports are in use. Only ports from `first` on count. `lists`
+/// contains the lines of `/proc/net/tcp` and `tcp6`.
 #[must_use]
 pub fn fullest(lists: &[Vec<u8>], first: u64) -> Vec<(SocketAddr, u64)> {
     let mut used: BTreeMap<(IpAddr, SocketAddr), u64> = BTreeMap::new();
@@ -194,7 +194,8 @@ mod tests {
                 state,
             );
         }
-        // A connection from port 80, which is a server's end, and a connection to another port of the database.
+        // Added: a connection from port 80, which is the server's side and does not count, and one to port 5433 of the
+        // database, a separate destination.
         first += &line("0100000A:0050", "0300000A:9C40", "01");
         first += &line("0100000A:9C50", "0200000A:1539", "01");
         let mapped = "0000000000000000FFFF00000100000A:9C60";

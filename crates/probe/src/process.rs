@@ -131,8 +131,8 @@ pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
-/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` if
-/// the limit is unlimited.
+/// Parses a soft limit (`Max open files`, `Max processes`) from the content of `/proc/PID/limits`. Returns `None` for
+/// `unlimited`.
 #[must_use]
 pub fn parse_limit(content: &[u8], name: &str) -> Option<u64> {
     let line = text::lines(content).find(|line| line.starts_with(name.as_bytes()))?;
@@ -274,8 +274,8 @@ impl ProcessReader {
         })
     }
 
-    /// Returns the increase of the CPU time of the process, including threads that have ended since. Only the counters
-    /// of the process contain the time of these threads.
+    /// Returns the increase of the CPU time of the process from `before` to `now`, including threads that ended in
+    /// between. Only the counters of the process contain the time of these threads.
     fn growth_in_ticks(&self, before: &Stat, now: &Stat) -> Option<Growth> {
         let in_ns = self.threads.interval_ns()?;
         Growth::of_ticks(
@@ -328,8 +328,8 @@ mod tests {
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("cat of coreutils");
-        // The kernel sets the addresses of the layout one after the other. The output of `echo` shows that `exec` is
-        // complete.
+        // The kernel sets the addresses of the layout one after the other. Once `echo` has written its output, `exec`
+        // is complete.
         let mut echo = [0];
         let mut input = child.stdin.take().expect("piped");
         io::Write::write_all(&mut input, b".").expect("a pipe");
@@ -393,7 +393,7 @@ mod tests {
             .read(&mut buffer, count, Some(&before))
             .expect("we live");
         let growth = now.growth.expect("known although a thread has ended");
-        // User time and system time are each rounded to ticks of 10 ms, hence the tolerance.
+        // User time and system time are each rounded to ticks of 10 ms. The tolerance is for this rounding.
         assert!(growth.cpu_ns >= 30_000_000, "{growth:?}");
     }
 

@@ -96,7 +96,7 @@ impl ProcFile {
         self.file = None;
         match error.raw_os_error() {
             Some(libc::ESRCH) => Reading::Ended,
-            // A lack of file descriptors may be temporary, so it is not remembered; other errors are permanent.
+            // A lack of file descriptors may be temporary, so the next read tries again. Other errors are permanent.
             Some(libc::EMFILE | libc::ENFILE) => Reading::Unknown,
             _ => {
                 self.unknown = true;

@@ -72,7 +72,7 @@ impl Table {
     /// Finds new processes. The list of processes is only read if there can be new processes. Returns `true` if the
     /// list was read.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> bool {
-        // This file is read before the list of processes. A process that starts between the two reads is either in this
+        // `loadavg` is read before the list of processes. A process that starts between the two reads is either in this
         // list, or causes the list to be read at the next refresh.
         let known = self.loadavg.read(buffer) == Reading::Whole;
         let content = if known { buffer.text() } else { &[] };
@@ -106,7 +106,7 @@ impl Table {
             });
             let found = match known {
                 Some(known) if !anew => Some(known),
-                // The same start time means the same process, so its entry, with the original parent, is kept.
+                // The same start time means the same process. Its entry, which has the original parent, is kept.
                 Some(known) => self.look(pid).map(|now| {
                     if now.start_ticks == known.start_ticks {
                         known
@@ -182,8 +182,8 @@ impl Table {
 
     /// Returns `true` if a process descends from `root` or from any member.
     ///
-    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, its
-    /// descendants are also recognized by this session: they inherit it, and other processes cannot join it.
+    /// The chain of parents is broken if a parent ended before it was sampled. If `root` leads a session, the session
+    /// also identifies descendants: they inherit it, and other processes cannot join it.
     pub fn descends(&self, pid: u32, root: u32, member: impl Fn(u32) -> bool) -> bool {
         let mut current = pid;
         for _ in 0..DEEPEST {

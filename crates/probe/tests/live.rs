@@ -8,8 +8,8 @@ use serde_json::Value;
 use towtank_probe::control::Command as Order;
 use towtank_probe::{GroupRoot, Options, Sampler};
 
-/// Tolerance of CPU times: the user and system time of each process is truncated to ticks, and the last sample misses
-/// later usage. [s]
+/// Tolerance of CPU times: user and system time of each process are truncated to ticks, and usage after the last sample
+/// is missing. [s]
 const FEW_TICKS_S: f64 = 0.06;
 
 /// A shell that executes commands line by line and responds to each command.

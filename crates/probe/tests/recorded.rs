@@ -40,8 +40,8 @@ fn a_recorded_host_and_group() {
     let mut sampler = Sampler::new(&options("recorded", 4100));
     let expected = include_str!("data/recorded/expected.txt").replace('\n', "");
     assert_eq!(body(sampler.sample(0)), expected);
-    // The same files give the same totals, so nothing is counted twice. The next measurement of memory is not due yet,
-    // so it is missing.
+    // The same files give the same totals, so nothing is counted twice. Values of memory are missing, since their next
+    // measurement is not due yet.
     let round = "\"memory_bytes\":6041600,\"memory_anonymous_bytes\":4423680,";
     let busiest = "\"open_files\":6,\"busiest_process\":{\"pid\":4100,\"cpus\":0.0},\
                    \"busiest_thread\":{\"pid\":4100,\"tid\":4103,\"cpus\":0.0,\"waits\":0.0},";

@@ -148,7 +148,7 @@ fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of each class, computed from those of the single class that represents all classes.
+/// Residence times of a class at all stations, computed from those of the single class that represents all classes.
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

@@ -13,18 +13,18 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. If the load of an open class is near 1, many are needed, since each iteration only
-/// multiplies the error by that load.
+/// Limit on the iterations. If the load of an open class is near 1, many iterations are needed, since each only
+/// multiplies the error by this load.
 const ROUNDS_AT_MOST: usize = 50_000;
-/// Number of times that the Linearizer corrects its estimates of the queue lengths with one job less.
+/// Number of times that the Linearizer corrects its estimates of the queue lengths in a network with one job less.
 const CORRECTIONS: usize = 12;
 
 /// Method that estimates the numbers of jobs that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// The queue lengths with one job less are estimated as proportional to those of the full population.
+    /// The queue lengths in a network with one job less are estimated as proportional to those with all jobs.
     BardSchweitzer,
-    /// The queue lengths with one job less are estimated by solving the network for that smaller population.
+    /// The queue lengths in a network with one job less are estimated by solving that network.
     Linearizer,
 }
 
@@ -160,8 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Change of the share of a class's users that is at each place (station, units of a pool or queue for a pool) when
-    /// one user of another class is removed: `changes[absent][class][place]`.
+    /// `changes[absent][class][place]`: how much the fraction of users of `class` at `place` changes when one user of
+    /// `absent` is removed. A place is a station, the units of a pool, or the queue for a pool.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -224,8 +224,8 @@ impl<'a> Problem<'a> {
 
     /// Runs one iteration; returns the largest relative change of any number of jobs.
     fn round(&self, round: &mut Round, changes: &[Numbers], count: usize) -> f64 {
-        // After the first iterations, only half of each change is applied, since the numbers oscillate otherwise if
-        // many servers are near saturation.
+        // If many servers are near saturation, full steps make the numbers oscillate. After the first iterations, only
+        // half of each change is therefore applied.
         let step = if count < 20 { 1.0 } else { 0.5 };
         let mut moved = 0.0_f64;
         let mut next = round.numbers.clone();
@@ -386,8 +386,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at the given stations. The branches of a fork run in parallel, so only the time of the
-    /// longest branch counts.
+    /// Time that a class spends at the given stations. The branches of a fork run in parallel, so they count as the
+    /// mean time of the longest branch.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -451,8 +451,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station. This holds if all jobs that can be served before a job of the
-/// class belong to closed classes with no more users in total than the station has servers.
+/// Returns `true` if a class never waits at a station: the station has at least as many servers as there are users
+/// whose jobs could be served before a job of the class. All of these users must belong to closed classes.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

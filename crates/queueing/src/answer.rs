@@ -55,8 +55,8 @@ pub struct Answer {
     pub method: String,
     /// `true` if the solution method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of a mean response time that this method showed in simulations of networks of the same
-    /// kind; `None` for exact answers. [ratio]
+    /// Largest relative error of mean response times that was found when this method was compared with simulations of
+    /// networks of the same kind; `None` for exact answers. [ratio]
     pub approximate_within: Option<f64>,
     /// Bounds of throughput and response time, by class. They do not depend on the solution method.
     pub bounds: Named<ClassBounds>,
@@ -82,8 +82,8 @@ pub struct ClassAnswer {
 /// Results of a station, over all classes unless stated otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub struct StationAnswer {
-    /// Share of busy servers or, for a table of speeds, share of the highest speed in use; 0 for a delay, which has any
-    /// number of servers. In [0, 1].
+    /// Share of the servers that are busy, in [0, 1]. For a table of speeds: mean speed relative to the highest speed.
+    /// For a delay, which has any number of servers: 0.
     pub utilization: f64,
     /// Mean number of jobs at the station, including those in service. [1]
     pub queue_length: f64,

@@ -59,8 +59,8 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Describes the error of an approximation in a sentence. An error of 100 % or more gives no lower bound of the
-/// response time, so it gets a different sentence.
+/// Describes the error of an approximation in a sentence. An error of 100 % or more allows no lower bound of the
+/// response time, so the sentence is a different one.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {
@@ -164,7 +164,7 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
     time
 }
 
-/// Upper bound of the mean time of a closed class at a station, for any behaviour of the other classes; `None` if there
+/// Upper bound of the mean time that a closed class spends at a station, whatever the other classes do; `None` if there
 /// is no bound.
 fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
     let demand = center.demand[class];
@@ -247,7 +247,8 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
         .iter()
         .map(|center| with_all_ahead(network, class, center, jobs))
         .sum();
-    // A pool adds a wait for a unit. During this wait, all other jobs may be served first.
+    // While a job waits for a unit of a pool, all other jobs may be served first. A class that uses a pool therefore
+    // has no such bound.
     let longest = longest.filter(|_| network.holds.iter().all(|hold| !hold.concerns[class]));
     let asymptotic = [
         longest.map_or(0.0, |time| users / (think_time + time)),
@@ -282,7 +283,7 @@ fn class_bounds(network: &Network, class: usize) -> ClassBounds {
 }
 
 fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: usize) -> f64 {
-    // The branches of a fork run in parallel. They take at least as long as the slowest of their stations.
+    // The branches of a fork run in parallel. A fork takes at least as long as the slowest station of its branches.
     let forked = |station: usize| {
         network
             .splits

@@ -1,7 +1,7 @@
 //! The Markov chain of a station with a limited capacity.
 //!
-//! Times between arrivals and service times consist of exponential phases. Jobs are served in the order of arrival or
-//! by rank, or they share the servers.
+//! The times between arrivals and the service times consist of exponential phases. Jobs are served in the order of
+//! arrival or by rank, or they share the servers.
 
 mod figures;
 
@@ -58,7 +58,7 @@ struct Bounded<'a> {
     streams: Vec<Incoming>,
     kinds: Vec<Kind>,
     queues: usize,
-    /// For each stream, its share of the arrivals at the queue that it joins.
+    /// Share that each stream has in the arrivals at the queue that it joins.
     shares: Vec<f64>,
 }
 
@@ -112,8 +112,8 @@ impl<'a> Bounded<'a> {
             _ => Order::Turn,
         };
         let shape = |class: usize| match order {
-            // The state does not record the phase in which a job was interrupted. Exponential service times need no
-            // such record, so they replace the actual ones.
+            // The state does not record the phase in which a job was interrupted. Service times are therefore replaced
+            // by exponential ones, for which the phase does not matter.
             Order::Interrupted => 1.0,
             _ => center.scv[class].max(floor),
         };

@@ -1,9 +1,9 @@
 //! Replaces caches in front of stations for the solvers: a hit becomes a visit to a separate delay, a miss a visit to
 //! the station.
 //!
-//! A class with V visits and hit ratio h makes V (1 - h) visits to the station and V h to the delay. If h is given,
-//! hits are independent of each other, so that product form is preserved. If the number of entries is given instead, h
-//! is computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
+//! A class with V visits and hit ratio h makes V (1 - h) visits to the station and V h to the delay. If the model
+//! states h, hits are independent of each other, so that product form is preserved. If it states the number of entries
+//! instead, h is computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
 
 use towtank_caches::popularity::Popularity;
 
@@ -56,7 +56,7 @@ impl Parted {
             parts: model.behaviour.caches.iter().map(Part::of).collect(),
         };
         parted.model.behaviour.caches.clear();
-        // Balancers are removed because they do not list the new delays. The numbers of visits already include the
+        // Balancers are removed, since their lists lack the new delays. The numbers of visits already include the
         // choices of random balancers.
         parted.model.behaviour.balancers.clear();
         for (part, cache) in parted.parts.iter().zip(&model.behaviour.caches) {
@@ -88,7 +88,8 @@ impl Parted {
         answer
     }
 
-    /// Reason that an answer is not exact: the hit ratio of a cache is estimated. `None` if all hit ratios are given.
+    /// Reason why an answer is not exact: the hit ratio of a cache is estimated. `None` if the model states all hit
+    /// ratios.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";

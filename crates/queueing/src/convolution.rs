@@ -31,8 +31,8 @@ pub struct Closed {
     pub think_time: Vec<f64>,
     /// Stations that have a queue, that is, all except delays.
     pub queues: Vec<Queue>,
-    /// Estimate of the throughput of each class, for scaling. Too high an estimate is better than too low an estimate.
-    /// [1/s]
+    /// Estimate of the throughput of each class, used for scaling. An estimate that is too high does less harm than one
+    /// that is too low. [1/s]
     pub estimate: Vec<f64>,
 }
 
@@ -79,8 +79,8 @@ pub fn cost(closed: &Closed) -> f64 {
         Speed::Rates(rates) => (rates.len() as f64).min(users + 1.0),
     };
     let steps: f64 = closed.queues.iter().map(degree).sum();
-    // Stations with open classes need a binomial sum for each coefficient; the factor 20 is the cost of the exponential
-    // that each term of the sum needs.
+    // At stations with open classes, each coefficient is a binomial sum. Each term of the sum needs an exponential
+    // function, which counts as 20 operations.
     let shifts = closed
         .queues
         .iter()
@@ -192,8 +192,8 @@ impl<'a> Run<'a> {
         Some(())
     }
 
-    /// Computes the mean numbers of jobs at a station. `value` is the series of the whole network; `slope` is the same
-    /// product with the derivative of the station's series.
+    /// Computes the mean numbers of jobs at a station. `value` is the series of the whole network. In `slope`, the
+    /// station's own series is replaced by its derivative.
     fn station(&mut self, index: usize, value: &Grid, slope: &Grid) {
         let queue = &self.closed.queues[index];
         let unit: f64 = queue
@@ -259,8 +259,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Distribution of the number of jobs at a station, for a single class. `rest` is the series of the network without the
-/// station.
+/// Distribution of the number of jobs at a station, for a single class. `rest` is the series of the network without
+/// this station.
 fn marginal(rest: &Grid, station: &Scaled) -> Vec<f64> {
     let own = rest.one().times(station);
     let weights: Vec<f64> = own

@@ -10,7 +10,8 @@ use crate::solve::Solution;
 const OPERATIONS_AT_MOST: f64 = 1.5e9;
 /// Limit on the values that an exact solution keeps in memory, which take about a gigabyte with all copies. [1]
 const VALUES_AT_MOST: f64 = 1.2e7;
-/// Limit on the relative error of the number of users that follows from an exact solution by Little's law.
+/// Limit on the error of the number of users. By Little's law, this number follows from the throughputs and times of an
+/// exact solution. [relative]
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
 /// Solves a product-form network exactly. Returns `None` if the cost is too high or numbers exceed the range of

@@ -10,18 +10,19 @@ use crate::shape::Shape;
 
 /// Name of the approximation that merges all classes into one.
 pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
-/// Least squared coefficients of variation of times in the Markov chain with phases. A smaller value needs more phases,
-/// so the values are tried in this order until the chain is small enough. [1]
+/// Lower limits on the squared coefficients of variation of times in the Markov chain with phases. A smaller limit
+/// needs more phases, so the limits are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
 /// Largest capacity for which the embedded chain at arrivals is used; the other chains allow ten times as many jobs.
 /// [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// The embedded chains ignore the largest numbers of events, whose total probability is at most this. [1]
+/// The embedded chains ignore the largest numbers of events in an interval if their total probability is at most this.
+/// [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
 /// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, and `gaps` are the
-/// distributions of the times between their arrivals. `together` is the squared coefficient of variation of the times
-/// between any two successive arrivals.
+/// distributions of the times between arrivals of each class. `together` is the squared coefficient of variation of the
+/// times between successive arrivals of all classes.
 #[must_use]
 pub fn solve(
     center: &Center,
@@ -69,8 +70,8 @@ pub fn solve(
         && center.scv[only.class] == 0.0
         && matches!(center.speed, Speed::Servers(servers) if load(center, rates) <= f64::from(servers))
     {
-        // Equal jobs that arrive at equal intervals always find a free server here, since the offered load does not
-        // exceed the number of servers.
+        // The offered load does not exceed the number of servers. Equal jobs that arrive at equal intervals then always
+        // find a free server.
         return alone(only, load(center, rates), 0.0, rates.len(), "D/D/m/K", true);
     }
     by_phases(center, rates, &streams, capacity)
@@ -163,8 +164,8 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full. It is the mean number of arrivals during a service that exceed the
-/// capacity, divided by the mean number of all arrivals between two departures.
+/// Share of arrivals that find the station full: the mean number of arrivals beyond the capacity during a service,
+/// divided by the mean number of all arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
     // Mean number of arrivals during a service in excess of the first `from` arrivals. It is the sum of the
@@ -188,9 +189,9 @@ fn tails(counts: &[f64]) -> Vec<f64> {
 
 /// Solves GI/M/m/K by the embedded Markov chain at arrivals (Gross et al., section 5.3).
 ///
-/// The completions between two arrivals are taken from a Poisson process at the highest speed of the station. While the
-/// speed is lower, some of its events are ignored. Returns the mean number of jobs, the loss, and whether the
-/// distribution of the times between arrivals is exact.
+/// Completions between two arrivals are modelled by a Poisson process at the highest speed of the station. While the
+/// speed is lower, some events of this process are ignored. Returns the mean number of jobs, the loss, and `true` if
+/// the distribution of the times between arrivals is exact.
 fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, bool)> {
     if capacity > ROOM_AT_MOST {
         return None;
@@ -302,8 +303,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// Solves the Markov chain with phases for exponential service times instead of the actual ones. This is only done for
-/// shared servers, where the distribution of service times has little effect.
+/// Solves the Markov chain with phases, with exponential service times instead of the actual ones. This is only done
+/// for shared servers, where the distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;
@@ -316,8 +317,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extrapolates results for the squared coefficients of variation 2 `floor` and `floor` to the value `least`. `logs`
-/// selects extrapolation of the logarithms.
+/// Extrapolates results to the squared coefficient of variation `least`, from those at `floor` (`fine`) and at 2
+/// `floor` (`coarse`). `logs` selects extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {

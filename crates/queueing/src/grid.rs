@@ -3,11 +3,12 @@
 
 use crate::series::Series;
 
-/// Values below this share of the largest value are set to zero, since they do not change a sum in double precision.
+/// Values below this share of the largest value are set to zero. They are too small to change a sum in double
+/// precision.
 const NEGLIGIBLE: f64 = 1e-280;
 
-/// A series as one value per population from zero to all users, with the number of users of the last class varying
-/// fastest. Each value is to be multiplied by exp(`log`).
+/// A series, stored as a list with one value for each population from zero to all users. The number of users of the
+/// last class varies fastest. Each value is to be multiplied by exp(`log`).
 #[derive(Clone, Debug)]
 pub struct Grid {
     sides: Vec<usize>,
@@ -298,8 +299,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. For each class, it passes the weight of the class and the offset in the list
-    /// of values to the population with one job less of that class.
+    /// Calls `visit` for every population. Passes, for each class, its weight and the distance in the list of values to
+    /// the population with one job less of this class.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

@@ -1,8 +1,8 @@
 //! Keeps the load of every station within its capacity by an additional wait of the closed classes.
 //!
 //! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
-//! times demand can therefore exceed the number of servers. In that case, the wait of all arriving jobs is increased
-//! until the load equals the number of servers. With a shorter wait, these users would need more than the capacity.
+//! times demand can therefore exceed the number of servers. In that case, all arriving jobs wait longer, until the load
+//! equals the number of servers. With any shorter wait, the load would still exceed the number of servers.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};

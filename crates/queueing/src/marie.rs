@@ -39,8 +39,8 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Squared coefficients of variation below 1/2 need extrapolation. This is the share of the way from 1 to the
-    // requested value that two phases can represent.
+    // Squared coefficients of variation below 1/2 are reached by extrapolation. `step` is the share of the way from 1
+    // to the requested value that two phases can represent.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -186,8 +186,8 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for the arrivals that the rest of the network generates. If `step` is 1, the
-    /// variation of service times is that of the station; if it is 0, service times are exponential.
+    /// Speeds of a special station for the arrivals that the rest of the network generates. With `step` = 1, the
+    /// variation of service times is that of the station; with `step` = 0, service times are exponential.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
         // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
@@ -283,8 +283,8 @@ impl<'a> Problem<'a> {
         sound.then_some(Means { throughput, jobs })
     }
 
-    /// Extrapolates residence times to a variation below the least that two phases can have. Uses the times at that
-    /// least variation (`near`) and those for exponential times (`plain`).
+    /// Extrapolates residence times to a variation that two phases cannot represent. Uses the times at the smallest
+    /// variation of two phases (`near`) and those for exponential times (`plain`).
     fn beyond(&self, plain: &Means, near: &Means, step: f64) -> Means {
         let users = self.users as f64;
         let mut times: Vec<f64> = (self.network.centers.iter().enumerate())
@@ -335,8 +335,8 @@ mod tests {
     }
 
     /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
-    /// 0.5 %). An earlier version gave a throughput of up to 609/s where the upper bound was 56.3/s, or a response time
-    /// that was 34 % too long.
+    /// 0.5 %). An earlier version of the method gave a throughput of up to 609/s where the upper bound was 56.3/s, or a
+    /// response time that was 34 % too long.
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [

@@ -30,8 +30,8 @@ pub struct Model {
     /// Forks, where parts of a transaction run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model,
-    /// each as often as its services state.
+    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model.
+    /// The number of visits to a station is then that of its services.
     #[serde(default)]
     pub routing: Vec<Route>,
     /// Further behaviour such as time-outs and failures, most of which only the simulator supports.
@@ -61,8 +61,8 @@ pub struct Class {
     /// Variation of the times between arrivals of an open class; `exponential` makes Poisson arrivals.
     #[serde(default)]
     pub arrivals: Variation,
-    /// Rank of the class at stations of discipline `priority`: 1 is served before 2. The default is the lowest rank of
-    /// all.
+    /// Rank of the class at stations of discipline `priority`: 1 is served before 2. Classes without a rank are served
+    /// last.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -117,7 +117,7 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Squared coefficient of variation as given, or that of the distribution; 1 if neither is given.
+    /// Squared coefficient of variation as stated, or that of the distribution; 1 if the model states neither.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {

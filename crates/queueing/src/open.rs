@@ -10,7 +10,7 @@ use crate::special::erlang_c;
 pub struct Visit {
     /// Mean number of jobs at the station, by class.
     pub jobs: Vec<f64>,
-    /// Largest loss over all classes: the share of the arrivals of a class that find the station full.
+    /// Largest loss of any class. The loss is the share of the arrivals of a class that find the station full.
     pub loss: f64,
     /// Share of the arrivals of each class that find the station full; empty if no arrival does.
     pub losses: Vec<f64>,
@@ -103,8 +103,8 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Mean wait with Poisson arrivals and exponential service of the same mean, and the time that a second of service
-/// takes.
+/// Mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the time that a second of
+/// service takes.
 ///
 /// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ; a
 /// second of service takes one second. A station with a table of speeds is a single server whose speed depends on the
@@ -137,8 +137,9 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
 }
 
 /// Solves a first-come-first-served station, by Pollaczek and Khinchine's formula for one server and by the
-/// approximation of Allen and Cunneen for several. That approximation multiplies the wait for exponential times and
-/// Poisson arrivals by the mean of the two squared coefficients of variation.
+/// approximation of Allen and Cunneen for several. That approximation starts from the wait for exponential times and
+/// Poisson arrivals. It multiplies this wait by the mean of the squared coefficients of variation of arrivals and
+/// service.
 ///
 /// Also solves shared servers if arrivals are not Poisson. In that case the jobs are divided among the classes in
 /// proportion to their loads.
@@ -246,7 +247,7 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes with better ranks than the given class, and the same including the classes of its own
+/// Utilization by the classes with better ranks than `class`, and utilization by these and the classes of the same
 /// rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
@@ -330,8 +331,7 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes with better ranks than the given class, and the same including the classes of its own rank.
-/// [erlang]
+/// Load of the classes with better ranks than `class`, and load of these and the classes of the same rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
@@ -365,14 +365,14 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Increase of a function of the load from `better` (load of the better ranks) to `all` (load that includes the own
-/// rank). The function is 0 without load.
+/// Increase of a function of the load from `better`, the load of the better ranks, to `all`, which also includes the
+/// rank of the class itself. The function is 0 without load.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Ratio of two times that a job spends besides service: with the given service times and with exponential ones. Both
-/// are computed for one server as fast as all servers together.
+/// Time that a job spends besides service, divided by the same time with exponential service times. Both times are
+/// computed for one server that is as fast as all servers together.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);

@@ -6,7 +6,7 @@
 //! exponential time that is followed by a second one with a certain probability (Marie, IEEE Trans. Software Eng. 5(5),
 //! 1979).
 
-/// Least squared coefficient of variation of a time with two phases.
+/// Smallest squared coefficient of variation that a time with two phases can have.
 pub const LEAST_SCV: f64 = 0.5;
 
 /// A service time of mean 1 that consists of two exponential phases.
@@ -79,8 +79,8 @@ pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let mut steps: Vec<Matrix> = Vec::with_capacity(most);
     let mut above: Option<Matrix> = None;
     for jobs in (1..=most).rev() {
-        // After an arrival, the number of jobs sooner or later returns to its present value. The only information that
-        // matters is the state in which it returns.
+        // An arrival leads to the level above, but the number of jobs sooner or later returns to its present value.
+        // Only the state in which it returns matters, so each such excursion is added as a direct transition.
         let mut local = levels.local(jobs);
         if let Some(step) = &above {
             let back = product(step, &levels.down(jobs + 1));
@@ -243,8 +243,8 @@ pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) 
 mod tests {
     use super::*;
 
-    /// At scv 1 the two phases form an exponential time, so the speed with n jobs at m servers is min(n, m) for any
-    /// arrivals.
+    /// At scv 1 the two phases form an exponential time. The speed with n jobs at m servers is then min(n, m), whatever
+    /// the arrivals are.
     #[test]
     fn exponential_times_are_served_at_the_number_of_servers() {
         let found = solve(Phases::of(1.0), 3, &[2.0, 0.5, 4.0, 1.0, 2.5]);

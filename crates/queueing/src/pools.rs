@@ -2,9 +2,9 @@
 //!
 //! Chandy, Herzog and Woo, IBM J. Res. Dev. 19(1), 1975: the stations inside a pool are solved alone for 1, 2, ...
 //! jobs, up to the number of units. In the surrounding network the pool is represented by one station. Its speed with n
-//! jobs is the throughput of the stations inside the pool with n jobs. If no job ever waits for a unit, this is exact
-//! (Norton's theorem). Otherwise it is an approximation, accurate if the queues inside the pool settle faster than the
-//! number of jobs inside changes (Courtois 1977).
+//! jobs is the throughput of the stations inside the pool with n jobs. If no job ever waits for a unit, this method is
+//! exact (Norton's theorem). Otherwise it is an approximation. It is accurate if the queues inside the pool settle
+//! faster than the number of jobs inside changes (Courtois 1977).
 
 use crate::convolution::{Closed, Extras, Queue, solve};
 use crate::network::{Network, Speed};

@@ -66,8 +66,8 @@ pub(crate) fn stops(network: &Network) -> Vec<Stop> {
             leave(center, &stop, &mut gaps);
         } else {
             for (class, gaps) in gaps.iter_mut().enumerate() {
-                // A delay changes the distribution of the times between arrivals, unless arrivals are Poisson. After
-                // it, only the squared coefficient of variation of these times is known.
+                // A delay changes the distribution of the times between arrivals, unless arrivals are Poisson. Behind
+                // the delay, only the squared coefficient of variation of these times is known.
                 if center.demand[class] > 0.0 && *gaps != Shape::EXPONENTIAL {
                     gaps.form = None;
                 }
@@ -158,12 +158,13 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     }
 }
 
-/// Squared coefficient of variation of a stream that is thinned: each job is kept with probability `share`.
+/// Squared coefficient of variation of the times in a thinned stream: each job stays in the stream with probability
+/// `share`.
 fn thinned(scv: f64, share: f64) -> f64 {
     1.0 + share * (scv - 1.0)
 }
 
-/// Squared coefficient of variation of the merged streams of several classes.
+/// Squared coefficient of variation of the times between arrivals in the merged stream of several classes.
 fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) -> f64 {
     let visits = |class: usize| rates[class] * center.visits[class];
     let total: f64 = center.visitors().map(visits).sum();

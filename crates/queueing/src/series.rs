@@ -10,7 +10,8 @@
 use crate::network::Speed;
 use crate::special::log_factorials;
 
-/// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! of many servers underflows.
+/// F(y) = A(y) + C(y) / (1 − a y). Coefficients are natural logarithms, since 1/j! underflows at stations with many
+/// servers.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Natural logarithms of the coefficients of the polynomial A.
@@ -42,7 +43,7 @@ impl Series {
     }
 
     /// Creates the series of a station with `servers` servers. If there are at most as many jobs as servers, no job
-    /// waits, and the terms for more jobs are left out.
+    /// waits, and C is not needed.
     fn of_servers(servers: u32, open_load: f64, jobs: usize) -> Self {
         let count = servers as usize;
         let terms = if open_load > 0.0 {
@@ -198,8 +199,8 @@ mod tests {
         }
     }
 
-    /// Tests the same station written as a table of speeds, and a station whose speed falls with many jobs. Expected
-    /// values are computed as sums over the states of a birth-death process.
+    /// Tests a station of several servers that is written as a table of speeds, and stations whose speed falls with
+    /// many jobs. Expected values are computed as sums over the states of a birth-death process.
     #[test]
     fn open_jobs_of_rates_are_those_of_the_birth_and_death_process() {
         for rates in [

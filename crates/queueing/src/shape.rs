@@ -91,7 +91,8 @@ impl Shape {
     }
 }
 
-/// For one of two exponential times that each contribute half of the mean: probability of the shorter time.
+/// For a time that is one of two exponential times, each of which contributes half of the mean: probability of the
+/// shorter one.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }
@@ -128,8 +129,8 @@ enum Kind {
     Poisson {
         mean: f64,
     },
-    /// Uniformly distributed time: the probability of n events is the probability that a Poisson number with this mean
-    /// exceeds n, divided by the mean.
+    /// Uniformly distributed time: the probability of n events is the probability that a Poisson number exceeds n,
+    /// divided by `mean`. The Poisson number has this mean, the number of events during the longest time.
     Uniform {
         term: f64,
         above: f64,

@@ -42,7 +42,8 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Largest observed error for networks with ranks. It depends on interruption and on closed classes.
+/// Largest observed error for networks with ranks. It depends on two conditions: jobs of better ranks interrupt others,
+/// and there are closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())
@@ -55,7 +56,7 @@ fn order(network: &Network) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Largest observed error for arrivals that are not Poisson, which is larger if servers are shared.
+/// Largest observed error for networks whose arrivals are not Poisson. The error is larger if servers are shared.
 fn arrivals(network: &Network) -> f64 {
     let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
     let shared = |center: &crate::network::Center| {

@@ -58,8 +58,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// Residence time at a first-come-first-served station with different service times, or with ranks. It is computed from
-/// the work that is served before an arriving job.
+/// Residence time at a first-come-first-served station with different service times, or at a station with ranks. It is
+/// computed from the work that is served before an arriving job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -96,8 +96,8 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
         0.0
     };
     let ahead = (waiting + residual) / servers;
-    // A closed class of a better rank cannot block another class forever, so its utilization is limited. The limit only
-    // takes effect in the first iterations.
+    // Closed classes of better ranks cannot block another class forever, so the utilization by better ranks is limited
+    // to less than 1. The limit only takes effect in the first iterations.
     let left = (1.0 - better / servers).max(1e-3);
     // While a job waits for another user's job, that user cannot send another one. With a single user of a better rank,
     // no such job arrives during the wait.

@@ -1,5 +1,5 @@
-//! Compares the solutions of networks with caches with closed formulas, with equivalent networks without caches, and
-//! with the simulator.
+//! Checks the solutions of networks that contain caches against closed-form results, equivalent networks without
+//! caches, and the simulator.
 
 mod support;
 

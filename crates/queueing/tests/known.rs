@@ -38,8 +38,8 @@ fn balanced_job_bounds_of_two_users() {
     near(found[1], 2.0 / (3.0 + 2.0 / 3.0), 1e-12);
 }
 
-/// With no think time and K equal demands, whose sum is D, both bounds equal N / (D (N + K - 1) / K). This is the exact
-/// throughput for N users.
+/// Without think time and with K equal demands, both bounds equal N / (D (N + K - 1) / K), where D is the sum of the
+/// demands. This is the exact throughput for N users.
 #[test]
 fn balanced_job_bounds_of_a_balanced_network_meet() {
     let found = Single {
@@ -90,8 +90,8 @@ fn two_classes(stations: usize) -> (Value, Closed) {
     (value, closed)
 }
 
-/// Checks N = X (R + Z), where R is the sum of the residence times, for networks with more stations than a row of the
-/// recursion.
+/// Checks N = X (R + Z), where R is the sum of the residence times, for networks of 1 to 70 stations. The recursion
+/// computes several stations at once, so the larger networks need several groups of stations.
 #[test]
 fn residence_times_of_wide_networks_make_up_the_response_time() {
     for stations in [1, 3, 8, 9, 17, 40, 70] {
@@ -246,7 +246,7 @@ fn each_pool_has_its_own_wait() {
     near(answer.pools["wide"].held, 3.0, 0.01);
 }
 
-/// Two classes with service times of 0.5 and 1.5 s and 0.4 arrivals/s each share one server, and arrive in bursts (scv
+/// Two classes share one server. Their service times are 0.5 and 1.5 s, and 0.4 jobs/s of each arrive in bursts (scv
 /// 4). An independently written event simulation gave response times of 4.96 and 15.6 s (three runs of 400,000 jobs).
 /// Processor sharing gives each class time in proportion to its service time, and so does last come, first served with
 /// interruption.

@@ -337,8 +337,8 @@ fn a_run_of_heavy_tails_goes_on_until_they_were_met() {
         };
         let outcome = simulate(std::slice::from_ref(&plan), &settings).unwrap();
         let answer = &outcome.answers[0];
-        // The relative error is √((9⁴ - 1) / n), times t at 95 % confidence and the waiting share 6.75 / 7.75. It is
-        // within 20 % from n = 480,000 service times on.
+        // The relative half-width is √((9⁴ - 1) / n), times t at 95 % confidence, times the waiting share 6.75 / 7.75.
+        // From n = 480,000 service times on, it is at most 20 %.
         let drawn = answer.simulation.simulated_time_s * 0.6;
         assert!(drawn > 400_000.0, "{drawn}");
         let ends = answer.classes["jobs"].confidence_interval["response_time_s"];

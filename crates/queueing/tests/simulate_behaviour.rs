@@ -32,7 +32,8 @@ fn a_balancer_at_random_is_what_analysis_says_and_the_shortest_queue_is_better()
     let [turns, two, shortest] =
         ["round-robin", "power-of-two", "shortest-queue"].map(|policy| mean(&group(policy)));
     // With round robin over two servers, the times between arrivals at each server have an Erlang-2 distribution. With
-    // two servers, the shorter of two random queues is the shortest queue, except for ties.
+    // only two servers, choosing the shorter of two random queues is the same as choosing the shortest queue, except
+    // for ties.
     assert!(
         mean(&random) > turns && turns > shortest,
         "{turns} {shortest}"

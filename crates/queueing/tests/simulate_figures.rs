@@ -1,5 +1,5 @@
-//! Tests results and intervals of models whose mean response time is known early, but other figures are not. These are
-//! percentiles, balanced stations and rare failures.
+//! Tests models whose mean response time is precise early in the run, while other results are not: percentiles,
+//! balanced stations and rare failures.
 
 mod support;
 
@@ -173,8 +173,8 @@ fn a_warning_counts_failures_in_words() {
 }
 
 /// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. A
-/// comparison contains the percentiles of both answers. Its interval contains the exact difference about as often as
-/// its confidence level states, even if a replication has few times beyond the percentile.
+/// comparison contains the percentiles of both answers. The interval of their difference contains the exact difference
+/// about as often as the confidence level states, even if a replication has few times beyond the percentile.
 #[test]
 fn percentiles_of_alternatives_are_those_of_their_answers() {
     let models = [1.0, 0.9].map(|time| model(single(0.8, json!({"services": service(time)}))));

@@ -48,7 +48,7 @@ fn times(stat: &str, ticks_per_s: f64) -> Option<Times> {
 pub struct Conditions {
     /// Sum of the CPU times of all CPUs during the turn, used or idle. [s]
     pub total_s: f64,
-    /// CPU time that this program used during the turn, and processes that worked for it. [s]
+    /// CPU time that this program, and the processes that worked for it, used during the turn. [s]
     pub own_s: f64,
     /// CPU time that all programs used during the turn, including this program. [s]
     pub programs_s: f64,
@@ -109,7 +109,7 @@ fn clock() -> f64 {
     let start = Instant::now();
     let mut state = black_box(1_u64);
     for _ in 0..STEPS {
-        // Without the shift, the compiler could merge several multiplications into one.
+        // The shift keeps the compiler from merging several multiplications into one.
         state = (state ^ (state >> 7)).wrapping_mul(6_364_136_223_846_793_005);
     }
     black_box(state);

@@ -22,8 +22,8 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Divides a turn (one measured execution) of `seconds` into twenty slices. A warm-up of a fifth of this time
-    /// precedes it.
+    /// Divides a turn (one measured execution) of `seconds` into twenty slices. Before the turn, there is a warm-up of
+    /// a fifth of `seconds`.
     #[must_use]
     pub fn of_turn(seconds: f64) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! A kernel for web serving: the null server and the load engine. They use separate CPUs if there is more than one CPU.
 //!
-//! The result is the number of requests per second of CPU time. This CPU time is the sum for the server and the load
-//! engine, so that waiting does not count. With more than one CPU, the result is multiplied by the number of CPUs,
-//! which gives the throughput with all CPUs busy.
+//! The result is the number of requests per second of CPU time of server and load engine together, so that waiting
+//! does not count. With more than one CPU, this number is multiplied by the number of CPUs: the result is the
+//! throughput with all CPUs busy.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const BODY: usize = 1024;
 const USERS: usize = 16;
 /// Minimum duration of a load. In a shorter load, the start and the end would distort the rate. [s]
 const SHORTEST_S: f64 = 0.1;
-/// If this number of loads have had no response, the measurement fails.
+/// Number of loads without any response after which the measurement fails.
 const LOADS_AT_MOST: usize = 20;
 
 /// The web serving kernel: the null server under load from the load engine.
@@ -109,8 +109,8 @@ impl Kernel for Web {
     }
 
     fn turn(&mut self, cpus: &[usize], timing: &Timing) -> Result<Turn, Failed> {
-        // The load engine pins the thread that runs it to a CPU. A separate thread keeps the pinning away from the
-        // calling thread.
+        // The load engine pins the thread in which it runs to a CPU. It runs in a separate thread, so that the calling
+        // thread is not pinned.
         std::thread::scope(|scope| {
             scope
                 .spawn(|| self.work(cpus, timing))

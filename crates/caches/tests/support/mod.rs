@@ -44,7 +44,7 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// States which of the metadata (`entry`) and the content (`bytes`) of a key a reference finds in the cache.
+/// Result of a reference: `entry` is `true` if the metadata of the key are in the cache, `bytes` if its content is.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,

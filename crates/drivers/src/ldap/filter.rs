@@ -118,8 +118,8 @@ impl Filter {
         match self {
             Self::And(all) => each(out, constructed(0), all),
             Self::Or(all) => each(out, constructed(1), all),
-            // In BER, an element with its own tag whose type is a choice also contains the tag of the chosen
-            // alternative.
+            // The operand is a filter, that is, a `CHOICE`, whose tag shows the alternative. The tag of `not` must not
+            // replace that tag, so the encoded operand keeps its own tag inside.
             Self::Not(one) => each(out, constructed(2), std::slice::from_ref(one)),
             Self::Equal(one) => one.write(constructed(3), values, out),
             Self::Substrings(parts) => parts.write(values, out),

@@ -154,8 +154,8 @@ impl Session {
             let bytes = self.next(meter).await?;
             let Message { number: of, said } = answers::read(&bytes).map_err(protocol)?;
             match said {
-                // A message without a request announces that the server is about to close the connection (RFC 4511,
-                // section 4.4.1).
+                // A message that belongs to no request announces that the server is about to close the connection (RFC
+                // 4511, section 4.4.1).
                 Said::Done(code) if of == 0 => {
                     return Err(Failed::new(FailureKind::Closed, codes::name(code)));
                 }
@@ -212,7 +212,8 @@ impl Session {
 impl Drop for Session {
     /// Sends an abandon request for an operation in progress, and then an unbind request.
     fn drop(&mut self) {
-        // If only part of the last message was sent, the server would read further bytes as the rest of that message.
+        // If the last message was sent only in part, nothing is sent: the server would read it as the rest of that
+        // message.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());
             self.scratch.clear();

@@ -111,9 +111,9 @@ pub enum Verb {
     Add,
     /// Remove the values from the attribute.
     Delete,
-    /// Replace all existing values of the attribute by the values.
+    /// Replace all existing values of the attribute by the values of the change.
     Replace,
-    /// Add the given number to the existing number of the attribute (RFC 4525).
+    /// Add the number in the change to the existing number of the attribute (RFC 4525).
     Increment,
 }
 

@@ -199,8 +199,8 @@ mod tests {
         let few = table(&numbered(&[1, 3])).answer;
         let lengths: Vec<usize> = few.rows.iter().map(Vec::len).collect();
         assert_eq!((lengths, few.is_truncated), (vec![3, 3, 3], false));
-        // Three entries with many empty values: of one attribute, in rows of 100 cells, and of 20,000 attributes. Each
-        // cell must count against the memory limit.
+        // Three entries with many empty values: 100,000 values of one attribute; 100 attributes, of which the last has
+        // 5,000 values; and one value of each of 20,000 attributes. Each cell must count against the memory limit.
         let mut wide = vec![1; 100];
         wide[99] = 5_000;
         for attributes in [vec![100_000], wide, vec![1; 20_000]] {

@@ -94,8 +94,8 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of an error code (SQLSTATE, appendix A of the PostgreSQL manual). A longer text is not a code. It is not
-/// used, since it could fill the report.
+/// Length of an error code (SQLSTATE, appendix A of the PostgreSQL manual). A longer text in its place is not reported,
+/// since texts of any length could fill the report.
 const CODE_CHARACTERS: usize = 5;
 
 /// Converts an error message of the server to a failure with the code of the error. A fatal error ends the session.
@@ -320,8 +320,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if the bytes that arrived while the session was idle contain an unexpected message. Expected are
-/// notices, parameters, notifications, and the error with which a server ends a session.
+/// Returns `true` if the bytes that arrived while the session was idle contain an unexpected message. Notices,
+/// parameters, notifications, and the error with which a server ends a session are expected.
 pub(crate) fn has_unasked(mut received: &[u8]) -> bool {
     while let Some(tag) = received.first() {
         match tag {

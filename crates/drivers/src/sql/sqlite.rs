@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock in addition to the time limit of the call. When it has passed, the load thread
-/// has already discarded the call and its session.
+/// Time that a session waits for a lock beyond the time limit of the call. Before it has passed, the load thread
+/// discards the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -90,7 +90,7 @@ fn reason(error: &Error) -> String {
 }
 
 /// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
-/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>). Expressions do not convert text, so whole
+/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>), but expressions do not. Therefore whole
 /// numbers are bound as integers.
 struct Bound<'a>(&'a Value);
 
@@ -129,8 +129,8 @@ fn length(value: ValueRef<'_>) -> usize {
 }
 
 impl Session {
-    /// Sets the time that SQLite waits for locks to more than the time limit of the call. A blocked call therefore
-    /// times out instead of failing with an error of SQLite.
+    /// Makes SQLite wait for locks longer than the time limit of the call. A blocked call therefore times out instead
+    /// of failing with an error of SQLite.
     fn wait_at_most(&mut self, timeout_ns: u64) -> rusqlite::Result<()> {
         if timeout_ns != self.busy_ns {
             self.connection
@@ -187,7 +187,7 @@ impl Session {
 fn bind(statement: &mut Statement<'_>, values: &[Value]) -> rusqlite::Result<()> {
     for (number, value) in values.iter().enumerate() {
         // SQLite treats `$1` as the name of a parameter, and numbers parameters in the order in which their names first
-        // occur.
+        // occur. The number is therefore looked up by the name.
         if let Some(index) = statement.parameter_index(&format!("${}", number + 1))? {
             statement.raw_bind_parameter(index, Bound(value))?;
         }

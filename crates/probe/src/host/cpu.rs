@@ -6,8 +6,8 @@ use crate::text;
 /// CPU times since boot, of one CPU or of all CPUs. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time in user mode, including processes with reduced priority (nice) and guests, whose time the kernel includes
-    /// in both. [ns]
+    /// Time in user mode, including that of processes with reduced priority (nice). The kernel counts the time of
+    /// guests in both values. [ns]
     pub user: u64,
     /// Time in the kernel, without the time in interrupts. [ns]
     pub system: u64,

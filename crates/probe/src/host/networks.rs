@@ -3,7 +3,7 @@
 use crate::json::Json;
 use crate::text;
 
-/// Writes the object `networks`, with an entry for each interface that has transferred any bytes.
+/// Writes the object `networks`, with an entry for each interface that has transferred any packets.
 pub fn write(content: &[u8], json: &mut Json) {
     json.object("networks");
     for line in text::lines(content) {
@@ -19,7 +19,8 @@ pub fn write(content: &[u8], json: &mut Json) {
             *column = number;
             count += 1;
         }
-        // The two heading lines name the columns: columns 0 to 7 count received data, 8 to 15 transmitted data.
+        // Columns 0 to 7 count received data, 8 to 15 transmitted data, as the heading lines state. An interface
+        // without packets (columns 1 and 9) is left out.
         if count < 12 || (columns[1] == 0 && columns[9] == 0) {
             continue;
         }

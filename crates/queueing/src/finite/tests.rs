@@ -1,4 +1,4 @@
-//! Compares the solutions of stations with a limited capacity with those of independently written Markov chains.
+//! Compares the solutions of stations with a limited capacity with solutions of independently written Markov chains.
 
 use super::*;
 use crate::model::Distribution;
@@ -249,8 +249,8 @@ fn variation_fills_a_bounded_station() {
     }
 }
 
-/// A station that is too large for any chain with phases is approximated, and the result is not marked as exact. The
-/// mean number of jobs at the station is at least the mean number in service.
+/// A station that is too large for any chain with phases is solved approximately, and the result is not marked as
+/// exact. The mean number of jobs at the station is at least the mean number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);

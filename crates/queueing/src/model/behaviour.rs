@@ -15,7 +15,7 @@ pub(super) use check::check;
 pub struct Behaviour {
     /// Time limits and retries of transactions, by class.
     pub patience: Vec<Patience>,
-    /// Stations that fail and are repaired.
+    /// Stations that fail from time to time and are repaired.
     pub failures: Vec<Failure>,
     /// Groups of equivalent stations; each visit goes to a station that is chosen from the group.
     pub balancers: Vec<Balancer>,
@@ -29,7 +29,7 @@ pub struct Behaviour {
     pub samples: Vec<Samples>,
 }
 
-/// Effect of a time limit on an attempt that exceeds it.
+/// Effect on an attempt that exceeds the time limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnTimeout {
@@ -55,7 +55,7 @@ pub struct Patience {
     /// Mean pause before the first retry; it doubles with each further retry. Pauses are exponentially distributed. [s]
     #[serde(default)]
     pub retry_delay_s: f64,
-    /// Effect of the time limit on an attempt that exceeds it.
+    /// Effect on an attempt that exceeds the time limit.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }

@@ -7,7 +7,8 @@ use super::{
     Station, Variation,
 };
 
-/// Limit on users, servers and units: integers of this size, and products of them, are exact as floating-point numbers.
+/// Limit on users, servers and units. Integers up to this limit are exact as floating-point numbers, and the product of
+/// two of them fits into 64 bits.
 const COUNT_AT_MOST: u64 = 1_000_000_000;
 /// Limit on the number of servers and on the entries of `rates`, since solvers keep tables of this length.
 const SERVERS_AT_MOST: usize = 1_000_000;

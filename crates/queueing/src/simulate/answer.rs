@@ -18,11 +18,11 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Smallest number of failures of a station, over all replications, for a reliable result. The relative standard error
-/// of 30 failures is 18 %, which the intervals include.
+/// Smallest number of failures of a station, over all replications, for a reliable result. With 30 failures, their
+/// number has a relative standard error of 18 %, which is part of the confidence intervals.
 pub(super) const FAILURES: u64 = 30;
-/// Growth of the number of jobs in the system from the third to the fourth quarter of the run that counts as
-/// significant. The values are the level of the one-sided test and the minimum growth relative to the mean.
+/// The number of jobs in the system counts as growing if it increases significantly from the third to the fourth
+/// quarter of the run. The values are the level of the one-sided test and the minimum growth relative to the mean.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
@@ -48,7 +48,7 @@ pub struct Answer {
     pub warnings: Vec<String>,
 }
 
-/// Results of a class. Confidence intervals are given by lower and upper end, at the requested confidence level.
+/// Results of a class. A confidence interval consists of its lower and upper end, at the requested confidence level.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassAnswer {
     /// Rate of completed transactions. [1/s]
@@ -148,8 +148,8 @@ pub(super) struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// Estimates a figure, from batches if the replications are long enough. Replications without a value of the
-    /// figure, since no transaction was completed, are left out.
+    /// Estimates a figure, from batches if the replications are long enough. A replication in which no transaction was
+    /// completed may lack the figure and is then left out.
     pub fn estimate(&self, figure: impl Fn(&Sample) -> f64) -> Estimate {
         let values: Vec<f64> = self
             .samples
@@ -240,8 +240,8 @@ impl Over<'_> {
         enough || (open && !self.steady())
     }
 
-    /// Returns `true` if long service times occurred often enough for a precision. Distributions without a fourth
-    /// moment never satisfy this condition and are ignored. A system without a steady state always satisfies it.
+    /// Returns `true` if long service times occurred often enough for the requested precision, or if the system has no
+    /// steady state. Distributions without a fourth moment are left out, as they could never meet this condition.
     pub fn has_met_its_tails(&self, precision: f64) -> bool {
         self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
     }

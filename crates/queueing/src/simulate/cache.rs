@@ -1,5 +1,5 @@
-//! A cache that evicts the least recently used entry, and the keys that are requested from it, with popularities by
-//! Zipf's law.
+//! A cache that evicts the least recently used entry, and the keys that are requested from it. The popularities of the
+//! keys follow Zipf's law.
 
 use super::random::Stream;
 

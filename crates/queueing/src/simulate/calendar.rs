@@ -32,8 +32,8 @@ pub struct Calendar {
     position: Vec<u32>,
     /// Order among events at the same time: first inserted, first served (except once in 2^32 insertions).
     order: u32,
-    /// `true` if the root of the heap holds no event. Processing an event usually inserts another event, which takes
-    /// this position.
+    /// `true` if the root of the heap holds no event. Processing an event usually inserts another event, which then
+    /// becomes the root.
     hole: bool,
 }
 

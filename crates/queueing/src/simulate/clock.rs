@@ -1,5 +1,5 @@
-//! Stations whose jobs end by a common clock, which measures the service per job: processor sharing, and stations whose
-//! speed depends on the number of jobs.
+//! Stations with a common clock, which measures the service that each job has received; jobs end at certain readings of
+//! it. Such stations use processor sharing, or their speed depends on the number of jobs.
 
 use super::machine::{Machine, State};
 use super::plan::{Kind, NONE};
@@ -44,7 +44,8 @@ impl Machine<'_> {
             (state.head != NONE).then(|| self.jobs[state.head as usize].mark)
         };
         if end.is_none() {
-            // The clock of an empty station is reset, since a large reading would have fewer digits after the point.
+            // The clock of an empty station is reset to 0: the larger its reading, the fewer digits remain after the
+            // point.
             (state.clock, state.weights) = (0.0, 0.0);
         }
         let (clock, speed) = (state.clock, state.speed);

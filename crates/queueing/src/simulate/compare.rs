@@ -21,7 +21,7 @@ pub struct Comparison {
 /// Difference of a figure: value of the alternative minus value of the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Mean for the first model; for a percentile, the percentile of all replications together, as in the answer.
+    /// Mean in the first model. For a percentile: percentile over all replications together, as in the answer.
     pub first: f64,
     /// Mean or percentile for the alternative.
     pub second: f64,
@@ -101,7 +101,7 @@ fn values<'a>(
 /// The ends of the interval follow from the intervals of both percentiles and the correlation of their errors (Zou,
 /// Psychological Methods 12(4), 2007, for the difference of correlated estimates), so that the asymmetry of the
 /// intervals is preserved. The error in each replication is that of the share of times below the percentile. Averages
-/// of the percentiles of single replications are not used, since a percentile of few times is too small.
+/// of the percentiles of single replications are not used, since percentiles of few times are too small on average.
 fn of_percentile(
     first: (&Over, usize),
     second: (&Over, usize),

@@ -149,8 +149,8 @@ impl Estimate {
     /// interval then contains the true mean too seldom. Eighty batches determine the error to 8 %, and also the
     /// skewness of the mean, for which t is corrected as in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
     ///
-    /// The interval of the replications is kept if the figure is missing in a batch. It is also kept if the
-    /// replications differ more than independent batches can explain (5 % level).
+    /// The interval is computed from the replications, as in [`Estimate::of`], if the figure is missing in a batch, or
+    /// if the replications differ more than independent batches can explain (5 % level).
     #[must_use]
     pub fn by_batches(
         self,
@@ -289,9 +289,9 @@ mod tests {
         low <= mean && mean <= high
     }
 
-    /// Simulates runs of normal values that are extended by half until their interval is narrow. With the error of ten
-    /// replications, the interval contains the mean in 93 % of 3,000 runs. With the error of eighty batches, it does in
-    /// 95 %, and the runs are shorter.
+    /// Simulates runs of normal values. Each run is extended by half until its interval is narrow enough. If the error
+    /// is estimated from ten replications, the interval contains the mean in 93 % of 3,000 runs. If it is estimated
+    /// from eighty batches, it does so in 95 %, and the runs are shorter.
     #[test]
     fn an_interval_that_ends_its_run_holds_as_often_as_it_promises() {
         const RUNS: u32 = 3000;
@@ -353,7 +353,7 @@ mod tests {
             plain += u32::from(holds(&Estimate::of(&values, 0.95), mean));
             skewness += found.skewness / f64::from(RUNS);
         }
-        // The bound allows for the fact that the skewness of few values is underestimated on average.
+        // The lower limit is small, since the skewness of few values is underestimated on average.
         assert!((0.25..0.43).contains(&skewness), "{skewness}");
         assert!(corrected > plain + RUNS / 100, "{corrected} {plain}");
         assert!(
@@ -362,7 +362,8 @@ mod tests {
         );
     }
 
-    /// If all batches equal the mean of their replication, they contain no more information than the replications.
+    /// If all batches equal the mean of their replication, they contain no more information than the replications. The
+    /// interval is then that of the replications.
     #[test]
     fn replications_that_differ_more_than_their_batches_explain_keep_their_interval() {
         let means: Vec<f64> = (1..=10).map(f64::from).collect();

@@ -13,7 +13,7 @@ use super::sample::utilization;
 use super::times::Times;
 use super::walk;
 
-/// Minimum warm-up, in relaxation times. With an exponential time in the system, transactions longer than the warm-up
+/// Minimum warm-up, in relaxation times. If the time in the system is exponential, transactions longer than the warm-up
 /// contribute 9 exp(-8), or 0.3 %, of the mean at the start of the measured part, and less later.
 const WARM_UP: f64 = 8.0;
 /// Minimum duration of the measured part of a replication, in relaxation times.
@@ -22,11 +22,11 @@ const MEASURED: f64 = 24.0;
 /// over about two relaxation times. The variance from batches of this length is therefore too small by 4 %, and the
 /// standard error by 2 %.
 const BATCH: f64 = 48.0;
-/// Number of batches over all replications. With 80 batches, the standard error is known to 8 %, and more batches
-/// improve this little.
+/// Number of batches over all replications. With 80 batches, the standard error is known to 8 %; more batches improve
+/// this only a little.
 const BATCHES: usize = 80;
-/// Limit on the utilization from which the relaxation time of open classes is computed. With a utilization near 1, a
-/// station without steady state could never be measured long enough.
+/// Limit on the utilization that enters the relaxation time of open classes. Without this limit, a station without a
+/// steady state could never be measured long enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
 /// Minimum duration of the warm-up. [s]

@@ -240,8 +240,8 @@ pub struct Machine<'a> {
     pub caches: Vec<Option<Recent>>,
     pub streams: Streams,
     pub record: Record,
-    /// `true` if there are more jobs than can be stored: the model has no steady state, or its steady state has too
-    /// many jobs.
+    /// `true` if the run stopped because there were more jobs than can be stored. The model has no steady state, or a
+    /// steady state with too many jobs.
     pub overflow: bool,
 }
 
@@ -296,8 +296,8 @@ impl<'a> Machine<'a> {
             {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
-                // Rare keys may take very long to be requested, so the number of requests is limited. After these
-                // requests, a cache is nearly as full as it will ever be.
+                // Some rare keys may not be requested for a very long time, so the number of requests is limited. After
+                // them, a cache is nearly as full as it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {

@@ -50,9 +50,9 @@ impl Over<'_> {
 /// Ends of the interval of a percentile over all replications.
 ///
 /// Woodruff, J. Amer. Stat. Assoc. 47(260), 1952: the share of times below the percentile is a ratio over independent
-/// replications, and has a confidence interval. The quantiles at the ends of that interval are the ends of the interval
-/// of the percentile, which therefore lies between them. If such quantiles do not exist, or the error is as large as
-/// the percentile, [`around`] is used.
+/// replications, and has a confidence interval. The ends of that interval are two shares. The quantiles of the times
+/// for these shares are the ends of the interval of the percentile. If these quantiles do not exist, or the error is as
+/// large as the percentile, [`around`] is used.
 fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     if counted.len() < 2 {
         return [f64::NAN; 2];
@@ -68,17 +68,16 @@ fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: 
         && let [Some(low), Some(high)] = shares.map(|end| quantile(pooled, end))
         && high - low < 2.0 * value
     {
-        // An end of the interval may equal the percentile. This ensures that rounding does not put the percentile
-        // outside of the interval.
+        // An end of the interval may equal the percentile. Rounding must not move the end past the percentile.
         return [low.min(value), high.max(value)];
     }
     around(counted, share, value, confidence)
 }
 
-/// Ends of an interval around a percentile beyond which there are few times. The interval includes the standard error
-/// of the mean of the replications' percentiles. It also includes the distance of that mean from the percentile over
-/// all replications, since percentiles of few times are too small. There is no interval if the error is as large as the
-/// percentile.
+/// Ends of an interval around a percentile beyond which there are few times. Its half-width has two parts. The first is
+/// the half-width of the confidence interval for the mean of the replications' percentiles. The second is the distance
+/// of that mean from the percentile over all replications, since percentiles of few times are too small. There is no
+/// interval if the half-width is as large as the percentile.
 fn around(counted: &[&[u64]], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     let own = counted.iter().filter_map(|counts| quantile(counts, share));
     let own = Estimate::of(&own.collect::<Vec<_>>(), confidence);

@@ -116,7 +116,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// The hit ratio of a cache is given, or follows from simulated keys.
+/// Hit ratio of a cache, as stated in the model, or the keys whose requests are simulated.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },

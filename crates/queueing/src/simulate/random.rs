@@ -1,9 +1,9 @@
-//! Random numbers, with a separate stream for each purpose, so that alternatives of a model draw the same numbers for
-//! the same purpose.
+//! Random numbers, with a separate stream for each purpose, so that alternative models use the same numbers for the
+//! same purpose.
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna, ACM Trans. Math. Softw. 47(4), 2021). Its state is filled by
-//! `SplitMix64`, as its authors recommend. A stream is identified by seed, replication, purpose and the names of its
-//! class or station. Therefore an additional station in one alternative does not change the numbers of the other
+//! `SplitMix64`, as Blackman and Vigna recommend. A stream is identified by seed, replication, purpose and the names of
+//! its class or station. Therefore an additional station in one alternative does not change the numbers of the other
 //! stations.
 
 use std::sync::LazyLock;
@@ -69,7 +69,8 @@ impl Stream {
             for &byte in name.as_bytes() {
                 state = mix(state ^ u64::from(byte));
             }
-            // A separator follows each name, so that the names `ab`, `c` give another stream than `a`, `bc`.
+            // Each name is followed by a separator. Otherwise the names `ab`, `c` would give the same stream as `a`,
+            // `bc`.
             state = mix(state ^ 0x100);
         }
         Self(

@@ -9,7 +9,7 @@
 const ROWS: usize = 512;
 /// Number of rows between two copies of the histograms.
 pub const BLOCK: usize = 16;
-/// Number of bits of the mantissa of a time that select its bucket. A bucket is at most 0.8 % wide.
+/// Number of leading mantissa bits of a time that select its histogram bucket. A bucket is at most 0.8 % wide.
 const FINE_BITS: u32 = 7;
 /// Binary exponents of the times that the histogram distinguishes. Times below 2^-30 s (1 ns) are counted in the first
 /// bucket, and times from 2^24 s (194 days) on in the last bucket.

@@ -7,14 +7,15 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// For each class, the mean number of jobs in the system, and for each station, the mean number of jobs there. Each is
-/// a series with one value per slice.
+/// For each class, the mean number of jobs in the system, followed by the mean number of jobs at each station. Each of
+/// these is a series with one value per slice.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()
 }
 
-/// Warm-up of a replication: the longest that MSER-5 requires for the number of jobs of any class or station. [s]
+/// Warm-up of a replication. MSER-5 determines a warm-up from the number of jobs of each class and of each station; the
+/// longest is taken. [s]
 fn warm_up_s(machine: &Machine) -> f64 {
     let cut = state(machine).iter().map(|series| mser5(series)).max();
     cut.unwrap_or(0) as f64 * machine.record.slice_s()

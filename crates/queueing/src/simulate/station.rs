@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit, if the visit of a job is a hit; `None` for a miss or without a cache.
+    /// Time of a cache hit; `None` if the visit is a miss, or the station has no cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -336,8 +336,8 @@ impl Machine<'_> {
     #[inline]
     fn hand_over(&mut self, job: u32, station: usize) {
         let state = &mut self.stations[station];
-        // If no job can be interrupted and the station cannot fail, the number of busy servers remains the same. It
-        // need not be recorded again.
+        // If no job can be interrupted and the station cannot fail, the next waiting job takes the server. The number
+        // of busy servers then remains the same and need not be recorded again.
         if !state.keeps_served
             && let Some(next) = state.pop(&mut self.jobs)
         {
@@ -370,8 +370,7 @@ impl Machine<'_> {
             return;
         }
         if state.busy >= servers {
-            // The job that has been in service longest without interruption is interrupted; jobs that arrived later
-            // stay in service.
+            // Of the jobs in service, the one that started or resumed first is interrupted.
             let oldest = state.served[0];
             self.interrupt(oldest, station);
             self.stations[station].push(&mut self.jobs, oldest, true);

@@ -18,7 +18,7 @@ const MANY: usize = 1000;
 pub(super) struct Least<'a> {
     pub class: &'a str,
     pub station: &'a str,
-    /// Share of the class's response time that it waits at the station.
+    /// Share of the class's response time that consists of waiting at the station.
     pub waiting_share: f64,
     /// Lower bound on the relative half-width; infinite without a fourth moment, 0 if no job waits.
     pub width: f64,
@@ -32,8 +32,8 @@ impl Over<'_> {
         known.max_by(|a, b| a.width.total_cmp(&b.width))
     }
 
-    /// Of all classes that wait at a station whose service times have no fourth moment, the class with the largest
-    /// share of waiting. `None` if that share is at most `share`.
+    /// Of all classes that wait at stations whose service times have no fourth moment: the class for which waiting is
+    /// the largest share of its response time. `None` if this share is at most `share`.
     pub(super) fn endless_tail(&self, share: f64) -> Option<Least<'_>> {
         let endless = (self.all_tails())
             .filter(|least| least.width.is_infinite() && least.waiting_share > share);
@@ -79,7 +79,8 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the interval of the second moment of all service times simulated at a station.
+    /// Relative half-width of the confidence interval for the second moment of all service times that were simulated at
+    /// a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -90,7 +91,7 @@ impl Over<'_> {
         student_t(0.5 + 0.5 * self.confidence, MANY) * standard_error(drawn)
     }
 
-    /// Share of the response time of a class for which it waits at a station.
+    /// Share of the response time of a class that consists of waiting at a station.
     fn waiting_share(&self, at: usize, class: usize) -> f64 {
         let layout = self.samples[0].layout;
         let waits = self.sum(layout.sojourn(at, class)) - self.sum(layout.work(at, class));
@@ -103,8 +104,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of random times from several distributions. Each distribution is given
-/// by the number of its times, and by its first, second and fourth moments.
+/// Relative standard error of the second moment of random times from several distributions. For each distribution,
+/// `drawn` contains the number of its times, and its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {
@@ -125,8 +126,8 @@ mod tests {
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // The sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Distributions from which
-        // no time was generated do not count.
+        // The expected sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Distributions
+        // from which no time was generated do not count.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),

@@ -27,7 +27,7 @@ pub enum Times {
     Lognormal(f64, f64),
     /// Uniform distribution between 0 and this time. [s]
     Uniform(f64),
-    /// Lomax distribution. The values are the negative inverse of its shape and its scale. [1], [s]
+    /// Lomax distribution. The values are -1 divided by the shape, and the scale. [1], [s]
     Pareto(f64, f64),
     /// One of these measured values, with equal probabilities. [s]
     Samples(Arc<[f64]>),

@@ -69,8 +69,8 @@ fn queue(
 /// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty, where X
 /// is the throughput.
 ///
-/// N is twice the harmonic mean of both queues. This is their sum if they are equal, and at most four times the shorter
-/// queue, as the walk seldom leaves the end at which that queue is short.
+/// N is twice the harmonic mean of both queue lengths. If these are equal, N is their sum. N is at most four times the
+/// shorter queue, since the walk seldom leaves the end at which this queue is short.
 fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     let [up, down] = [first, second].map(|queue| per_s / queue.utilization);
     let both = first.waiting + second.waiting;
@@ -146,7 +146,8 @@ mod tests {
             waiting,
             group: NONE,
         };
-        // With 1,000 jobs at the first station and none at the second, the relaxation time is about one service time.
+        // With 1,000 waiting jobs at the first station and hardly any at the second, the relaxation time is about one
+        // service time.
         assert!(of_pair(100.0, queue(1.0, 1000.0), queue(0.3, 0.1)) < 0.02);
         assert!(of_pair(100.0, queue(0.5, 0.0), queue(0.3, 0.0)).abs() < 1e-12);
     }

@@ -7,9 +7,9 @@ use super::sample::Sample;
 /// Fewer replications than this give a warning. With 3 replications, for example, a 95 % t-interval reaches 4.3
 /// standard errors to each side.
 const FEW: usize = 4;
-/// Largest skewness of a mean for which there is no warning, and a number of standard errors of the skewness that is
-/// added as an allowance for chance. One standard error is √6 divided by the number of batches. Although t is corrected
-/// for skewness, a mean that depends on few long times has a larger skewness than observed.
+/// Limit on the skewness of a mean, above which there is a warning, and an allowance for chance. The allowance is a
+/// number of standard errors of the skewness, each √6 divided by the number of batches. The correction of t for
+/// skewness is too small if a mean depends on few long times, since such a mean is more skewed than observed.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
@@ -46,7 +46,8 @@ impl Over<'_> {
     /// Returns a warning if long service times are so rare that the computed interval of a mean response time is too
     /// narrow.
     fn tailed(&self, run: &Run) -> Option<String> {
-        // Errors of waits do not matter if waits are a share of the response time below the requested precision.
+        // The errors of waits do not matter if the share of waits in the response time is below the requested
+        // precision.
         if let Some(endless) = self.endless_tail(run.precision_asked) {
             return Some(format!(
                 "service times at {} have no fourth moment, so the interval of the mean response time of {} contains the \
@@ -68,8 +69,8 @@ impl Over<'_> {
         })
     }
 
-    /// Returns a warning about the throughput or response time whose mean is most skewed, if it depends on few long
-    /// times.
+    /// Of all throughputs and response times, finds the one whose mean is most skewed. Returns a warning if this mean
+    /// depends on few long times.
     fn skewed(&self) -> Option<String> {
         let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
         let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;

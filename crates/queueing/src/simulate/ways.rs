@@ -64,8 +64,8 @@ impl Visits<'_> {
             let mut row: Vec<(f64, u32)> = shares
                 .map(|(name, share)| {
                     sum += share;
-                    // If probabilities add up to 1 except for rounding, the small remainder must not lead out of the
-                    // network.
+                    // Probabilities may add up to slightly less than 1 because of rounding. The small remainder must
+                    // not lead out of the network.
                     (
                         if sum > 1.0 - 1e-9 { 2.0 } else { sum },
                         station_index(self.model, name),
@@ -131,7 +131,8 @@ impl Visits<'_> {
                 .sum(),
             None => visits(station),
         };
-        // The sum is rounded, since three times 1/3 visit differs from 1 by a rounding error.
+        // The sum is rounded to an integer if it is nearly one, since three times 1/3 visit differs from 1 by a
+        // rounding error.
         let count: f64 = if (count - count.round()).abs() < 1e-9 {
             count.round()
         } else {

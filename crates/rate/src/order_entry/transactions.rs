@@ -150,8 +150,8 @@ fn forget(connection: &Connection, key: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Chooses a customer at random. In six of ten cases, a last name is chosen, and the middle one of the customers with
-/// this name is taken; otherwise a number is chosen.
+/// Chooses a customer at random. In six of ten cases, a last name is chosen; of the customers with this name, the
+/// middle one is taken. Otherwise a number is chosen.
 fn customer(connection: &Connection, random: &mut Random) -> rusqlite::Result<(i64, i64)> {
     let district = one_to(random, DISTRICTS);
     if random.below(10) >= 6 {

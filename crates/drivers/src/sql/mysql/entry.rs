@@ -89,7 +89,7 @@ impl Greeting {
         if capabilities & NEEDED != NEEDED {
             return Err(Malformed("a server older than MySQL 4.1"));
         }
-        // Skips the field for the length of the challenge, since this length is known, and the reserved bytes.
+        // Skips the length of the challenge, which is known, and the reserved bytes.
         fields.take(1 + 10)?;
         nonce.extend_from_slice(fields.take(NONCE_BYTES - FIRST_PART_BYTES)?);
         // After a zero byte, the packet contains the name of the authentication method. The name ends at another zero
@@ -133,7 +133,7 @@ impl Greeting {
 /// A message of the server during authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AuthStep<'a> {
-    /// The server requests a proof by this other method of authentication.
+    /// The server requests a proof by another method of authentication, which the challenge names.
     Proof(Challenge<'a>),
     /// The server accepted the proof; an OK packet follows.
     Nothing,

@@ -12,8 +12,8 @@ pub(super) const MORE_RESULTS: u16 = 0x0008;
 const OK: u8 = 0;
 const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
-/// Length from which a packet cannot mark the end of rows. A packet of this length or more with the same first byte is
-/// a row that begins with a long text. [B]
+/// Only a packet shorter than this can mark the end of rows. A longer packet with the same first byte is a row that
+/// begins with a long text. [B]
 const END_BYTES_BELOW: usize = 9;
 /// Largest number of columns that the client accepts in a table.
 const COLUMNS_AT_MOST: u64 = 65_535;
@@ -174,7 +174,7 @@ pub(super) struct Prepared {
     pub(super) number: u32,
     /// Number of parameters of the statement.
     pub(super) parameters: usize,
-    /// Number of packets with definitions that follow. It includes the packets that end the lists of definitions.
+    /// Number of packets with definitions that follow, including the packets that end the lists of definitions.
     pub(super) packets: usize,
 }
 

@@ -290,7 +290,7 @@ impl Session {
     ) -> Result<Vec<Kind>, Failed> {
         let known = self.known.get(&task.number);
         let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
-        // The column names usually stay the same as in the last execution. A new list is only made if a name differs.
+        // The column names are usually those of the last execution. A new list is only made if a name differs.
         let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
         let mut kinds = Vec::with_capacity(count);
         for place in 0..count {
@@ -404,14 +404,14 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed the idle session. A server sends data to an idle session only as a
-    /// closing message.
+    /// Returns `true` if the server has closed the idle session. Any data from the server mean this, since a server
+    /// sends data to an idle session only to close it.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
 
-    /// Returns `true` if the idle session has received data other than an error packet, which is the closing message of
-    /// a server.
+    /// Returns `true` if the idle session has received data other than an error packet. A server closes an idle session
+    /// with an error packet.
     pub(crate) fn has_unasked(&self) -> bool {
         packets::kind(&self.wire.received).is_some_and(|kind| kind != packets::REFUSED)
     }

@@ -11,7 +11,7 @@ pub(super) const REFUSED: u8 = 0xff;
 /// Number of bytes of a packet header: three for the length of the content, one for the sequence number.
 const HEAD_BYTES: usize = 4;
 
-/// Length of content from which the content would continue in another packet, which is not supported. [B]
+/// Content of this length or more would be split over several packets, which is not supported. [B]
 const LENGTH_CEILING: usize = 0xff_ffff;
 
 /// Returns the first byte of the content of the first packet. This byte states the kind of the packet.
@@ -45,8 +45,8 @@ pub(super) fn take(received: &mut BytesMut, number: &mut u8) -> Result<Option<By
     if length == LENGTH_CEILING {
         return Err(Malformed("a packet of 16 MiB or more"));
     }
-    // A server that is about to close the session may send an error with an unexpected sequence number. Such packets
-    // are recognized by the first byte of their content, whatever their length.
+    // A server that is about to close the session may send an error with an unexpected sequence number. Error packets
+    // are therefore recognized by the first byte of their content alone.
     let first = received.get(HEAD_BYTES);
     let may_be_error = length > 0 && first.is_none_or(|first| *first == REFUSED);
     if counted != *number && !may_be_error {
