@@ -209,6 +209,21 @@ mod tests {
         assert!(chi < 22.46, "{counts:?}");
     }
 
+    /// With a bound of 3/4 of 2^64, four random integers of 64 bits lead to three results. Without a rejection, two of
+    /// the four would lead to the same result, so that multiples of three would be twice as frequent.
+    #[test]
+    fn below_rejects_what_would_favour_some_numbers() {
+        let mut random = Random::from_seed(7);
+        let mut counts = [0; 3];
+        for _ in 0..3000 {
+            counts[(random.below(3 << 62) % 3) as usize] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (850..1150).contains(count)),
+            "{counts:?}"
+        );
+    }
+
     #[test]
     fn alias_draws_in_proportion_and_never_a_zero() {
         let weights = [5.0, 0.0, 1.0, 4.0];
