@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, equal to those in `crates/load/src/run/files.rs`. The first is the number of open files that a
-# load thread needs besides its connections, the second the largest number of load threads. [1]
+# Limits of the engine, equal to those in `crates/load/src/run/files.rs`: the number of open files that each load
+# thread needs in addition to its connections, and the largest number of load threads. [1]
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -113,7 +113,7 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse a closed load in which each user keeps separate connections, if it has more users than ports allow.
+    """Refuse a closed load with more users than local ports, if each user has a separate connection.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load that would exceed the hard limit of open files with every allowed number of load threads.
+    """Refuse a load whose connections would exceed the hard limit of open files, however many load threads share them.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
 
 
 def _ports() -> int | None:
-    """Return the number of local ports for outgoing connections; None if the kernel does not report it. [1]"""
+    """Return the number of local ports that the kernel uses for outgoing connections; None if it is unknown. [1]"""
     try:
         first, last = map(int, _PORTS.read_text().split())
     except (OSError, ValueError):

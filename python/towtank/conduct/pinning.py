@@ -1,5 +1,5 @@
-"""Assigns the CPUs of this machine to two groups: the system under test, and the generator with the probe and
-Towtank.
+"""Divides the CPUs of this machine into two groups: one for the system under test, the other for the generator, the
+probe and Towtank.
 """
 
 from __future__ import annotations

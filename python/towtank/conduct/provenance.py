@@ -118,7 +118,9 @@ def require_no_results(folder: Path) -> None:
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
-    """Refuse to add runs to results of another design; with `may_grow`, the design may have more repetitions."""
+    """Refuse to add runs to results of another design; with `may_grow`, only the number of repetitions may be
+    larger.
+    """
     recorded = results.manifest.get("design")
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
     if recorded != shared:
@@ -167,8 +169,8 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hash of each file or folder that a study names but does not copy, by the key of the study that names
-    it.
+    """Return the hashes of the files and folders that a study names but does not copy, each with the key in the study
+    that names it.
     """
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}

@@ -28,7 +28,7 @@ def side_effects(study: Study) -> list[str]:
     Parameters
     ----------
     study : Study
-        Study with the IP addresses of the hosts that its systems name.
+        Study that contains the resolved IP addresses of the host names in its systems.
 
     Returns
     -------

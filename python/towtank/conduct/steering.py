@@ -19,7 +19,8 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest part of a second whose measured values are used; the analysis uses the same limit. [s]
+# Seconds that lie only partly in a stage count if at least this part lies in it; the analysis uses the same
+# limit. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -59,8 +60,8 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the values of the seconds that all load threads have recorded, without seconds that lie only partly in
-        the stage.
+        """Return the values of the seconds that all load threads have recorded, without parts of a second that are too
+        short.
         """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
@@ -166,7 +167,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed for the next test of a stage. [s]"""
+        """Return the start of the oldest interval that later tests of stages need. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:

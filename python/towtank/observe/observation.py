@@ -22,7 +22,7 @@ from towtank.results.observe import REMOTE_PROBE
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
-"""Time within which the probe must end. It normally ends milliseconds after its input closes. [s]"""
+"""Time limit for the probe to end. It normally ends milliseconds after its input is closed. [s]"""
 _LOG_TAIL_BYTES = 2000
 
 

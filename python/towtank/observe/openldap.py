@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Pattern of entries that describe single connections; these entries are skipped.
+# Search filter that leaves out the entries that describe single connections.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")

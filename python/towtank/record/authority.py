@@ -34,11 +34,10 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Shortest remaining validity of a kept certificate authority with which it is used again, so that it does not expire
-# during a recording.
+# Shortest remaining validity with which a kept certificate authority is used again, so that it does not expire during a
+# recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Time between the start of a certificate's validity and its creation. The validity starts earlier, because the clocks
-# of other machines may be slow.
+# The validity of a certificate starts this long before its creation, because the clocks of other machines may be slow.
 _BEFORE = timedelta(days=1)
 
 
@@ -80,8 +79,8 @@ class Authority:
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The alternative name contains the host. The common name stays constant, because its length is limited and
-            # clients choose the host names.
+            # The host is in the alternative name. The common name is constant, because its length is limited and the
+            # host names are chosen by clients.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
