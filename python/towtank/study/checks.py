@@ -30,7 +30,7 @@ RUNS_AT_MOST = 100_000
 
 
 class StudyCheck:
-    """Checks one study file together with the system and workload files that it names, if they could be read.
+    """Checks one study file together with the system and workload files that it names, if these files could be read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Defines what an export format consists of: its files, and a delivery such as sending them to a server."""
+"""Defines an export format: its files, and optionally their delivery, such as to a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Options:
     headers : tuple of (str, str)
         HTTP headers of the requests to the endpoint.
     allowed : tuple of str
-        Hosts outside of loopback and private networks that may receive metrics.
+        Hosts that may receive metrics although they are outside loopback and private networks.
     step_summary : str or None
         File with the summary of a GitHub job step, from `$GITHUB_STEP_SUMMARY`.
     """
@@ -89,12 +89,12 @@ class Format:
     files : callable
         Function that returns the files for the material.
     needs_records : bool
-        True if the format reads the recorded intervals, so that a run without intervals has no content.
+        True if the format reads the recorded intervals. A run without intervals then has no content to export.
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable
-        Function that delivers the written files, and returns facts about the delivery by name, for the command's
-        output.
+        Function that delivers the written files. For the command's output, it returns entries about the delivery, by
+        name.
     """
 
     name: str

@@ -23,7 +23,7 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Return an explanation of the state of an objective, such as the reason why it is undecided."""
+    """Return the reason for the state of an objective, for example why it is undecided."""
     found = state(objective)
     if found == "not measured":
         return "no measured value decides it"
