@@ -26,8 +26,8 @@ class Bounds:
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True if an interval lies within the bounds, False if it lies outside, and None if it is unknown or
-        contains a bound.
+        """Return True if an interval lies within the bounds, and False if it lies outside. Return None if the interval
+        is unknown, or is partly within the bounds.
         """
         if low is None or high is None:
             return None
@@ -45,7 +45,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Condition that a quantity has its extreme value at one of these levels.
+    """Condition that a quantity has its highest or lowest value at one of these levels.
 
     An empty tuple means any level except the first and the last.
     """

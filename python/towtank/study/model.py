@@ -392,7 +392,7 @@ class StudyFile(FileModel):
 
     @property
     def is_closed(self) -> bool:
-        """True if the load is closed: a user sends the next request only after the previous response."""
+        """True if the load is closed: each user sends the next request only after the response to the previous one."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
 
