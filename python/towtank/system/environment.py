@@ -1,7 +1,7 @@
 """Selects the environment variables that the processes of a system under test receive.
 
-The processes receive the variables that programs need to run. The other variables of Towtank's environment may
-contain tokens and keys of other services, and are not passed on.
+They receive the variables that programs need to run. All other variables of Towtank's environment are withheld, because
+they may contain tokens and keys of other services.
 """
 
 from __future__ import annotations
