@@ -159,8 +159,8 @@ class ContentServer(NodesService):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: those of the database and of the directory, if the system file gives them as
-        addresses.
+        """Addresses outside the system: those of the database and of the directory, unless they are services of the
+        system.
         """
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
@@ -461,9 +461,7 @@ class SystemFile(FileModel):
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """Load targets of the system file. If the file defines no targets, default targets are made for its
-        services.
-        """
+        """Load targets of the system file. If it defines none, default targets are made for its services."""
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.spoken == "http"]
@@ -512,14 +510,14 @@ def _login_of(service: Service) -> tuple[str, str] | None:
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check syntax and meaning of a system file; the raised error contains all faults."""
+    """Check syntax and meaning of a system file; return it (None if it is not usable) and all faults."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the content of a system file, either as written or with overrides applied.
 
-    A misspelt word is reported as one fault; faults that disappear when the word is corrected are omitted.
+    A misspelt word is reported as one fault; other faults that it causes are omitted.
     """
     return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
 

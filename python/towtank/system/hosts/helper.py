@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input, a pipe, closes. Only the process
-that started the helper holds the other end of this pipe.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. This is a pipe whose other
+end only the process that started the helper holds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """Return what a helper has written to standard error; do not wait, because its children may keep the pipe open."""
+    """Return the text that a helper has written to standard error so far. The end of the text is not awaited, because
+    children of the helper may keep the pipe open.
+    """
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
     try:
@@ -72,7 +74,9 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait for its end. The helper is not waited for longer if the kernel blocks it."""
+    """Close the pipes of a helper and wait for its end. The wait is limited, because the kernel may block the
+    helper.
+    """
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -65,8 +65,8 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 def _memory(body: bytes, start: int, wanted: int) -> int:
     """Return the memory of one socket from its kernel message. [byte]
 
-    For a TCP socket this includes the whole send queue; copies in flight are parts of that queue. A Unix socket has
-    no such queue; its memory is data that the other end has not read.
+    For a TCP socket this includes the send queue. Copies in flight are parts of that queue, and so are not added. A
+    Unix socket has no such queue; its memory is data that the other end has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):
