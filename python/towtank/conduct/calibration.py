@@ -29,9 +29,7 @@ from towtank.results import RunFolder
 SHARES = (0.25, 0.50, 0.75)
 """Arrival rates at which start lags are measured, as fractions of the request rate per core. [1]"""
 TIMER_RATE = 100.0
-"""Request rate of the timer test. At this low rate, only the precision of timers delays the start of a
-request. [1/s]
-"""
+"""Arrival rate of the test of timers. At this low rate, requests start late only because timers are imprecise. [1/s]"""
 USERS = 64
 """Number of connections of the load without think time. It is large enough to keep the null server busy. [1]"""
 BUSY = 0.95
@@ -222,8 +220,8 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine as a load generator and return its envelope (measured limits) without storing it; this
-    takes about 35 s.
+    """Calibrate this machine as a load generator, which takes about 35 s. Return its envelope (measured limits); the
+    envelope is not stored.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415
 

@@ -112,7 +112,7 @@ class Lines(Silent):
 class Bar(Silent):
     """Display with a progress bar.
 
-    The bar is drawn once per second only, because drawing uses CPU time of the generator.
+    The bar is drawn only once per second, because drawing takes CPU time from the generator.
     """
 
     def __init__(self, console: Console) -> None:

@@ -37,8 +37,8 @@ USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine. It is short enough that a measured window without a preceding ramp has a
-sample at its start. [s]
+"""Interval between samples of this machine. It is short, so that there is a sample at the start of the measured window
+even without a preceding ramp. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
 """Smallest disk space for the record of a load: the first constant, for summary and logs [byte], plus the second
@@ -350,7 +350,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     Yields
     ------
     callable or None
-        Function that adds the generator to the observation, by its process id; None if no target runs on this
+        Function that adds the generator, given its process id, to the observation; None if no target runs on this
         machine.
     """
     if not addresses_here(plan) and not watched:

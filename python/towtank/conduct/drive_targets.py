@@ -109,7 +109,9 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses; the name is not resolved again during the run."""
+    """Resolve the host name of an address to all its IP addresses. The run uses these, and does not resolve the name
+    again.
+    """
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -204,8 +206,8 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password from the addresses of an HTTP target. Other drivers take logins from other keys of the
-    plan.
+    """Return user and password from the addresses of an HTTP target. For targets of other drivers, other keys of the
+    plan contain the login.
     """
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}

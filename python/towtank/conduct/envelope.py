@@ -1,4 +1,6 @@
-"""Stores the envelope of this machine (its limits as a load generator) in a file named by the machine's fingerprint."""
+"""Stores the envelope of this machine, that is, its limits as a load generator. The machine's fingerprint names the
+file.
+"""
 
 from __future__ import annotations
 

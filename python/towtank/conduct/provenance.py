@@ -132,7 +132,7 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     """Copy the files of a study to its results folder; return their roles, names and hashes.
 
-    The copies are exact and contain logins, which a resumed study needs; only their owner can read them.
+    The copies are exact, because a resumed study needs them. They contain logins, so only their owner can read them.
     """
     documents = {
         "study": study.path,

@@ -168,9 +168,7 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine that runs on the generator's host, because the system may be reachable only from
-        that host.
-        """
+        """Return an engine that runs on the generator's host, because other hosts may not reach the system."""
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)

@@ -82,8 +82,8 @@ class Ended:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
-        """Read the end of the repetition from a study's manifest; None if the study was not ended by its rule of
-        repetition.
+        """Read from a study's manifest how the repetition of runs ended; None if it has not ended, or the study has no
+        rule of repetition.
         """
         found = manifest.get(ENDED)
         if not found:

@@ -83,7 +83,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed: the start of the plateau that is tested next.
+        """Return the time from which recorded intervals are still needed: the start of the plateau that is tested next.
         [s]
         """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s

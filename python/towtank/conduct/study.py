@@ -64,7 +64,8 @@ class StudyOutcome:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Lock the results folder inside the block; two processes that write to it would destroy each other's results.
+    """Lock the results folder inside the block. Without the lock, two processes that write to the folder would destroy
+    each other's results.
 
     Raises
     ------
@@ -193,7 +194,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Conduct the runs of the study that are missing in the results; return the outcome of each of these runs."""
+        """Conduct the runs of the study that are missing in the results; return their outcomes."""
         ended: list[RunOutcome] = []
         repeating = Repeating(self.study, self.results)
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):

@@ -167,7 +167,6 @@ class _Watch:
         for pause_s in _LOOKS_AFTER_S:
             if self._ended.wait(pause_s):
                 return
-            # If a process ends while its files are read, this search is given up; the next search finds the other
-            # processes.
+            # A search fails if a process ends while its files are read; the next search finds the other processes.
             with suppress(OSError, RuntimeError):
                 self.find_behind()

@@ -1,7 +1,7 @@
 """Reads metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-Reading a file of a mount blocks until the mount responds, and cannot be interrupted. A separate process therefore
-reads the files, and this process waits for its output within the time limit of a scrape.
+Reading a file of a mount blocks until the mount responds, and cannot be interrupted. The files are therefore read by a
+separate process, whose output this process awaits only for the time limit of a scrape.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# Shell script that reads the files. For each line of its input it prints the content of all files, each preceded by a
-# line with its name; it ends when its input ends.
+# Shell script that reads the files. For each line of its input, it prints all files: for each file a line with its
+# name, then its content. It ends when its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null

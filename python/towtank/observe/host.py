@@ -1,4 +1,4 @@
-"""Collects properties of a host, which are stored with every result, because results depend on the host."""
+"""Collects properties of a host. They are stored with every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of this process's control group and of the mounted groups above it. The limits of all these
-    groups apply to this process.
+    """Return the folders of the control groups whose limits apply to this process: its own group, and the groups above
+    it that are mounted.
     """
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:

@@ -43,8 +43,8 @@ class RemoteProbe(Protocol):
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the offset of the other machine's CLOCK_MONOTONIC from that of this machine, with the keys `offset_ns`
-        and `uncertainty_ns`.
+        """Return the other machine's CLOCK_MONOTONIC minus that of this machine as `offset_ns`, and the possible error
+        as `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:

@@ -1,5 +1,5 @@
-"""Examines for `towtank doctor` which programs and limits this machine has, with the commands that install missing
-programs.
+"""Examines for `towtank doctor` which programs and limits this machine has, and returns the commands that install
+missing programs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Offer:
     name : str
         Key in the JSON document.
     status : str
-        `ok`; `note` for a part that is optional or limits the load; `missing` for a part that Towtank needs.
+        `ok`; `note` if an optional part is missing or a limit restricts the load; `missing` if Towtank lacks a part that
+        it needs.
     value : str, int, float or None
         Value that was found.
     note : str

@@ -126,8 +126,7 @@ class RedisConnection:
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Send a command to a Redis server over a new connection, after a login if a password is given; return the
-    response.
+    """Open a new connection to a Redis server, log in if a password is given, send a command, and return the response.
 
     Raises
     ------

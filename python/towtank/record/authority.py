@@ -1,8 +1,7 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-Anyone who has the key of the authority can impersonate any server to a browser that trusts the authority. Therefore the
-key stays in memory, unless the user keeps the authority: then the key is stored for a month in a file that only the
-user can read.
+To a browser that trusts the authority, anyone who has its key can impersonate any server. Therefore the key stays in
+memory, unless the user keeps the authority: then the key is stored for a month in a file that only the user can read.
 """
 
 from __future__ import annotations
@@ -108,8 +107,8 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context. TLS contexts read only files, so the key is put into a file in
-    memory.
+    """Load a certificate and its key into a TLS context. The context can read them only from a file, so they are put
+    into a file in memory.
     """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:

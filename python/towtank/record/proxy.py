@@ -82,7 +82,7 @@ class Proxy:
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
         """Relay the exchanges (requests with their responses) of a client, one after the other.
 
-        Clients in a tunnel gave the password when they opened the tunnel.
+        In a tunnel, no password is required, because the client gave it when it opened the tunnel.
         """
         try:
             while isinstance(request := await client.next(), h11.Request):
@@ -279,8 +279,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            # Errors are ignored here, because a client that disconnects must not end the connections of the other
-            # clients.
+            # Errors are ignored here: when a client disconnects, the connections of the other clients must not end.
             except GONE:
                 return
 

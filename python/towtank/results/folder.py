@@ -63,10 +63,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates (code points that represent bytes invalid in the locale) in a text.
+    """Replace surrogates, that is, code points for bytes that are invalid in the locale, in a text.
 
-    They are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name consists
-    of valid characters.
+    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name
+    consists of valid characters.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""Reads the engine's records, which are checksummed files (segments), one after the other for each load thread.
+"""Reads the engine's records: checksummed files (segments), of which each load thread writes one after the other.
 
 A file damaged by a kill or a bad disk can still be read: complete lines are used, and all other lines are counted in
 `Damage`. Histograms stay encoded; the analysis decodes them.
@@ -314,8 +314,8 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages of a run with their actual times if known, otherwise with planned times; empty without a
-    header.
+    """Return the stages of a run, with their actual times if known, otherwise with the planned times. The list is empty
+    if there is no header.
     """
     return list(recording.header.get("stages", [])) if recording.header else []
 

@@ -24,9 +24,9 @@ _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key that identify a stored item.
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""Possible results of reading back an item that may be expected to exist.
+"""Possible results of reading back an item that should exist.
 
-The result `gone` is not in this list, because it is correct: the removal of the item was requested.
+The result `gone` is not among them. It is correct, because the removal of the item was requested.
 """
 
 

@@ -44,8 +44,8 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the seconds that are complete, or all seconds if `last` is set; None before the first line of the
-        engine.
+        """Return the seconds that have become complete, or all remaining seconds if `last` is set; None before the
+        first line of the engine.
         """
         for path, document in self._segments.new():
             self._take(path, document)

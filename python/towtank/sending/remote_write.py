@@ -16,8 +16,8 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The NaN (not a number) that marks the end of a series in Prometheus. It is given as bytes, because a float may not
-# preserve its bits.
+# The NaN (not a number) by which Prometheus marks the end of a series. It is written as bytes, because a float may
+# not preserve the bits of a NaN.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 

@@ -47,7 +47,7 @@ class Factor:
     overrides : tuple of dict
         Overrides that each level applies, by path.
     numeric : tuple of float or None
-        Values of the levels; None if the name of a level is not a number.
+        Names of the levels as numbers; None if any name is not a number.
     """
 
     name: str

@@ -239,7 +239,9 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run, such as those of errors, start lag and other programs. Runs that violate them do not count."""
+    """Limits of a run, for example of errors, start lag and the CPU use of other programs. A run that violates them
+    does not count.
+    """
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(

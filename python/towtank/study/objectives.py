@@ -29,8 +29,8 @@ METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"
 """Metric: share of arrivals that are lost because a station is full. Only a model evaluates this metric."""
 WAIT = "wait"
-"""Prefix of the name of a waiting time percentile, such as `wait80` for `80 % wait`. Only a model evaluates this
-metric.
+"""Prefix in the names of metrics for percentiles of the waiting time: `80 % wait` is read as `wait80`. Only a model
+evaluates these metrics.
 """
 PLANNED = ("mean", "pNN", "throughput", LOSS, f"NN % {WAIT}")
 """Metrics of objectives that a model, such as a queueing network, can evaluate."""

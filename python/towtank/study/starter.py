@@ -272,7 +272,9 @@ def _is_here(host: str) -> bool:
 
 
 def _started(chosen: StarterOptions, name: str, command: str) -> Started:
-    """Return the service that a command starts; `${port}` replaces the port number in its arguments and variables."""
+    """Return the service that a command starts. In the arguments and variables of the command, `${port}` replaces the
+    number of the port.
+    """
     port = chosen.port or 0
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)

@@ -213,8 +213,8 @@ class Command(Service):
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield each text in which `${...}` is replaced by a value, with the path of its key; templates of files are
-        not included.
+        """Yield each text of the system file in which `${...}` is replaced by a value, with the path of its key. The
+        contents of template files are not included.
         """
         yield ("program",), self.program
         yield from ((("arguments", number), text) for number, text in enumerate(self.arguments))

@@ -123,8 +123,8 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with each copy as a separate host or service. A load target with copies stands for all of its
-    copies.
+    """Return the system with each copy as a separate host or service. A load target on a service with copies then
+    consists of all copies of the service.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def place_of(artefact: Artefact) -> Path:
 def is_here(artefact: Artefact) -> bool:
     """Return True if a file of a Maven repository is in the cache.
 
-    Only the size is compared, because `fetch` verified the digest before it moved the file to this path.
+    Only the size is compared: before `fetch` moved the file to this path, it verified the digest.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size

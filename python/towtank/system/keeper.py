@@ -1,7 +1,7 @@
 """Runs a process (keeper) that keeps a system running after `towtank system up` has ended.
 
-The keeper holds the other ends of the guards' standard input, so the system ends when the keeper ends for any reason.
-The state file records the identities of the keeper and of the running processes.
+The keeper holds the pipes to the guards' standard input. If it ends for any reason, the guards end the system. The
+state file records the identities of the keeper and of the running processes.
 """
 
 from __future__ import annotations

@@ -108,9 +108,9 @@ def servers_behind(
 
     Notes
     -----
-    The search does not see connections that are opened later, so a caller repeats it with the same `seen`. The search
-    reads the parents of all processes, the files of the given trees, and the tables of sockets; it reads the files of
-    all processes only if a connection leads to a server that is not in `seen`.
+    The search does not see connections that are opened later, so callers repeat it with the same `seen`. It reads the
+    parents of all processes, the open files of the given servers and their children, and the tables of sockets. It
+    reads the open files of all processes only if a connection leads to a server that is not in `seen`.
     """
     machine = _Machine(proc, seen)
     given = {roots} if isinstance(roots, int) else set(roots)

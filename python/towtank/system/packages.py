@@ -224,8 +224,8 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services on this machine. Services on hosts of provider `ssh` are omitted, because these hosts check
-    their needs themselves.
+    """Return the services for which this machine must have packages. Services on hosts of provider `ssh` are omitted,
+    because their requirements are checked on those hosts.
     """
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}

@@ -120,7 +120,7 @@ class Service(Protocol):
         Parameters
         ----------
         for_good : bool
-            Whether the data of the service are no longer needed.
+            Whether the service will not be started again, so that its data are no longer needed.
         """
 
     def stopped(self) -> None:
@@ -177,7 +177,9 @@ class PlainService:
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders, because the processes of the service read no folders of this machine besides their own."""
+        """Return no folders, because the processes of the service read no folders of this machine except those in
+        `Place`.
+        """
         return []
 
     def prepare(self, place: Place) -> None:

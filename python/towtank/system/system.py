@@ -249,9 +249,7 @@ class System:
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """Return the folders of this machine that must be visible to processes on a host with its own mount
-        namespace.
-        """
+        """Return the folders of this machine that must be visible on hosts with their own mount namespace."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -377,7 +375,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name stands for, with their indexes in the list of all processes.
+        """Return the processes that a name stands for, each with its index in the list of all processes.
 
         The name of a service stands for all its processes, the name of a process for that process only.
         """
@@ -419,7 +417,9 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """Shut down a service, or a single process of it, in the regular way (without killing it); its data is kept."""
+        """Shut down a service, or one of its processes, in the regular way, without killing it. The data of the service
+        are kept.
+        """
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -434,7 +434,7 @@ class System:
         Returns
         -------
         dict of str to int
-            Root process ids of the new processes on this machine, by name.
+            Root process ids of those new processes that run on this machine, by name.
 
         Raises
         ------
@@ -474,7 +474,7 @@ class System:
     def down(self) -> None:
         """Stop all services in the reverse order of their start; do nothing if no service runs.
 
-        If a service fails to stop, the other services are stopped nevertheless, and the error is raised at the end.
+        If a service fails to stop, the others are stopped nevertheless, and the error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes

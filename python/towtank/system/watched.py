@@ -164,8 +164,8 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    """Return the beginning of the command line of a process. Bytes that are not valid text are replaced, because other
-    users may have written them.
+    """Return the beginning of the command line of a process. Any user may have written it, so bytes that are not valid
+    text are replaced.
     """
     with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
         return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")

@@ -101,7 +101,8 @@ def _number(value: float) -> str:
 def _counts(item: Item) -> dict[str, Any]:
     """Return the counts of a step, page or transaction.
 
-    Counts that are recorded only for steps are empty for pages and transactions, because zero would be wrong.
+    Some counts are recorded only for steps. For pages and transactions they are left empty, because zero would be
+    wrong.
     """
     counted = {
         "ok": item.ok,

@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return a fault for each given option that applies only to formats that deliver their files elsewhere."""
+    """Return a fault for each given option that has an effect only in formats that deliver their files elsewhere."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")

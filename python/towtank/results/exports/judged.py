@@ -43,9 +43,9 @@ def doubt(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value for an objective, in the unit of the objective.
+    """Render the worst value that was measured for an objective, in the unit of the objective.
 
-    The value has three digits, because its error is unknown.
+    The value is rounded to three digits, because its error is unknown.
     """
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:

@@ -53,8 +53,8 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL to which metrics are sent: the endpoint, extended by the metrics path unless it ends with this
-    path.
+    """Return the URL to which metrics are sent: the endpoint, followed by the path of metrics unless the endpoint
+    already ends with it.
     """
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH

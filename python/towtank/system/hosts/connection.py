@@ -176,7 +176,7 @@ class Connection:
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command whose output is written to a log file on this machine; its standard input stays open."""
+        """Start a command. Its output is written to a log file on this machine, and its standard input stays open."""
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 

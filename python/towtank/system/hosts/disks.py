@@ -1,5 +1,5 @@
-"""Creates the disks of a host: image files, attached as loop devices, with file systems that are visible only to the
-host.
+"""Creates the disks of a host from image files, which are attached as loop devices. The file systems on them are
+visible only to the host.
 """
 
 from __future__ import annotations

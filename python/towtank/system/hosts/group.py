@@ -40,7 +40,7 @@ class Hosts:
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return the host of the given name, whose network and disks can be made to fail.
+        """Return the host with the given name, as a host whose network and disks can be made to fail.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Hosts:
         Raises
         ------
         TargetError
-            If a host cannot be made or reached; `tear_down` removes the other hosts.
+            If a host cannot be created or reached. The caller then removes the other hosts by `tear_down`.
         """
         for host in self._hosts.values():
             self._prepared.append(host)

@@ -158,9 +158,7 @@ class Host(Protocol):
         """
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which this process can access a file of the host; possible only if the provider shares
-        files.
-        """
+        """Return the path by which this process can access a file of the host. The provider must share files."""
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
         """Make a folder on the host, with its parents; `owner` is a user of the host."""
@@ -175,8 +173,8 @@ class Host(Protocol):
         """
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can
-        read; a link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
 
     def read(self, path: Path | str) -> str | None:

@@ -1,4 +1,4 @@
-"""Represents this machine as a host, which is the default: services run beside Towtank, and no host is created or
+"""Represents this machine as a host. This is the default: services run beside Towtank, and no host is created or
 removed.
 """
 
@@ -62,8 +62,8 @@ class SharedFiles:
             raise TargetError(f"{path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can
-        read; a link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
         seen = self.outside(path)
         seen.unlink(missing_ok=True)

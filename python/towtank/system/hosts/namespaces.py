@@ -15,8 +15,8 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# Script of the process that holds the namespaces: it reports that they are set up, and waits until Towtank closes its
-# end of the pipe.
+# Script of the process that holds the namespaces. It reports `ready`, and then waits until Towtank closes its end of
+# the pipe.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 

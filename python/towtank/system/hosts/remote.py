@@ -223,8 +223,8 @@ class RemoteHost:
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the machine that only its owner, and processes of a group, can read; a link is
-        replaced.
+        """Write a small file on the machine that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())

@@ -127,8 +127,8 @@ class Site:
             return
         self.watch()
         try:
-            # Other users may not enter this folder, because it contains the hosts' temporary folders, in which all
-            # users may write.
+            # Other users may not enter this folder. It contains the temporary folders of the hosts, to which all users
+            # may write.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:

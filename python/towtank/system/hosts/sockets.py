@@ -17,7 +17,8 @@ _ANSWER_BYTES = 2**16
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10), whose sockets use no such memory.
+# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10). Sockets in these two states have
+# no memory to be counted.
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
 # Indexes of the values that are added up, in `SK_MEMINFO_*` (linux/sock_diag.h).
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7

@@ -123,7 +123,9 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Apply those limits from which servers derive their own sizes when they start: CPUs, memory and CPU weight."""
+        """Apply the limits by which servers choose, for example, their number of threads when they start: CPUs, memory
+        and CPU weight.
+        """
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)

@@ -136,7 +136,7 @@ class CommandService(PlainService):
     def _bring_back(self, place: Place) -> None:
         """Fill `${data}` with a copy of the kept population.
 
-        If the population depends on the run, its command fills `${data}` directly.
+        If the population depends on the run, it is not kept, and the population command fills `${data}` directly.
         """
         population = self._part.population
         if population is None:

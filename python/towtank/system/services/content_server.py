@@ -120,8 +120,8 @@ class ContentServer(NodesService):
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """Copy the lists for workloads from a machine whose files are not accessible here; return the folder of the
-        copies.
+        """Copy the lists for workloads to this machine, from a machine whose files are not accessible here; return the
+        folder of the copies.
         """
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")

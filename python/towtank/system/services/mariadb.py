@@ -62,7 +62,7 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Command-line option that names the client's options file, which contains the password; a password must not
+        """Command-line option that names the options file of the client. The file contains the password, which must not
         appear on a command line.
         """
         return [f"--defaults-file={self.folder / 'client.cnf'}"]

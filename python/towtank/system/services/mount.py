@@ -88,7 +88,9 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Return program and arguments of one mount process, which makes the files accessible at its mount point."""
+        """Return program and arguments of one mount process. The process makes the files accessible at its
+        mount point.
+        """
         return [self.path, str(point)]
 
     def ready(self) -> str | None:

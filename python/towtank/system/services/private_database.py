@@ -215,7 +215,7 @@ class PrivateDatabase(PlainService):
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove the folders of databases whose owner (a Towtank process) was killed; their servers ended with the
+        """Remove the folders of databases whose owner, a Towtank process, was killed. The servers ended with their
         owner.
         """
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):

@@ -1,4 +1,4 @@
-"""Creates an SQLite database in a file for every run; no server is needed, because the engine opens the file."""
+"""Creates an SQLite database in a file for every run. No server is needed, because the engine itself opens the file."""
 
 from __future__ import annotations
 
