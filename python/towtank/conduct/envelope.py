@@ -1,5 +1,5 @@
-"""Stores the envelope of this machine, that is, its limits as a load generator. The machine's fingerprint names the
-file.
+"""Stores the envelope of this machine, that is, its limits as a load generator. The name of the file is the machine's
+fingerprint.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Offer:
     name : str
         Key in the JSON document.
     status : str
-        `ok`; `note` if an optional part is missing or a limit restricts the load; `missing` if Towtank lacks a part that
-        it needs.
+        `ok`; `note` if an optional part is missing or a limit restricts the load; `missing` if a part that Towtank
+        needs is missing.
     value : str, int, float or None
         Value that was found.
     note : str

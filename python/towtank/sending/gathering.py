@@ -105,7 +105,7 @@ class Gatherer:
         # A service that restarts counts from zero, so its difference can be negative; such a difference is left out.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # The CPU time of the host that belongs to no group is computed only if both samples have the same groups: the
+        # The CPU time of the host that belongs to no group is computed only if both samples have the same groups. The
         # difference of a new group would contain all its CPU time since its start.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())

@@ -100,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """How a program is stopped: the signal that requests its end, and the time after which it is killed."""
+    """Way in which a program is stopped: the signal that requests its end, and the time after which it is killed."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
