@@ -142,8 +142,8 @@ class Bar(Silent):
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a progress bar. If the length of the load is not known in advance, print the range of its length above
-        the bar.
+        """Begin a progress bar. If the length of the load is not known in advance, print the range of possible lengths
+        above the bar.
         """
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")

@@ -157,7 +157,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 
 
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Describe by how many users a plan exceeds the hard limit of open files; None if the limit suffices for all users.
+    """Return a message if the users of a plan need more open files than the hard limit allows; otherwise None.
 
     The function reads `load`, `connections`, `targets` and `threads` of the plan.
     """

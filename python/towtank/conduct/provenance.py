@@ -146,8 +146,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # If a file name is repeated, it gets the role of the file as a prefix, because files from different folders may
-        # have the same name.
+        # Files from different folders may have the same name. The role of each such file is then put before its name.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -158,7 +157,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if the file contains the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if its content is the given text, otherwise the hash of the text.
 
     A byte order mark in the file is ignored for the comparison.
     """

@@ -202,8 +202,8 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             watching_targets(run, plan, endpoints.groups, observation.add_group, endpoints.watched),
         ):
             run.event("observation_started")
-            # The generator's processes are observed as well, so that a CPU limit that slows the generator down is
-            # detected.
+            # The generator's processes are observed as well, so that a CPU limit is detected if it slows the generator
+            # down.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(
                 run,

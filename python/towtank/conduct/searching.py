@@ -22,16 +22,8 @@ from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_sta
 
 
 class SearchSteering(StageSteering):
-    """Steering that ends settle stages when their data suffice, and searches for the load limit.
-
-    Parameters
-    ----------
-    run, stages, send, note, at_least_s
-        As for `StageSteering`.
-    load : FindLimit
-        Search of the study.
-    objectives : list of dict
-        Objectives of the study.
+    """Steering that ends each settle stage as soon as it has enough measured values, and that searches for the load
+    limit.
     """
 
     def __init__(

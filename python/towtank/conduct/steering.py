@@ -83,23 +83,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Steering of a load that ends settle and steady stages as soon as their measured values suffice.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the record.
-    stages : list of dict
-        Stages of the plan; stages that are appended later are added to this list.
-    send : callable
-        Function that sends a command to the engine.
-    note : callable
-        Function that shows a message to the user.
-    at_least_s : float
-        Shortest length of a settle stage. [s]
-    steady : SteadyUntil, optional
-        Condition that ends steady stages; by default they end after the planned time.
-    """
+    """Steering of a load that ends each settle or steady stage as soon as the stage has enough measured values."""
 
     def __init__(
         self,

@@ -144,15 +144,7 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a process tree that started during the observation, or restarted under the same name.
-
-        Parameters
-        ----------
-        name : str
-            Name of the group; if the group was observed before, its totals continue.
-        pid : int
-            Process id of the root of the tree.
-        """
+        """Observe a process tree that was started during the observation, or restarted under its earlier name."""
         self._groups[name] = pid
         self._tell(f"group {name} {pid}")
 

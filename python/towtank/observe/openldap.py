@@ -67,7 +67,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """Return the first value of an attribute under a series name; empty if this value is not a number."""
+    """Return the first value of an attribute, with the series name as key; empty if this value is not a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}

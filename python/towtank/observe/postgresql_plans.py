@@ -225,8 +225,8 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes that would replace full table scans of a plan, with the measured reasons for the
-    advice.
+    """Yield advice on indexes that would replace full table scans of a plan, each with the measured values that justify
+    it.
     """
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):

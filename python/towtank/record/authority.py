@@ -186,8 +186,7 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # The stored authority is read again, because another recording may have stored an authority in the
-            # meantime.
+            # The stored authority is read once more, because another recording may have stored its own in the meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 

@@ -65,8 +65,8 @@ _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Shell script that removes the temporary folder after the browser has ended for any reason. Its arguments are the
-# folder, the browser, and the arguments of the browser.
+# Shell script that runs the browser, and removes the temporary folder when the browser has ended for any reason. Its
+# arguments are the folder, the browser, and the arguments of the browser.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
@@ -208,7 +208,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in a new session. The given file descriptors become descriptors 2, 3 and 4 of the new process."""
+    """Start a command in a new session. In the new process, the given file descriptors have the numbers 2, 3 and 4."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

@@ -225,8 +225,8 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`. All values of a histogram bucket are counted at the
-    middle of the bucket. [1]
+    """Return the number of values up to each bound in `BOUNDS_S`. Each value counts as the middle of its bucket in the
+    histogram. [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]

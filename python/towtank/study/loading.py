@@ -252,7 +252,9 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """Read the trace that the load follows, if the study names one; an unreadable file is a fault of the study."""
+    """Read the trace that the load follows, if the study names one. If the file is unreadable, this is a fault of the
+    study.
+    """
     trace = study.trace
     if trace is None:
         return None, []
@@ -307,8 +309,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads. Return none if the template is invalid; the check of the workload
-    reports that.
+    """Return the exports that a template reads. If the template is invalid, return none; the check of the workload
+    reports this fault.
     """
     try:
         return templates.exports(text)

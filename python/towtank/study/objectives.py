@@ -149,8 +149,8 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective that a model evaluates: any objective of a study, and also any percentile, a waiting time or a
-    loss.
+    """Read an objective that a model evaluates. It may have any metric of a study's objectives, and also any
+    percentile, the waiting time or the loss.
 
     Raises
     ------

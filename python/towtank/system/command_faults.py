@@ -65,7 +65,7 @@ def _used(tree: yamlfile.Node, service: Service) -> list[str]:
 
 
 def _reached(uses: Mapping[str, list[str]], start: str) -> set[str]:
-    """Return the services that a service needs, either directly or because a needed service needs them."""
+    """Return the services on which a service depends, directly or through other services."""
     reached: set[str] = set()
     waiting = list(uses[start])
     while waiting:
@@ -109,7 +109,7 @@ def _of_templates(
 
 
 def _templates(tree: yamlfile.Node, service: Command) -> Iterator[tuple[str, Path, str | OSError | StudyError]]:
-    """Yield key, path and text of each template, or the error that occurred when it was read."""
+    """Yield key, path and text of each template; the error instead of the text if the template could not be read."""
     for key, template in service.files.items():
         path = Path(tree.file).parent / template
         try:
@@ -144,7 +144,7 @@ def _of_order(
 
 
 def _wrong(system: SystemFile, name: str, service: Command, place: Reference, known: list[str]) -> str | None:
-    """Return the reason why a reference (placeholder) of a program has no value; None if it has a value."""
+    """Return the reason why a reference (placeholder) of a program cannot be replaced by a value; None if it can."""
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:

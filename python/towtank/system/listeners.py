@@ -216,8 +216,8 @@ class _Machine:
         return current is not None
 
     def root_of(self, inodes: set[str]) -> int | None:
-        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if it
-        only relays connections to a container.
+        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if the
+        process that holds it only relays connections to a container.
         """
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):

@@ -21,8 +21,8 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# Formats of the request for TCP sockets and of a response. The request ends with an empty socket description, which
-# selects all sockets; ports are in network byte order.
+# Formats of the request for TCP sockets, and of each message in the response. The request ends with an empty socket
+# description, which selects all sockets; ports are in network byte order.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
 _RECEIVED_BYTES = 1 << 17
 

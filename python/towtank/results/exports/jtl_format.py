@@ -114,8 +114,8 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
     """Return the outcome of each sample: first the samples without a response time, then the others by ascending
     response time.
 
-    Timeouts are the slowest requests and come last. The recording does not state which other requests failed, so these
-    failures are spread evenly over the samples.
+    Timeouts are the slowest requests and come last. It is not recorded which response times belong to the other
+    failures, so these are spread evenly over the samples.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]

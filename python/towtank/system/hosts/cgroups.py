@@ -132,8 +132,8 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1, because a group with
-        empty sets accepts no processes.
+        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1. Its own sets are empty,
+        and such a group accepts no processes.
         """
         root = self._trees.roots["cpuset"]
         for level in [

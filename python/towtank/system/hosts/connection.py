@@ -1,4 +1,4 @@
-"""Connects to a machine by SSH: runs commands and processes, and copies files, with a synchronous interface.
+"""Connects to a machine by SSH to run commands and processes, and to copy files. The functions are synchronous.
 
 All connections share one thread with an event loop. Secrets never appear on a command line, in a log or in a message.
 """

@@ -13,8 +13,8 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Time limit for the start of a helper. It normally takes 0.1 s, but a mount of a defective disk or a lock of the kernel
-# may block for ever. [s]
+# Time limit for the start of a helper. It normally takes 0.1 s, but may block for ever on a defective disk or a lock of
+# the kernel. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
 # Largest sizes that are read at once from the standard output and the standard error of a helper. The output is a

@@ -178,7 +178,9 @@ class RemoteHost:
         """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process on the machine that a guard watches; its output goes to the log on this machine."""
+        """Return a process on the machine, which a guard watches there; the output of the process goes to the log on
+        this machine.
+        """
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process

@@ -102,8 +102,8 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Create namespaces, control group, link and disks of the host. Memory limit, pinning and weights apply from
-        the start.
+        """Create namespaces, control group, link and disks of the host. The limits of memory, CPUs (pinning) and
+        weights apply from the start, the others do not yet.
         """
         room.check()
         self._is_open = True

@@ -98,8 +98,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
-        # on the search path.
+        # Shell command that prints the path of a program: in Debian's folders that of the newest version, or else the
+        # path on the search path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
