@@ -1,7 +1,7 @@
 """Makes the runs of a study: a full factorial design in which each repetition is a block in random order.
 
-If the machine changes slowly during a study, blocks distribute the change evenly over all combinations of levels, and
-the random order within a block keeps the change from looking like the effect of a factor.
+If the machine changes slowly during a study, blocks distribute the change evenly over all combinations of levels. The
+random order within a block keeps the change from looking like the effect of a factor.
 """
 
 from __future__ import annotations
