@@ -1,8 +1,8 @@
-"""Calibrates this machine as a load generator, with the null server and one load thread.
+"""Calibrates this machine as a load generator: one load thread sends requests to the null server.
 
-First, one load thread sends requests as fast as it can, which gives the request rate per core. Then an open Poisson
-load at several shares of that rate gives the start lag of each request. The server is the engine's own null server,
-so the measurement covers the generator, the kernel and the timers, but no system under test.
+First, the load thread sends requests as fast as it can, which gives the request rate per core. Then an open Poisson
+load at several fractions of that rate gives the start lag of each request. The null server is part of the engine, so
+the measurement covers the generator, the kernel and the timers, but no system under test.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from towtank.errors import EngineError, MeasurementError
 from towtank.results import RunFolder
 
 SHARES = (0.25, 0.50, 0.75)
-"""Shares of the request rate per core at which start lags are measured. [1]"""
+"""Arrival rates at which start lags are measured, as fractions of the request rate per core. [1]"""
 TIMER_RATE = 100.0
-"""Request rate of the timer test. At this low rate, only the precision of timers delays the start of a
-request. [1/s]
-"""
+"""Arrival rate of the test of timers. At this low rate, requests start late only because timers are imprecise. [1/s]"""
 USERS = 64
 """Number of connections of the load without think time. It is large enough to keep the null server busy. [1]"""
 BUSY = 0.95
-"""Utilization of the load thread above which the load thread, and not the server, limits the request rate. [1]"""
+"""Utilization of the load thread, above which the thread, and not the server, counts as the limit of the request
+rate. [1]
+"""
 QUIET_LOAD = 0.5
-"""Load average over one minute above which other programs disturb a calibration. [1]"""
+"""Load average over one minute. Above it, other programs count as disturbing a calibration. [1]"""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -45,7 +45,7 @@ _LOST_S = 60.0
 
 @dataclass(frozen=True)
 class Point:
-    """Results of one load of a calibration, measured during the steady stage of this load.
+    """Results of one load of a calibration; rate, utilization and start lags are those of its steady stage.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs one load against an address, returns the results of the load, and removes
+    """Return a function that runs one load against an address. The function returns the results of the load and removes
     its record.
     """
 
@@ -220,8 +220,8 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine as a load generator and return its envelope (measured limits) without storing it; this
-    takes about 35 s.
+    """Calibrate this machine as a load generator, which takes about 35 s. Return its envelope (measured limits); the
+    envelope is not stored.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415
 

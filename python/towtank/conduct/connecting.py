@@ -27,7 +27,7 @@ class ConnectionOptions:
     sources : tuple of str
         Addresses of this host from which the generator connects; it uses them one after the other.
     connect_to : tuple of str
-        Addresses that the generator connects to instead of the host in the URL: `host:port` or `unix:/path`.
+        Addresses that replace the host of the URL when the generator connects: `host:port` or `unix:/path`.
     insecure : bool
         Whether the server's certificate is not verified.
     cacert, cert, key : str or None
@@ -82,7 +82,7 @@ class ConnectionOptions:
 
     @property
     def http_part(self) -> dict[str, Any]:
-        """Return the entry `http` of a target in the plan; it is empty for the default version of HTTP."""
+        """Return the entry `http` of a target in the plan; it is empty if HTTP/2 is not requested."""
         return {"http": "2"} if self.http2 else {}
 
     @property

@@ -21,7 +21,7 @@ class Display(Protocol):
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Show that the load of a run begins.
 
-        The load lasts `duration_s`. If `at_least_s` is given, the load lasts between `at_least_s` and `duration_s`. [s]
+        The load lasts `duration_s`, or, if `at_least_s` is given, between `at_least_s` and `duration_s`. [s]
         """
 
     def frame(self, frame: dict[str, Any]) -> None:
@@ -38,8 +38,8 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the planned length of a load. The length of a search is a range, because it depends on the load
-    limit.
+    """Describe the planned length of a load. For a search it is a range, because a search takes longer or shorter
+    depending on the load limit that it finds.
     """
     if at_least_s is None:
         return f"{duration_s:.0f} s"
@@ -112,7 +112,7 @@ class Lines(Silent):
 class Bar(Silent):
     """Display with a progress bar.
 
-    The bar is drawn once per second only, because drawing uses CPU time of the generator.
+    The bar is drawn only once per second, because drawing takes CPU time from the generator.
     """
 
     def __init__(self, console: Console) -> None:
@@ -142,8 +142,8 @@ class Bar(Silent):
         self._progress.console.print(text, markup=False, soft_wrap=True)
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
-        """Begin a progress bar. If the length of the load is not known in advance, print the range of its length above
-        the bar.
+        """Begin a progress bar. If the length of the load is not known in advance, print the range of possible lengths
+        above the bar.
         """
         if at_least_s is not None:
             self.note(f"{title}: {describe_length(duration_s, at_least_s)}")
@@ -157,7 +157,7 @@ class Bar(Silent):
             self._progress.refresh()
 
     def run_ends(self, text: str) -> None:
-        """Remove the progress bar if the load has begun, and print how the run ended."""
+        """Print how the run ended. If the load has begun, first remove the progress bar."""
         title = ""
         if self._task is not None:
             title = f"{self._progress.tasks[0].description}: "

@@ -37,14 +37,14 @@ USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine. It is short enough that a measured window without a preceding ramp has a
-sample at its start. [s]
+"""Interval between samples of this machine. It is short, so that there is a sample at the start of the measured window
+even without a preceding ramp. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest disk space that the record of a load needs. The first constant covers summary and logs [byte]; the second
-constant is added for each second of each load thread [byte/s].
+"""Smallest disk space for the record of a load: the first constant, for summary and logs [byte], plus the second
+constant times the number of load threads and the length of the load [byte/s].
 
-The record of a single repeated request is twice as large per second.
+The record of a single repeated request needs twice as much per second.
 """
 
 
@@ -55,7 +55,7 @@ class Exchange:
     Attributes
     ----------
     url : str
-        Target of the request, `http://host:port/path` or `https://`.
+        Target of the request, `http://host:port/path` or `https://host:port/path`.
     method : str
         HTTP method.
     headers : tuple of (str, str)
@@ -63,9 +63,9 @@ class Exchange:
     body : str or None
         Body of the request: a text, or `@FILE` for the content of a file.
     timeout_s : float
-        Longest time for the whole response. [s]
+        Time limit for the complete response. [s]
     changes : tuple of str
-        Parameters of a workload and their values, `parameters.NAME=value`.
+        Values of parameters, `parameters.NAME=value`, if the target is a workload file.
     """
 
     url: str
@@ -211,7 +211,7 @@ def load_part(load: Load) -> dict[str, Any]:
 
 
 def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
-    """Return the keys of the engine's plan that do not depend on what virtual users do."""
+    """Return the part of the engine's plan that is the same for a single request and for a workload."""
     return {
         "schema": "towtank/plan/1",
         "run": run.run_id,
@@ -350,7 +350,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     Yields
     ------
     callable or None
-        Function that adds the generator to the observation, by its process id; None if no target runs on this
+        Function that adds the generator, given its process id, to the observation; None if no target runs on this
         machine.
     """
     if not addresses_here(plan) and not watched:
@@ -371,7 +371,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     Raises
     ------
     EngineError
-        If the disk of the folder has less free space than the smallest record of the planned load needs.
+        If the folder's disk has less free space than the record of the planned load needs at least.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])

@@ -86,7 +86,7 @@ def prepare_plan(
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
-    """Return, for each given address, a list of the network addresses to which a connection can be opened.
+    """Return, for each of `addresses`, the addresses to which a connection can be opened.
 
     For a Unix socket this is the socket, for a host name the list of all its IP addresses.
     """
@@ -109,7 +109,9 @@ def _place(address: str, allowed: list[str]) -> list[str]:
 
 
 def _numeric(address: str, allowed: list[str]) -> list[str]:
-    """Resolve the host name of an address to all its IP addresses; the name is not resolved again during the run."""
+    """Resolve the host name of an address to all its IP addresses. The run uses these, and does not resolve the name
+    again.
+    """
     try:
         host, port = host_and_port(address)
     except ValueError as error:
@@ -149,8 +151,8 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan in which each address accepts connections. Its other IP addresses are added as
-    alternatives.
+    """Return a target of the plan with one IP address for each host name, the first that accepts a connection. The
+    other IP addresses of the name are added as alternatives.
     """
     if not target["addresses"]:
         return target
@@ -181,7 +183,7 @@ def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
 def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, Any]:
     """Return the keys of a target in the plan that depend on its addresses and on the connection options.
 
-    With TLS, these keys include the host name, which the certificate contains.
+    With TLS, these keys include the host name, against which the server's certificate is checked.
     """
     secure = [address for address in addresses if address.startswith("https://")]
     if not secure:
@@ -194,8 +196,8 @@ def _options(addresses: list[str], connections: ConnectionOptions) -> dict[str, 
 
 
 def _named(address: str) -> dict[str, Any]:
-    """Return the Host header for an address with a host name; requests to every IP address of that name use this
-    header.
+    """Return the Host header for an address with a host name. Requests use it at every IP address to which the name
+    resolves.
     """
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
@@ -204,8 +206,8 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password from the addresses of an HTTP target. Other drivers take logins from other keys of the
-    plan.
+    """Return user and password from the addresses of an HTTP target. For targets of other drivers, other keys of the
+    plan contain the login.
     """
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
@@ -224,7 +226,7 @@ def _refuse_logins(addresses: tuple[str, ...]) -> None:
 
 
 def _refuse_request_options(exchange: Exchange, load: Load) -> None:
-    """Refuse options that describe a single request if a workload file is given, because the file defines the
+    """If a workload file is given, refuse options that describe a single request, because the file defines the
     requests.
     """
     plain = Exchange(exchange.url)
@@ -247,7 +249,7 @@ def _by_target(workload: Workload, addresses: list[str]) -> dict[str, list[str]]
     found: dict[str, list[str]] = {}
     for text in addresses:
         name, equals, address = text.partition("=")
-        # An `=` after `://` does not separate a name from an address; it is part of the address.
+        # An `=` after `://` belongs to the address: it does not separate the name of a target from its address.
         named = bool(equals) and "://" not in name
         found.setdefault(name if named else only, []).append(address if named else text)
     if not found:

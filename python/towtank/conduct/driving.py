@@ -113,8 +113,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
         run = RunFolder.create(path, manifest(load))
         yield run
     except (StudyError, OSError):
-        # If nothing was recorded, the run folder is removed, because an existing folder would make the next attempt
-        # fail.
+        # If nothing was recorded, the run folder is removed, because the next attempt would refuse an existing folder.
         if made and not any((path / "engine").glob("*")):
             remove()
         raise

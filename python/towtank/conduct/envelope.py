@@ -1,4 +1,6 @@
-"""Stores the envelope of this machine (its limits as a load generator) in a file named by the machine's fingerprint."""
+"""Stores the envelope of this machine, that is, its limits as a load generator. The name of the file is the machine's
+fingerprint.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, equal to those in `crates/load/src/run/files.rs`. The first is the number of open files that a
-# load thread needs besides its connections, the second the largest number of load threads. [1]
+# Limits of the engine, equal to those in `crates/load/src/run/files.rs`: the number of open files that each load
+# thread needs in addition to its connections, and the largest number of load threads. [1]
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -113,7 +115,7 @@ def connections_by_ports(plan: dict[str, Any]) -> int | None:
 
 
 def require_ports(plan: dict[str, Any]) -> None:
-    """Refuse a closed load in which each user keeps separate connections, if it has more users than ports allow.
+    """Refuse a closed load with more users than local ports, if each user has a separate connection.
 
     Raises
     ------
@@ -142,7 +144,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load that would exceed the hard limit of open files with every allowed number of load threads.
+    """Refuse a load whose connections would exceed the hard limit of open files, however many load threads share them.
 
     Raises
     ------
@@ -155,7 +157,7 @@ def require_open_files(plan: dict[str, Any]) -> None:
 
 
 def beyond_open_files(plan: dict[str, Any]) -> str | None:
-    """Describe by how many users a plan exceeds the hard limit of open files; None if the limit suffices for all users.
+    """Return a message if the users of a plan need more open files than the hard limit allows; otherwise None.
 
     The function reads `load`, `connections`, `targets` and `threads` of the plan.
     """
@@ -177,7 +179,7 @@ def beyond_open_files(plan: dict[str, Any]) -> str | None:
 
 
 def _ports() -> int | None:
-    """Return the number of local ports for outgoing connections; None if the kernel does not report it. [1]"""
+    """Return the number of local ports that the kernel uses for outgoing connections; None if it is unknown. [1]"""
     try:
         first, last = map(int, _PORTS.read_text().split())
     except (OSError, ValueError):

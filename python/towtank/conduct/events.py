@@ -20,8 +20,8 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# Longest time after the load during which Towtank waits for events to end; it is long enough for a service to start.
-# Events that are still running then end when the system shuts down. [s]
+# Longest time after the load during which Towtank waits for events to end. It suffices for a service to start. Events
+# that are still running then end when the system is stopped. [s]
 _END_WITHIN_S = 90.0
 
 
@@ -39,7 +39,7 @@ class EventTarget(Protocol):
         """Kill, stop or resume a process of the system by a signal."""
 
     def stop(self, name: str) -> None:
-        """Shut down a process in the regular way, that is, without killing it."""
+        """Shut down a process in the regular way, without killing it."""
 
     def start(self, name: str) -> dict[str, int]:
         """Restart a process of the system; return the process ids of the new processes by name."""
@@ -99,7 +99,7 @@ class Events:
                 self._set_clock(title, event, (0.0 if wanted is None else start_s) + event.at.after_s)
 
     def _set_clock(self, title: str, event: Event, at_s: float) -> None:
-        # The thread is a daemon, so that the command can end even if an event never ends (for example, because a disk
+        # The thread is a daemon, so that Towtank can exit even if an event never ends (for example, because a disk
         # hangs).
         work = threading.Thread(
             target=self._happen, args=(title, event, at_s), name=f"towtank-event-{title}", daemon=True
@@ -129,8 +129,8 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        # An error in an event must not end the run: it is recorded as a failure of this event, and only this thread
-        # ends.
+        # An error in an event must not end the run: it is recorded as a failure of this event, and ends only the thread
+        # of this event.
         except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 
@@ -171,8 +171,8 @@ class Events:
 
     def _going_on(self, service: str) -> Callable[[], None]:
         def go_on() -> None:
-            # No error is raised here if the server died during the event, because the checks of the services report
-            # that.
+            # If the server died during the event, resuming it fails. The error is ignored here, because the checks of
+            # the services report the death.
             with suppress(TowtankError):
                 self.system.signal(service, "go on")
 

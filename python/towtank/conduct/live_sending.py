@@ -33,7 +33,7 @@ class LiveSending:
 
     @contextmanager
     def open(self, run: RunFolder, display: Display, notes: list[str]) -> Iterator[None]:
-        """Send results while the block runs; messages for the user are appended to the `notes` of the run's outcome."""
+        """Send results while the block runs; messages for the user are appended to `notes`."""
         if not self.receivers:
             yield
             return

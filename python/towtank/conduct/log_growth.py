@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Largest number of recorded lengths per log. If it is exceeded, every second record is dropped and the interval
+"""Largest number of recorded lengths per log. At this number, every second length is dropped, and the interval
 between records is doubled. [1]
 """
 _EVERY_S = 1.0
@@ -43,9 +43,7 @@ class LogGrowth:
         return found
 
     def look(self) -> None:
-        """Record the lengths of the logs that have grown, unless the last record was made less than an interval ago.
-        [byte]
-        """
+        """If the interval since the last record has passed, record the lengths of the logs that have grown. [byte]"""
         if self._clock() >= self._next_ns:
             self._note()
 

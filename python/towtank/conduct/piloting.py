@@ -1,4 +1,4 @@
-"""Conducts the pilot run of a study whose load levels are given as shares of the load limit of its system."""
+"""Conducts the pilot run of a study. It is needed if load levels are given as fractions of the system's load limit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ERRORS = "errors > 50 %"
 
 
 def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, *, resume: bool) -> Study:
-    """Find the load limit of the system by a pilot run, for a study whose load levels are given as shares of that
+    """Find the load limit of the system by a pilot run, if load levels of the study are given as fractions of that
     limit.
 
     A study without such levels is returned unchanged. A resumed study keeps the recorded limit.
@@ -36,7 +36,7 @@ def with_limit(study: Study, folder: Path, display: Display, stop: StopRequest, 
     TargetError
         If the system did not come up.
     MeasurementError
-        If no plateau (load step) of the pilot run passed.
+        If no plateau (load step) of the pilot run passed its test.
     """
     if not study.needs_pilot:
         return study
@@ -103,8 +103,8 @@ def pilot_load(pilot: Pilot) -> FindLimit:
 
 
 def pilot_spec(study: Study) -> RunSpec:
-    """Return the specification of the pilot run: a rising load, and the first level of every factor other than the
-    load.
+    """`model_construct` does not validate: validation expects texts with units, but these times are already numbers of
+    seconds.
     """
     factors = {name: levels for name, levels in study.study.factors.items() if name not in LOAD_FACTORS}
     changed = {"load": pilot_load(study.pilot), "factors": factors, "events": {}, "predict": None}
@@ -131,7 +131,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     Raises
     ------
     MeasurementError
-        If no plateau (load step) of the pilot run passed.
+        If no plateau (load step) of the pilot run passed its test.
     """
     from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415

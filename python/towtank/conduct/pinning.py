@@ -1,5 +1,5 @@
-"""Assigns the CPUs of this machine to two groups: the system under test, and the generator with the probe and
-Towtank.
+"""Divides the CPUs of this machine into two groups: one for the system under test, the other for the generator, the
+probe and Towtank.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
-    """Pin this process to the generator's CPUs inside the block; the probe that it starts inherits the pinning."""
+    """Pin this process to the generator's CPUs inside the block. The probe is started in the block and inherits the
+    pinning.
+    """
     with pinned_to(pinning.generator if pinning.pinned else ()):
         yield

@@ -118,7 +118,9 @@ def require_no_results(folder: Path) -> None:
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
-    """Refuse to add runs to results of another design; with `may_grow`, the design may have more repetitions."""
+    """Refuse to add runs to results of another design; with `may_grow`, only the number of repetitions may be
+    larger.
+    """
     recorded = results.manifest.get("design")
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
     if recorded != shared:
@@ -130,7 +132,7 @@ def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *,
 def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     """Copy the files of a study to its results folder; return their roles, names and hashes.
 
-    The copies are exact and contain logins, which a resumed study needs; only their owner can read them.
+    The copies are exact, because a resumed study needs them. They contain logins, so only their owner can read them.
     """
     documents = {
         "study": study.path,
@@ -144,8 +146,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # If a file name is repeated, it gets the role of the file as a prefix, because files from different folders may
-        # have the same name.
+        # Files from different folders may have the same name. The role of each such file is then put before its name.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)
@@ -156,7 +157,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
 
 
 def _hash(path: Path, text: str) -> str:
-    """Return the SHA-256 hash of a file if the file contains the given text, otherwise the hash of the text.
+    """Return the SHA-256 hash of a file if its content is the given text, otherwise the hash of the text.
 
     A byte order mark in the file is ignored for the comparison.
     """
@@ -167,8 +168,8 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hash of each file or folder that a study names but does not copy, by the key of the study that names
-    it.
+    """Return the hashes of the files and folders that a study names but does not copy, each with the key in the study
+    that names it.
     """
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}

@@ -21,7 +21,7 @@ from towtank.errors import EngineError, StudyError
 from towtank.observe.host import host_facts
 from towtank.size import Measurement, Rated, catalogue, reference_values
 
-# Disk space that must be free for the kernels: the file of the disk kernels, the databases, and a reserve. [byte]
+# Free disk space that the kernels require: for the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def rate_machine(
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> Rated:
-    """Measure the kernels in a folder, and rate this machine against the reference machine of the catalogue.
+    """Measure the speed of this machine by kernels, and compare it with that of the catalogue's reference machine.
 
     Parameters and errors are those of `measure`.
     """
@@ -70,7 +70,7 @@ def measure(
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
 ) -> Measurement:
-    """Run the kernels in turns in a folder, and then remove their files.
+    """Run the kernels one after the other in several rounds, with their files in a folder, and then remove these files.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ def measure(
     length : RatingLength
         Number and length of the turns (measured executions of a kernel).
     progress : callable, optional
-        Function that is called after each turn with the engine's report and the number of all turns.
+        Function that is called after each turn with the engine's report and the total number of turns.
     stop : StopRequest, optional
-        Request to stop, which the caller may have connected to signals.
+        Request to stop; the caller can connect it to signals.
 
     Raises
     ------
@@ -139,8 +139,8 @@ def _own_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
-    """Run the engine inside the block, and yield its output as a stream of lines; the engine is ended with the
-    block.
+    """Run the engine inside the block, and yield its output as a stream of lines; at the end of the block, stop the
+    engine.
     """
     arguments = ["--folder", str(folder), "--rounds", str(length.rounds), "--turn", str(length.turn_s)]
     process = subprocess.Popen(
@@ -148,8 +148,8 @@ def _engine(folder: Path, length: RatingLength) -> Iterator[IO[str]]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # The engine must not receive Ctrl-C from the terminal, because this process first ends the engine and then
-        # removes the folder.
+        # Ctrl-C in the terminal must not reach the engine directly: this process first ends the engine and then removes
+        # the folder.
         start_new_session=True,
     )
     assert process.stdout is not None and process.stdin is not None

@@ -1,7 +1,8 @@
-"""After the load, reads back the items whose storage the system confirmed, and compares them with the originals.
+"""After the load, reads back the stored items, and compares them with the originals.
 
-Services that events ended are restarted first. A read that fails is repeated, because the failure does not prove a loss
-of data: the server may have just restarted, or a load balancer may not yet have noticed the restart.
+Stored items are those whose storage the system confirmed during the load. Services that events ended are restarted
+first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just restarted,
+or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
 _BETWEEN_ROUNDS_S = 3.0
 _LOOK_EVERY_S = 0.25
-# Longest wait for pending responses after the last request of the read-back. [s]
+# Time after the last request of the read-back, during which the engine may still wait for pending responses. [s]
 _MARGIN_S = 60.0
 # Largest number of lost or changed documents that the result lists; the engine's notes contain all of them. [1]
 NAMED_AT_MOST = 1000
@@ -46,10 +47,10 @@ class ReadBack:
     Attributes
     ----------
     kinds : mapping of str to tuple of int
-        For each kind of item, the status codes that mean that an item does not exist.
+        For each kind of item, the status codes by which the system reports that an item does not exist.
     plan : callable
-        Function that makes the engine's plan from kind, file of keys, folder of the record, and endpoints of the
-        system.
+        Function that makes the engine's plan. Its arguments are the kind of item, the file of keys, the folder of the
+        record, and the endpoints of the system.
     at_most_s : float
         Time limit of the whole read-back. [s]
     sample : int or None
@@ -95,7 +96,9 @@ def _heal(run: RunFolder, system: System) -> str | None:
 
 
 class _Reader:
-    """Reads back the stored items, one kind after the other; items that failed are tried again in further rounds."""
+    """Reads back the stored items, one kind after the other; items that were not found are read again in further
+    rounds.
+    """
 
     def __init__(
         self, asked: ReadBack, run: RunFolder, endpoints: Endpoints, stop: StopRequest, display: Display
@@ -141,8 +144,8 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # Only items that were found are final. A missing item is read again, because it may reappear while a server
-            # recovers.
+            # Items that exist, and missing items whose removal was requested, are not read again. Any other missing
+            # item is read again, because it may reappear while a server recovers.
             left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return
@@ -165,9 +168,7 @@ class _Reader:
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
     def _engine(self, folder: Path) -> EngineProcess:
-        """Return an engine that runs on the generator's host, because the system may be reachable only from
-        that host.
-        """
+        """Return an engine that runs on the generator's host, because other hosts may not reach the system."""
         entry = self.endpoints.generator.entry()
         environment = {**marking.environment(), **entry.environment}
         return EngineProcess(folder / "plan.json", folder / "engine.log", enter=entry.command, environment=environment)
@@ -243,7 +244,7 @@ class _Reader:
 
 @dataclass
 class _Following:
-    """Keys of the items that the engine has not read yet. They are updated while the engine writes its notes."""
+    """Keys of the items that the engine has not yet read, updated from the notes that the engine writes."""
 
     folder: Path
     left: set[str]

@@ -1,4 +1,4 @@
-"""Reports a fault that the engine found in its plan as a fault of the command-line option that caused it."""
+"""Reports a fault that the engine found in its plan under the name of the command-line option that caused it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Repeats the runs of a study in blocks, until its claims and objectives are decided or cannot be decided in time."""
+"""Repeats the runs of a study in blocks, until its claims and objectives are decided or cannot be decided with the
+allowed runs and time.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ if TYPE_CHECKING:
     from towtank.study import RunSpec, Study
 
 LOOK_FROM = 2
-"""Smallest number of blocks after which claims are tested. A single run shows no variation between runs. [1]"""
+"""Smallest number of blocks after which claims are tested: the variation between runs needs at least two runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Smallest number of blocks after which the study may end because no undecided claim or objective can be
+"""Number of blocks after which the study may end if no claim or objective that is still undecided can be
 decided. [1]
 """
 SPEED_MOVED = 0.05
-"""Relative difference of the machine's speed between the runs of a block above which the block is repeated. [1]"""
+"""Relative difference between the machine's speeds in the runs of a block. Above it, the block is repeated. [1]"""
 ENDED = "repeat_ended"
 """Key of the study manifest that records how the repetition ended."""
 
@@ -35,10 +37,10 @@ class Undecided:
     Attributes
     ----------
     text, why : str
-        Claim or objective, and the reason why it is open.
+        Claim or objective, and the reason why it is undecided.
     needs_runs, more : int or None
-        Number of runs of each combination of levels that would probably decide the question: in total, and in addition
-        to the completed runs. None if unknown. [1]
+        Number of runs of each combination of levels that would probably decide it: in total, and in addition to the
+        completed runs. None if unknown. [1]
     more_s : float or None
         Duration of the additional runs; None if unknown. [s]
     """
@@ -50,7 +52,9 @@ class Undecided:
     more_s: float | None
 
     def sentence(self) -> str:
-        """Return a sentence with the open question and the number of runs that would probably decide it."""
+        """Return a sentence with the undecided claim or objective and the number of runs that would probably
+        decide it.
+        """
         head = f"open: {self.text.rstrip('.')}; "
         if self.more is None:
             return f"{head}the number of runs that would decide it is not known"
@@ -78,8 +82,8 @@ class Ended:
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Ended | None:
-        """Read the end of the repetition from a study's manifest; None if the study was not ended by its rule of
-        repetition.
+        """Read from a study's manifest how the repetition of runs ended; None if it has not ended, or the study has no
+        rule of repetition.
         """
         found = manifest.get(ENDED)
         if not found:
@@ -104,14 +108,14 @@ class Ended:
 
 @dataclass
 class Repeating:
-    """Rule that decides after each block of runs whether a study ends. A block has one run per combination of levels.
+    """Rule that decides after each block whether a study ends. A block is one run of each combination of levels.
 
     Attributes
     ----------
     block_s : list of float
         Duration of each block that this process has run, without repetitions. [s]
     repeated_s : float
-        Duration of all blocks whose runs were discarded and repeated. [s]
+        Total duration of all blocks whose runs were discarded and repeated. [s]
     """
 
     study: Study
@@ -134,12 +138,12 @@ class Repeating:
 
         Notes
         -----
-        The probe measures the CPU time of a fixed piece of work in each second, and the medians of the runs are
-        compared. Runs without at least ten samples are not compared.
+        In each second of a run, the probe measures the CPU time of a fixed piece of work. The medians of the runs are
+        compared; runs with fewer than ten samples are left out.
 
         A difference of the machine's speed would distort the difference between configurations. The whole block is
-        therefore repeated; no result is corrected. The block is repeated only if the budget suffices for this
-        repetition, and for the blocks before the first test of the claims.
+        therefore repeated; no result is corrected. The block is repeated only if the budget suffices for the
+        repetition and for the blocks that must be run before claims are first tested.
         """
         rule = self.study.study.repeat
         if rule is None:
@@ -219,7 +223,7 @@ class Repeating:
 
     @property
     def _mean_s(self) -> float:
-        """Mean duration of a block, over the blocks that this process has run. [s]"""
+        """Mean duration of the blocks that this process has run. [s]"""
         return sum(self.block_s) / max(1, len(self.block_s))
 
     def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
@@ -237,9 +241,10 @@ class Repeating:
 
 
 def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) -> list[RunSpec]:
-    """Return the planned runs of a resumed study.
+    """Return the runs that a resumed study can still conduct.
 
-    Blocks after the recorded end of the repetition are omitted, unless more blocks are requested.
+    If the repetition ended after a recorded number of blocks, later blocks are omitted, unless more blocks are
+    requested.
     """
     ended = Ended.of(manifest)
     if ended is None or at_least > ended.blocks:

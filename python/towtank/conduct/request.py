@@ -63,7 +63,7 @@ class StudyRequest:
         StudyError
             With every fault of the study.
         TargetError
-            If this machine does not meet the needs of the hosts in any run.
+            If this machine cannot provide the hosts of every run.
         """
         # The YAML reader loads slowly, so it is imported here and not at the start of every command.
         from towtank.study import load_study, study_path  # noqa: PLC0415
@@ -105,7 +105,7 @@ class StudyRequest:
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
-        """Refuse the study before its first run if this machine cannot provide the hosts that any run needs."""
+        """Refuse the study before its first run if this machine cannot provide the hosts of every run."""
         from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
@@ -132,7 +132,8 @@ class StudyRequest:
 def _check_open_files(study: Study) -> None:
     """Refuse a study whose users need more connections than the hard limit of open files allows.
 
-    Load levels that depend on a pilot run are not known here; the engine checks these levels before the load begins.
+    Load levels that are fractions of a load limit are not known before the pilot run. The engine checks these levels
+    before their load begins.
     """
     from towtank.workload.target_choice import targets_of  # noqa: PLC0415
 
@@ -225,8 +226,8 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
     Raises
     ------
     StudyError
-        If a changed file has no copy, or if copies cannot replace the changed files: relative paths would be wrong in
-        copies from several folders, and in files that refer to uncopied files beside them.
+        If a changed file has no copy, or if the copies cannot be used. Their relative paths would be wrong if the files
+        come from several folders, or refer to files beside them that are not copied.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
     named = {each["path"]: _has_changed(each) for each in data}
@@ -245,8 +246,8 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
 
 
 def _needs_originals(changed: Iterable[str]) -> StudyError:
-    """Return the error for changed files that cannot be read from their copies, because the copies would search for
-    programs and files in the results folder.
+    """Return the error for changed files whose copies cannot replace them: the copies would search for programs and
+    files in the results folder.
     """
     message = "must be unchanged since the results were begun, because the study uses programs or files beside it, got"
     faults = [Fault(path, 0, 0, "--resume", f"{message} other content or no file") for path in changed]

@@ -37,14 +37,15 @@ if TYPE_CHECKING:
     from towtank.study.events import Event
 
 ENGINE_LOG = "engine.log"
-# Exit status EX_IOERR of sysexits(3): the engine could not write its results.
+# Exit status EX_IOERR of sysexits(3), with which the engine reports that it could not write its results.
 ENGINE_DISK_FULL = 74
-# Longest wait for results of the current second (live frames) between two checks of the services. [s]
+# Longest wait for the engine's results of the last second. After it, the services are checked again. [s]
 _LOOK_EVERY_S = 0.25
-# Interval between checks for services that a signal has stopped; a check reads some files per service. A stop that is
-# shorter than the interval cannot be distinguished from a slow response. [s]
+# Interval between checks for services that a signal has stopped; each check reads a few files per service. A shorter
+# stop cannot be distinguished from a slow response. [s]
 _HELD_EVERY_S = 1.0
-# Time after the end of stages and drain after which an engine that still runs counts as hanging. [s]
+# Time after the planned end of the load and of the wait for pending responses. An engine that still runs then counts
+# as hanging. [s]
 _MARGIN_S = 30.0
 # Longest time that the engine waits for pending responses if the run is stopped early. [s]
 STOPPING_S = 5.0
@@ -52,7 +53,7 @@ _DEFAULT_DRAIN_S = 30.0
 
 
 class Observing(Protocol):
-    """Observation of a system that has started and can be extended during the load."""
+    """Observation of a started system, to which processes can be added during the load."""
 
     def failures(self) -> list[str]:
         """Return sentences about metrics of the system that could not be observed."""
@@ -155,7 +156,7 @@ def conduct_run(task: RunTask, stop: StopRequest, display: Display) -> RunOutcom
             outcome.fail(str(error))
         except Stopped:
             outcome.status = "stopped"
-        # The fault of the input is only detected while the system runs. It ends the study, because every other run
+        # This fault of the study is detected only while the system runs. It ends the study, because every other run
         # would fail as well.
         except StudyError as error:
             outcome.fail(str(error))
@@ -201,8 +202,8 @@ def _with_system(task: RunTask, outcome: RunOutcome, stop: StopRequest, display:
             watching_targets(run, plan, endpoints.groups, observation.add_group, endpoints.watched),
         ):
             run.event("observation_started")
-            # The generator's processes are observed as well, so that a CPU limit that slows the generator down is
-            # detected.
+            # The generator's processes are observed as well, so that a CPU limit is detected if it slows the generator
+            # down.
             watched = GENERATOR_GROUP not in endpoints.groups
             drive_engine(
                 run,
@@ -324,7 +325,7 @@ def _judge(run: RunFolder, status: int | None, outcome: RunOutcome, stop: StopRe
 
 
 def disk_is_full(folder: Path, hint: str = "free some space, then repeat the command") -> EngineError:
-    """Return the error to raise if the disk has too little space for the record."""
+    """Return the error that reports too little disk space for the record."""
     return EngineError(f"the disk is full: nothing more can be written to {folder}; the record is kept", hint=hint)
 
 
@@ -388,15 +389,14 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # If a service died, this failure is not reported here: the death of the service explains it better and
-                # is reported below.
+                # If a service died, its death explains the end of the engine better, and is reported below instead.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()
         self._frames(0.0)
 
     def _allow(self, planned: float) -> None:
-        """Extend the deadline at which the engine must have ended to the time that its stages need."""
+        """Set the engine's deadline, from the planned length of its stages, the drain and a margin."""
         self.deadline = self.begun + planned + self.drain + _MARGIN_S
 
     def _frames(self, wait_s: float) -> None:

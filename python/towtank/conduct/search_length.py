@@ -1,4 +1,4 @@
-"""Estimates, before a search for the load limit begins, how long the search takes; this depends on the limit."""
+"""Estimates how long a search for the load limit takes, before it begins. The duration depends on the limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TRIED_AT_MOST = 8
 def search_range_s(load: FindLimit) -> tuple[float, float]:
     """Return the shortest and longest duration of a search for the load limit, over all possible limits. [s]
 
-    The function assumes that all load levels below the limit pass, and that all other levels fail. A real search takes
-    longer if some levels pass although lower levels fail, or if a backlog must drain.
+    The function assumes that all load levels below the limit pass, and all others fail. A real search takes longer if a
+    level passes although a lower one failed, or if a backlog must drain.
     """
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # The shortest and the longest search are among these possible limits: a limit in the first brackets needs the most
-    # halvings, a limit in the last brackets the most levels.
+    # These possible limits include those with the shortest and the longest search: limits in the first brackets need
+    # the most halvings, and limits in the last brackets the most levels.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]
@@ -42,8 +42,8 @@ def _levels(load: FindLimit, limit: float) -> list[float]:
 
 
 def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
-    """Return the total duration of the plateaus at the given load levels, with stages either as long or as short as
-    possible. [s]
+    """Return the total duration of the plateaus at the given load levels. All stages are either as long as possible
+    (`longest`) or as short as possible. [s]
     """
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):

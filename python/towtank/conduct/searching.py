@@ -22,16 +22,8 @@ from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_sta
 
 
 class SearchSteering(StageSteering):
-    """Steering that ends settle stages when their data suffice, and searches for the load limit.
-
-    Parameters
-    ----------
-    run, stages, send, note, at_least_s
-        As for `StageSteering`.
-    load : FindLimit
-        Search of the study.
-    objectives : list of dict
-        Objectives of the study.
+    """Steering that ends each settle stage as soon as it has enough measured values, and that searches for the load
+    limit.
     """
 
     def __init__(
@@ -70,8 +62,8 @@ class SearchSteering(StageSteering):
             self._steady = self.under_way
 
     def look(self) -> None:
-        """Test the plateau that has ended, or end the relief stage (low load) if the backlog of requests has
-        drained.
+        """Test the plateau that has just ended. During a relief stage (low load), end the stage if the backlog of
+        requests has drained.
         """
         super().look()
         if self.under_way is not None and not self.is_over and self._asked is None:
@@ -83,7 +75,7 @@ class SearchSteering(StageSteering):
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed: the start of the plateau that is tested next.
+        """Return the time from which recorded intervals are still needed: the start of the plateau that is tested next.
         [s]
         """
         return self.follower.recorded_until - 2.0 if self._steady is None else self._steady.start_s
@@ -125,8 +117,8 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if the next plateau may begin with a backlog of requests, because the last plateau failed at the
-        same or a higher rate.
+        """Return True if a backlog of requests may be left when the next plateau begins, because the last plateau
+        failed at the same or a higher rate.
 
         A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
         """
@@ -135,8 +127,8 @@ class SearchSteering(StageSteering):
     def _relieve(self, stage: StageUnderWay, recorded_s: float) -> None:
         """End the relief stage (low load after a failed plateau) if the backlog has drained.
 
-        The backlog has drained when no arrival waits, and about as many requests are in flight as at the highest level
-        that passed, or fewer.
+        The backlog has drained when no arrival waits, and no more requests are in flight than is usual at the highest
+        level that passed.
         """
         last = {
             interval.worker: interval
@@ -179,9 +171,7 @@ class SearchSteering(StageSteering):
 
 
 class PilotSteering(SearchSteering):
-    """Steering that raises the load of a pilot run until the throughput falls below proportional growth with
-    the load.
-    """
+    """Steering that raises the load of a pilot run until throughput no longer grows in proportion to the load."""
 
     def _decide(self) -> Decision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)

@@ -28,7 +28,7 @@ def side_effects(study: Study) -> list[str]:
     Parameters
     ----------
     study : Study
-        Study with the IP addresses of the hosts that its systems name.
+        Study that contains the resolved IP addresses of the host names in its systems.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def _hosts(systems: Iterable[SystemFile]) -> Iterator[str]:
 
 
 def _addresses(study: Study, systems: Iterable[SystemFile]) -> Iterator[str]:
-    """Describe the addresses of already running servers that the study loads, with their IP addresses."""
+    """Describe the addresses, with their IP addresses, of servers that already run and that the study loads."""
     places = dict.fromkeys(_place(study, address) for system in systems for address in system.addresses)
     if places:
         yield f"sends to {_names(places)}"

@@ -19,7 +19,8 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Shortest part of a second whose measured values are used; the analysis uses the same limit. [s]
+# Seconds that lie only partly in a stage count if at least this part lies in it; the analysis uses the same
+# limit. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -59,8 +60,8 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the values of the seconds that all load threads have recorded, without seconds that lie only partly in
-        the stage.
+        """Return the values of the seconds that all load threads have recorded, without parts of a second that are too
+        short.
         """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND
@@ -82,23 +83,7 @@ class StageUnderWay:
 
 
 class StageSteering:
-    """Steering of a load that ends settle and steady stages as soon as their measured values suffice.
-
-    Parameters
-    ----------
-    run : RunFolder
-        Folder of the record.
-    stages : list of dict
-        Stages of the plan; stages that are appended later are added to this list.
-    send : callable
-        Function that sends a command to the engine.
-    note : callable
-        Function that shows a message to the user.
-    at_least_s : float
-        Shortest length of a settle stage. [s]
-    steady : SteadyUntil, optional
-        Condition that ends steady stages; by default they end after the planned time.
-    """
+    """Steering of a load that ends each settle or steady stage as soon as the stage has enough measured values."""
 
     def __init__(
         self,
@@ -166,7 +151,7 @@ class StageSteering:
         self.follower.forget(self.keep_from_s())
 
     def keep_from_s(self) -> float:
-        """Return the time from which recorded intervals are needed for the next test of a stage. [s]"""
+        """Return the start of the oldest interval that later tests of stages need. [s]"""
         return self.follower.recorded_until
 
     def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:

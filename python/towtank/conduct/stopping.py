@@ -26,7 +26,7 @@ class StopRequest:
     Attributes
     ----------
     on_second : callable or None
-        Function that is called before the process exits immediately; it must be quick and must not raise.
+        Function that is called at the second request, before the process exits; it must be quick and must not raise.
     waits_for : str
         Work that remains after the first request to stop, for messages.
     kept : str or None

@@ -64,7 +64,8 @@ class StudyOutcome:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Lock the results folder inside the block; two processes that write to it would destroy each other's results.
+    """Lock the results folder inside the block. Without the lock, two processes that write to the folder would destroy
+    each other's results.
 
     Raises
     ------
@@ -193,7 +194,7 @@ class _Runs:
     receivers: tuple[Receiver, ...] = ()
 
     def all(self, specs: list[RunSpec]) -> list[RunOutcome]:
-        """Conduct the runs of the study that are missing in the results; return the outcome of each of these runs."""
+        """Conduct the runs of the study that are missing in the results; return their outcomes."""
         ended: list[RunOutcome] = []
         repeating = Repeating(self.study, self.results)
         for block, numbered in groupby(enumerate(specs, start=1), key=lambda pair: pair[1].repetition):
@@ -211,7 +212,7 @@ class _Runs:
         return ended
 
     def _block(self, planned: list[tuple[RunSpec, str]]) -> list[RunOutcome]:
-        """Conduct the runs of a block that are not complete, until the user stops the study."""
+        """Conduct those runs of a block that are not complete; stop early if the user requests it."""
         done = []
         for spec, head in planned:
             if self.stop.requested:
@@ -221,7 +222,7 @@ class _Runs:
         return done
 
     def _do(self, spec: RunSpec, head: str) -> RunOutcome:
-        """Conduct one run. If the study declares a prediction, write the prediction before the runs that it predicts.
+        """Conduct one run. If it is the first run that a declared prediction covers, write the prediction first.
 
         Raises
         ------
@@ -236,7 +237,9 @@ class _Runs:
         return outcome
 
     def _predict(self) -> None:
-        """Write the prediction that the study declares, as soon as all runs to which its model is fitted are done."""
+        """Write the prediction that the study declares. It is written as soon as all runs to which its model is fitted
+        are done.
+        """
         if self.study.study.predict is None:
             return
         from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for

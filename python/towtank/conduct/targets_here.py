@@ -18,8 +18,8 @@ from towtank.workload.targets import host_and_port
 UNNAMED = "target"
 """Name of the target in a plan that is made from a URL and thus has only this target."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Times to wait before each search for servers to which a target connects. There are several searches, because many
-targets connect only at the first request. [s]
+"""Times to wait before each search for the servers that a target uses. There are several searches, because many
+targets open these connections only at the first request. [s]
 """
 
 
@@ -110,8 +110,8 @@ class _Watch:
                 pid = None  # Not observed: the tree of this process contains Towtank and thus the generator.
             if pid is None and self._roots:
                 pid = self._named_for(name)
-            # Processes of a system that Towtank started are already observed, even if this user cannot see their
-            # sockets, so no message about them is needed.
+            # Processes that Towtank started are already observed. If the listening process is not visible to this user,
+            # it is probably one of them, so no message is needed.
             if is_below(pid, started) if pid is not None else bool(self._own):
                 continue
             self.places[address] = pid
@@ -120,8 +120,8 @@ class _Watch:
         self.find_behind()
 
     def _named_for(self, target: str) -> int:
-        """Return the process that the user named for a target whose listening socket is not visible, for example behind
-        a relay.
+        """Return the process that the user named for a target. It is used if the target's listening socket is not
+        visible, for example behind a relay.
         """
         return self._roots.get(target, next(iter(self._roots.values())))
 
@@ -167,7 +167,6 @@ class _Watch:
         for pause_s in _LOOKS_AFTER_S:
             if self._ended.wait(pause_s):
                 return
-            # If a process ends while its files are read, this search is given up; the next search finds the other
-            # processes.
+            # A search fails if a process ends while its files are read; the next search finds the other processes.
             with suppress(OSError, RuntimeError):
                 self.find_behind()

@@ -60,8 +60,8 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
 
 
 def _steer(spec: RunSpec, run: RunFolder, display: Display) -> Steer | None:
-    """Return a function that makes the steering of the load (commands that change it while it runs). Return None if the
-    load is not a search and no test ends a stage.
+    """Return a function that makes the steering of the load (commands that change it while it runs). Return None if no
+    steering is needed: the load is not a search, and no test ends a stage.
     """
     load = spec.study.study.load
     settle = settle_document(spec.study.study.settle)

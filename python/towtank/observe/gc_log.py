@@ -17,16 +17,16 @@ _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<tex
 _COLLECTION = re.compile(r"GC\(\d+\) +(?P<text>.*)")
 _TOOK = re.compile(r"(?P<what>\D.*?) (?P<ms>\d{1,15}\.\d{1,15})ms$")
 _PAUSE = re.compile(r"Pause (?P<kind>[A-Za-z ]+?)(?: \(.*| \d.*)?$")
-# Largest number of digits of a number that is parsed. A JVM writes shorter numbers; without the limit, Python would
-# raise an error for a number with thousands of digits.
+# Sizes with more than 18 digits are not parsed. A JVM writes shorter numbers; without the limit, Python would raise an
+# error for a number with thousands of digits.
 _SIZE = r"(\d{1,18})([BKMG])"
 _CHANGE = re.compile(rf" {_SIZE}(?:\(\d+%\))?->{_SIZE}(?:\({_SIZE}\)|\(\d+%\))?(?: |$)")
 _LIMIT = re.compile(rf"(?:Heap )?Max Capacity: {_SIZE}$")
 _CAPACITY = re.compile(rf"Capacity: +.*?{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) +{_SIZE} \(\d+%\) *$")
 _WHILE_COLLECTING = re.compile(rf"Allocated: .*{_SIZE} \(\d+%\) .*$")
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-# Tags of the lines that count as concurrent work. The G1 collector logs each concurrent cycle as a whole, and its
-# phases under other tags; the Z collector logs only the phases.
+# Tags of the lines whose times are summed as concurrent work. The G1 collector logs each concurrent cycle as a whole
+# under `gc`, and its phases under other tags, which are ignored. The Z collector logs only phases, under `gc,phases`.
 _CONCURRENT_TAGS = {"gc", "gc,phases"}
 
 
@@ -45,7 +45,7 @@ class GcCounts:
     longest_s : float
         Longest pause since `take_longest`. [s]
     concurrent_s : float
-        Time in which the collector worked while the program ran. [s]
+        Time for which the collector worked while the program continued to run. [s]
     stalls, stall_s : int, float
         Number of times that a thread waited for memory (Z collector only), and the total of these waits. [1], [s]
     used : int or None
@@ -105,7 +105,9 @@ class GcCounts:
             self.committed = _bytes(change[5], change[6])
 
     def _heap(self, text: str) -> None:
-        """Add a line of the Z collector's heap table: the capacity, or the allocation during a collection."""
+        """Add a line of the Z collector's heap table, which contains either the capacity or the memory allocated during
+        a collection.
+        """
         if found := _WHILE_COLLECTING.match(text):
             self.allocated += _bytes(found[1], found[2])
         elif found := _CAPACITY.match(text):
@@ -152,7 +154,8 @@ class GcLogScraper:
 
     def _values(self) -> dict[str, float]:
         counts = self._counts
-        # The log rounds sizes to whole units, so the sum can fall by one unit; the counter must not decrease.
+        # The log rounds sizes to whole units, so the sum in `counts` can fall by one unit; the reported counter must
+        # not decrease.
         self._allocated = max(self._allocated, counts.allocated)
         values = {
             "jvm_gc_concurrent_seconds_total": counts.concurrent_s,

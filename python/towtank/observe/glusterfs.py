@@ -1,7 +1,7 @@
 """Reads metrics of a GlusterFS mount from files below `.meta`: calls to the mount, calls to servers, caches.
 
-Reading a file of a mount blocks until the mount responds, and cannot be interrupted. A separate process therefore
-reads the files, and this process waits for its output within the time limit of a scrape.
+Reading a file of a mount blocks until the mount responds, and cannot be interrupted. The files are therefore read by a
+separate process, whose output this process awaits only for the time limit of a scrape.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# Shell script that reads the files. For each line of its input it prints the content of all files, each preceded by a
-# line with its name; it ends when its input ends.
+# Shell script that reads the files. For each line of its input, it prints all files: for each file a line with its
+# name, then its content. It ends when its input ends.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -46,7 +46,8 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` for programs' calls to a mount: bytes, and number and time by kind of call.
+    """Parse the counters of `io-stats` for the calls of programs to a mount: bytes, and for each kind of call number
+    and time.
 
     Raises
     ------
@@ -79,15 +80,15 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
 
 
 def _calls(text: str) -> list[tuple[str, float, float]]:
-    """Return name, number and total time [s] of each kind of call that occurred; the parsed text has times in
+    """Return name, number and total time [s] of each kind of call that occurred; in the parsed text, times are in
     nanoseconds.
     """
     return [(call.lower(), float(count), float(ns) / _NS) for call, count, ns in _CALL.findall(text) if int(count)]
 
 
 def parse_private(text: str, fields: dict[str, str]) -> dict[str, float]:
-    """Parse the given fields of a file named `private` with lines `name = number`; return the numbers by
-    series name.
+    """Parse the given fields of a file named `private`, which has lines `name = number`. Return the numbers by series
+    name.
     """
     numbers = _fields(text)
     return {name: numbers[key] for key, name in fields.items() if key in numbers}
@@ -187,8 +188,8 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The signal reaches the right process group: the shell leads the group, and its exit status has not been
-        # collected yet, so no other group can have the same id.
+        # The signal reaches the right process group: the shell leads the group, and as long as its exit status has not
+        # been collected, no other group can get the same id.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

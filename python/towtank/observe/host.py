@@ -1,4 +1,4 @@
-"""Collects properties of a host, which are stored with every result, because results depend on the host."""
+"""Collects properties of a host. They are stored with every result, because results depend on the host."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 from towtank import __version__
 
 _KIB = 1024
-# Unit to which memory sizes are rounded before hosts are compared. The kernel reserves a part of the memory that
-# differs by some pages between starts. [byte]
+# Memory sizes are rounded to a multiple of this number before hosts are compared, because the kernel reserves a few
+# pages more or less at each start. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Properties by which comparable machines are identified; versions of programs are not among them.
+# Properties in which hosts must agree to count as comparable; versions of programs are not among them.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -100,8 +100,8 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits that this process's control group and the groups above it
-    set.
+    """Return the version of control groups, and the limits that apply to this process: those of its control group and
+    of all groups above it.
 
     Returns
     -------
@@ -149,8 +149,8 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of this process's control group and of the mounted groups above it. The limits of all these
-    groups apply to this process.
+    """Return the folders of the control groups whose limits apply to this process: its own group, and the groups above
+    it that are mounted.
     """
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:

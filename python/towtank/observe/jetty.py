@@ -8,8 +8,8 @@ from __future__ import annotations
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError, series
 
-# Series name of each line of the statistics page, and factor that converts the line's value; the page has times in
-# whole milliseconds.
+# Series name of each line of the statistics page, and factor that converts the line's value to base units; the page
+# reports times in whole milliseconds.
 _FIELDS = {
     "requests": ("jetty_requests_total", 1.0),
     "requestsActive": ("jetty_requests_active", 1.0),
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, float]:
         If the page has another format.
     """
     lines = [line.strip().partition(": ") for line in text.splitlines()]
-    # A line without a value is skipped, because the first line of each section is a heading.
+    # Lines without a value are headings of sections and are skipped.
     fields = {name: value for name, _, value in lines if value}
     if "requestsActive" not in fields:
         raise ScrapeError(f"the statistics page must report requestsActive, got {text[:80]!r} instead")

@@ -1,4 +1,4 @@
-"""Reads metrics of nginx from its status page, and counts requests by upstream server (member) from a log.
+"""Reads metrics of nginx from its status page, and the number of requests by upstream server (member) from a log.
 
 The page: https://nginx.org/en/docs/http/ngx_http_stub_status_module.html.
 """
@@ -99,7 +99,7 @@ class NginxScraper:
     url : str
         Address of the page.
     log : Path or None
-        Log of members; None for a server of files.
+        Log with the member of each request; None for a server of files, which has no members.
     members : sequence of str
         Name of each member, in the order of their numbers in the log.
     """

@@ -22,7 +22,7 @@ from towtank.results.observe import REMOTE_PROBE
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
 STOP_WITHIN_S = 5.0
-"""Time within which the probe must end. It normally ends milliseconds after its input closes. [s]"""
+"""Time limit for the probe to end. It normally ends milliseconds after its input is closed. [s]"""
 _LOG_TAIL_BYTES = 2000
 
 
@@ -43,8 +43,8 @@ class RemoteProbe(Protocol):
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the offset of the other machine's CLOCK_MONOTONIC from that of this machine, with the keys `offset_ns`
-        and `uncertainty_ns`.
+        """Return the other machine's CLOCK_MONOTONIC minus that of this machine as `offset_ns`, and the possible error
+        as `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:
@@ -144,15 +144,7 @@ class Observation:
                 self._stop_probe(self._probe)
 
     def add_group(self, name: str, pid: int) -> None:
-        """Observe a process tree that started during the observation, or restarted under the same name.
-
-        Parameters
-        ----------
-        name : str
-            Name of the group; if the group was observed before, its totals continue.
-        pid : int
-            Process id of the root of the tree.
-        """
+        """Observe a process tree that was started during the observation, or restarted under its earlier name."""
         self._groups[name] = pid
         self._tell(f"group {name} {pid}")
 

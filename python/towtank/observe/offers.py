@@ -1,5 +1,5 @@
-"""Examines for `towtank doctor` which programs and limits this machine has, with the commands that install missing
-programs.
+"""Examines for `towtank doctor` which programs and limits this machine has, and returns the commands that install
+missing programs.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Number of open files that is enough for the bundled studies: one per virtual user, and the same number for the
-service. [1]
+"""Limit of open files that suffices for the bundled studies: their users need one file each, and the service as many
+again. [1]
 """
 ENOUGH_DISK_BYTES = 2 * 1024**3
 """Free disk space that is enough for the default population, its database, and the results of some studies. [byte]"""
 ENOUGH_BACKLOG = 1024
-"""Length of the queue of connections to accept that is enough for the bundled studies. With a shorter queue,
-connections are refused if many users start simultaneously. [1]
+"""Length of the queue of connections that wait to be accepted. This length suffices for the bundled studies; with a
+shorter queue, connections are refused if many users start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0
@@ -45,7 +45,8 @@ class Offer:
     name : str
         Key in the JSON document.
     status : str
-        `ok`; `note` for a part that is optional or limits the load; `missing` for a part that Towtank needs.
+        `ok`; `note` if an optional part is missing or a limit restricts the load; `missing` if a part that Towtank
+        needs is missing.
     value : str, int, float or None
         Value that was found.
     note : str

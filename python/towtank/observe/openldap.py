@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
 
 _BASE = "cn=Monitor"
-# Pattern of entries that describe single connections; these entries are skipped.
+# Search filter that leaves out the entries that describe single connections.
 _FILTER = "(!(objectClass=monitorConnection))"
 _TIMEOUT_S = 1
 _INSTALL_HINT = pip_install("ldap3")
@@ -67,7 +67,7 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
 
 
 def _number(name: str, attributes: Mapping[str, Sequence[Any]], attribute: str) -> dict[str, float]:
-    """Return the first value of an attribute under a series name; empty if this value is not a number."""
+    """Return the first value of an attribute, with the series name as key; empty if this value is not a number."""
     found = attributes.get(attribute) or ()
     with suppress(ValueError, TypeError, IndexError):
         return {name: float(found[0])}

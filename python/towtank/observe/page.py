@@ -15,7 +15,7 @@ from towtank.observe.timely import TimelyStream
 from towtank.secrets import basic_authorization, redacted_text
 
 TIMEOUT_S = 1.0
-"""Time limit of a whole exchange (request and response); a longer exchange would delay the next scrapes. [s]"""
+"""Time limit of an exchange (request and complete response); a longer exchange would delay the next scrapes. [s]"""
 PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
 """Size of the largest page that is read; reading a larger page every second would load the system. [byte]"""
 
@@ -77,8 +77,8 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close an idle connection at any time, so a request that fails on an old connection is
-            # repeated on a new connection.
+            # A server may close an idle connection at any time, so a request that failed on an already used connection
+            # is repeated on a new connection.
             if not kept:
                 raise
             self.close()
@@ -102,7 +102,7 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must arrive within {TIMEOUT_S} s, got only {length} bytes in that time")
-        # `read1` does not close the response at the end of the body, and the connection can only be used again after
+        # `read1` does not close the response at the end of the body, but the connection can be used again only after
         # the response is closed.
         response.close()
         if expected is not None and length < expected:

@@ -136,8 +136,8 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """Return the statements that took the most time since the first scrape, with their plans, and advice on
-        indexes.
+        """Return the statements that took the most time since the first scrape, with their plans, and advice on indexes
+        for them.
         """
         import psycopg  # noqa: PLC0415
 
@@ -165,8 +165,8 @@ class PostgresqlScraper:
                 row_factory=dict_row,
                 connect_timeout=_CONNECT_TIMEOUT_S,
                 application_name="towtank-observe",
-                # The client names an encoding, because psycopg otherwise returns bytes from a database with the
-                # encoding SQL_ASCII, as it is created in the locale C.
+                # The encoding is set, because psycopg otherwise returns bytes from a database with the encoding
+                # SQL_ASCII. Databases created in the locale C have this encoding.
                 client_encoding="utf8",
                 options=f"-c statement_timeout={_STATEMENT_TIMEOUT_MS}",
             )
@@ -184,7 +184,7 @@ class PostgresqlScraper:
     def _activity(self, connection: psycopg.Connection[dict[str, Any]]) -> dict[str, float]:
         """Return the number of connections by state and wait event.
 
-        A combination of state and wait event that occurred only in an earlier scrape is reported as 0.
+        Combinations of state and wait event that occurred in earlier scrapes, but not in this one, are reported as 0.
         """
         now = {
             series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])

@@ -1,9 +1,11 @@
 """Examines the SQL statements that take the most time: their plans, and advice on indexes.
 
 `pg_stat_statements` stores statements without the values of their parameters. The plans are therefore generic plans,
-as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). `EXPLAIN` without `ANALYZE`
-executes nothing. A generic plan cannot use a partial index whose condition depends on a parameter, so advice is given
-only if scans of the whole table were about as frequent as calls of the statement.
+as PostgreSQL makes them for prepared statements (`plan_cache_mode = force_generic_plan`). They are read by `EXPLAIN`
+without `ANALYZE`, which does not execute the statement.
+
+A generic plan cannot use a partial index whose condition depends on a parameter, although the executed plan may use it.
+Therefore advice is given only if full scans of the table were about as frequent as calls of the statement.
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest number of rows of a table for which an index is recommended; a smaller table can be scanned as fast as an
+"""Smallest number of rows of a table for which an index is recommended; scanning a smaller table is as fast as using an
 index. [rows]
 """
 FEW_ROWS_SHARE = 0.1
-"""Largest share of a table's rows that a condition may select for an index to be recommended, in (0, 1)."""
+"""Largest fraction of a table's rows that a condition may select. If it selects more, no index is recommended. [1]"""
 _WITHIN_S = 5.0
 _QUERY_CHARACTERS = 400
 _LINE_CHARACTERS = 160
@@ -50,7 +52,8 @@ _TABLE = """
     FROM pg_class AS c LEFT JOIN pg_stat_user_tables AS s ON s.relid = c.oid WHERE c.oid = %s::regclass"""
 _SCANS = "SELECT relid::bigint AS number, seq_scan AS scans, seq_tup_read AS rows FROM pg_stat_user_tables"
 SCANS_PER_CALL = 0.5
-"""Number of full table scans per call of a statement from which PostgreSQL is assumed to use the generic plan. [1]
+"""Number of full table scans per call of a statement. From this number on, PostgreSQL is assumed to execute the generic
+plan. [1]
 
 The value is below 1, because statistics arrive up to a second late, and because the first calls may precede the first
 reading. Scans by other statements are counted as well.
@@ -153,13 +156,15 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     Statements about the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    # A killed database loses its statistics and counts from zero, so the current totals are the increase.
+    # If most totals have decreased, the database was killed and lost its statistics. It then counts from zero, so the
+    # current totals are the increase.
     if 2 * len(fewer) > len(before):
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # If a total has decreased, the statement was dropped from the statistics and then counted from zero.
+        # If only the totals of this statement have decreased, its entry was dropped from the statistics and later
+        # counted from zero.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -207,7 +212,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield each full table scan of a plan that has a condition, with the number of rows that it selects in all
+    """Yield each full table scan with a condition in a plan, and the number of rows that the scan selects in all
     processes.
     """
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
@@ -220,8 +225,8 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes that would replace full table scans of a plan, with the measured reasons for the
-    advice.
+    """Yield advice on indexes that would replace full table scans of a plan, each with the measured values that justify
+    it.
     """
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
@@ -236,8 +241,8 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # No advice is given if an index already begins with one of these columns, because the planner preferred the
-        # full table scan to it.
+        # No advice is given if an index already begins with one of these columns: the planner could have used it, and
+        # preferred the full table scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -281,7 +286,7 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    # No columns are returned for an OR, because a single index cannot serve both of its operands.
+    # An OR has no result, because a single index cannot serve both of its operands.
     if re.search(r"\bOR\b", condition):
         return []
     equal, ranged = [], []

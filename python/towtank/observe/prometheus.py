@@ -11,8 +11,8 @@ import re
 from towtank.observe.page import Page
 from towtank.observe.scraper import ScrapeError
 
-# The quantifiers are possessive to prevent backtracking, so a malformed line is rejected in time proportional to its
-# length.
+# The quantifiers are possessive, which prevents backtracking. A malformed line is thus rejected in time proportional to
+# its length.
 _LABELS = r'\{(?:[^"}]++|"(?:[^"\\]++|\\.)*+")*+\}'
 _SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*+)[ \t]*+({_LABELS})?[ \t]*+(\S++)(?:[ \t]++-?\d++)?[ \t]*+$")
 _CREATED = "_created"

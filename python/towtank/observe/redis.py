@@ -11,7 +11,7 @@ from towtank.observe.scraper import ScrapeError, series
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
-# Largest sizes that are read of a line and of a whole response. `INFO all` returns only about 10 kB, and an error is a
+# Largest sizes of a line and of a whole response that are read. `INFO all` returns only about 10 kB, and an error is a
 # single line. [byte]
 _LINE_AT_MOST, _ANSWER_AT_MOST = 4096, 8 * 1024 * 1024
 _FIELDS = {
@@ -62,7 +62,7 @@ def parse(text: str) -> dict[str, float]:
 
 
 def _part(key: str, text: str, name: str) -> float:
-    """Return the value of one name from a text `name=value,name=value`."""
+    """Return the value of `name` in a text such as `name=value,name=value`."""
     parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     return _number(f"{name} of {key}", parts.get(name, ""))
 
@@ -126,8 +126,7 @@ class RedisConnection:
 
 
 def ask(address: str, *words: str, password: str | None = None) -> str | None:
-    """Send a command to a Redis server over a new connection, after a login if a password is given; return the
-    response.
+    """Open a new connection to a Redis server, log in if a password is given, send a command, and return the response.
 
     Raises
     ------

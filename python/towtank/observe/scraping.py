@@ -1,4 +1,6 @@
-"""Scrapes all services in one thread, at the same times on CLOCK_MONOTONIC at which the probe samples."""
+"""Scrapes all services in one thread. The scrapes have the same times on CLOCK_MONOTONIC as the samples of the
+probe.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ STOP_WITHIN_S = 10.0
 
 
 def next_instant(now_ns: int, interval_ns: int) -> int:
-    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC, so that scrapes and samples of the
-    probe have the same times. [ns]
+    """Return the first multiple of the interval after `now_ns` on CLOCK_MONOTONIC. The probe uses the same rule, so
+    scrapes and samples have the same times. [ns]
 
     Examples
     --------
@@ -162,7 +164,7 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # One more scrape at the end, independent of the regular times, so that the first and last samples enclose
+            # One more scrape at the end, in addition to the regular scrapes, so that the first and last samples enclose
             # the whole measurement.
             for target in self._targets:
                 target.scrape()

@@ -1,4 +1,4 @@
-"""Writes streams, that is, files to which checksummed lines are appended; each line is appended by a single write."""
+"""Writes streams, that is, files to which checksummed lines are appended, each by a single write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LineStream:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def write(self, document: dict[str, Any]) -> None:
-        """Append a document to the file; it stays in the file even if this process is killed."""
+        """Append a document to the file. After this call, the document is kept even if this process is killed."""
         line = memoryview(lines.encode(document))
         while line:
             line = line[os.write(self._descriptor, line) :]

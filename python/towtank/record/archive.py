@@ -1,8 +1,8 @@
 """HTTP Archive of a recording in progress; the file is complete after every exchange.
 
-Entry n is on line n, so that notes about line n refer to request n. Each new entry overwrites the end of the
-document with the entry and a new end, in one call; if the disk is full, the old end is restored. After a kill
-in the middle of this call, the last entry is cut off and the importer reads all earlier entries.
+Entry n is on line n, so that a note about line n is a note about request n. Each new entry, followed by a new end of
+the document, overwrites the old end in a single call; if the disk is full, the old end is restored. If the process is
+killed during this call, the last entry is cut off, and the importer reads all earlier entries.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets, so only its owner may read the file.
 _MODE = 0o600
-# Largest size of the file. The importer reads up to a gigabyte, and a user who records more has probably forgotten to
-# stop. [byte]
+# Largest size of the file. The importer reads up to a gigabyte, and a user whose recording is larger has probably
+# forgotten to stop it. [byte]
 BYTES_AT_MOST = 900_000_000
-# Number of bytes that are read to get the end of the document, which contains the list of pages. [byte]
+# Largest size of the end of the document, which contains the list of pages. It is read before it is overwritten, to
+# restore it if necessary. [byte]
 _LOOKED_AT = 1 << 26
 
 
@@ -111,7 +112,7 @@ class Archive:
         try:
             written = _write(self._file, whole, self._end)
         except OSError:
-            # The space of the old end is still allocated on the disk, so writing the old end again cannot fail.
+            # The disk blocks of the old end are still allocated, so writing the old end again cannot fail.
             os.ftruncate(self._file, self._end + len(before))
             _write(self._file, before, self._end)
             raise
@@ -128,7 +129,7 @@ class Archive:
 def _write(file: int, content: bytes, place: int) -> int:
     """Write the whole content at a position of the file.
 
-    `pwrite` may write only a part; on a full disk, the write of the rest then fails.
+    `pwrite` may write only a part, for example if the disk is full. The next call, which writes the rest, then fails.
     """
     written = 0
     while written < len(content):

@@ -1,8 +1,7 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-Anyone who has the key of the authority can impersonate any server to a browser that trusts the authority. Therefore the
-key stays in memory, unless the user keeps the authority: then the key is stored for a month in a file that only the
-user can read.
+To a browser that trusts the authority, anyone who has its key can impersonate any server. Therefore the key stays in
+memory, unless the user keeps the authority: then the key is stored for a month in a file that only the user can read.
 """
 
 from __future__ import annotations
@@ -34,11 +33,10 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Shortest remaining validity of a kept certificate authority with which it is used again, so that it does not expire
-# during a recording.
+# Shortest remaining validity with which a kept certificate authority is used again, so that it does not expire during a
+# recording.
 _LEFT_AT_LEAST = timedelta(days=1)
-# Time between the start of a certificate's validity and its creation. The validity starts earlier, because the clocks
-# of other machines may be slow.
+# The validity of a certificate starts this long before its creation, because the clocks of other machines may be slow.
 _BEFORE = timedelta(days=1)
 
 
@@ -80,8 +78,8 @@ class Authority:
         now = datetime.now(UTC)
         certificate = (
             x509.CertificateBuilder()
-            # The alternative name contains the host. The common name stays constant, because its length is limited and
-            # clients choose the host names.
+            # The host is in the alternative name. The common name is constant, because its length is limited and the
+            # host names are chosen by clients.
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Towtank recorded server")]))
             .issuer_name(self.certificate.subject)
             .public_key(self._host_key.public_key())
@@ -109,8 +107,8 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context. TLS contexts read only files, so the key is put into a file in
-    memory.
+    """Load a certificate and its key into a TLS context. The context can read them only from a file, so they are put
+    into a file in memory.
     """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
@@ -188,8 +186,7 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # The stored authority is read again, because another recording may have stored an authority in the
-            # meantime.
+            # The stored authority is read once more, because another recording may have stored its own in the meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 

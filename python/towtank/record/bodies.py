@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Largest number of bytes that are kept of each body. Only values that clients send back later are needed, and these
+# Length up to which each body is kept. Bodies are searched only for values that clients send back later, and these
 # occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
 # Largest size of a decompressed body, as a protection against decompression bombs. [byte]

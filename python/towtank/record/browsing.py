@@ -16,8 +16,8 @@ from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
 from towtank.record.script import Action
 
-# A page is considered complete if it has sent no requests for this time; scripts of a page send further requests
-# sooner. [s]
+# A page counts as complete if it has sent no requests for this time. Scripts that load more parts of the page usually
+# send their requests sooner. [s]
 _QUIET_S = 0.5
 _POLL_S = 0.05
 _ELEMENT_WITHIN_S = 10.0
@@ -30,7 +30,7 @@ class Browsing:
     Attributes
     ----------
     think_s : float
-        Pause between the end of a page and the next page. [s]
+        Pause after a page is complete, before the next page is opened. [s]
     timeout_s : float
         Time limit for a page to complete. [s]
     """
@@ -94,8 +94,8 @@ class Browsing:
         self.recorder.kinds[key] = str(parameters.get("type", "")).lower()
 
     def _dialog(self, _: dict[str, Any], session: str) -> None:
-        """Confirm a dialog of the page. The browser's reply is not awaited, since the page is blocked until the dialog
-        closes.
+        """Confirm a dialog of the page. This call does not wait for the browser's reply, since the page is blocked
+        until the dialog closes.
         """
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
@@ -164,7 +164,7 @@ class Browsing:
         return str(answer.get("result", {}).get("value", ""))
 
     async def _settle(self, begun_s: float) -> None:
-        """Wait until the page is loaded and sends no more requests, or until the time limit for a page has passed."""
+        """Wait until the page is loaded and sends no more requests, but not longer than the time limit for a page."""
         deadline = begun_s + self.timeout_s
         while (now := time.monotonic()) < deadline:
             quiet_since = max(self.recorder.last_end_s, begun_s)

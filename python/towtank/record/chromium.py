@@ -24,8 +24,8 @@ from towtank.errors import TargetError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Time limit for the browser to exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# Largest length of the path of the temporary folder. Chromium creates a socket whose path is some 50 characters longer,
-# and paths of sockets have at most 107 characters. [character]
+# Largest length of the path of the temporary folder. Chromium creates a socket in it whose path is about 50 characters
+# longer, and the path of a socket has at most 107 characters. [character]
 _TEMPORARY_AT_MOST = 30
 # Number of bytes at the end of the browser's standard error that are read. [byte]
 _WORDS = 4096
@@ -50,7 +50,8 @@ _FLAGS = (
     "--window-size=1280,1024",
     "--disable-features=OptimizationHints,MediaRouter,Translate,AutofillServerCommunication,NetworkTimeServiceQuerying",
 )
-# Settings that disable features which send queries to Google: leaked passwords, dangerous sites, the user's account.
+# Settings that disable features which send queries to Google: checks for leaked passwords and dangerous sites, and
+# sign-in to the user's account.
 _PREFERENCES = {
     "credentials_enable_service": False,
     "profile": {"password_manager_enabled": False, "password_manager_leak_detection": False},
@@ -64,8 +65,8 @@ _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
 )
-# Shell script that removes the temporary folder after the browser has ended for any reason. Its arguments are the
-# folder, the browser, and the arguments of the browser.
+# Shell script that runs the browser, and removes the temporary folder when the browser has ended for any reason. Its
+# arguments are the folder, the browser, and the arguments of the browser.
 _SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"'
 
 
@@ -188,8 +189,8 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _gone(self) -> bool:
-        # The process is polled without reaping it. Until the process is reaped, no other process can get its id, so
-        # that a signal cannot reach a wrong process.
+        # The process is polled without reaping it. Until it is reaped, no other process can get its id, so no signal
+        # can reach a wrong process.
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True
@@ -207,7 +208,7 @@ def _high_pipe() -> tuple[int, int]:
 
 
 def _spawn(command: list[str], descriptors: tuple[int, int, int], folder: Path) -> int:
-    """Start a command in a new session. The given file descriptors become descriptors 2, 3 and 4 of the new process."""
+    """Start a command in a new session. In the new process, the given file descriptors have the numbers 2, 3 and 4."""
     homes = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(folder))
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

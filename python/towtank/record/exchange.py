@@ -99,7 +99,7 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the request body as archive data: the fields of a multipart form, or text. Of other bodies, only the
+        """Return the request body as archive data: the fields of a multipart form, or text. For other bodies, only the
         length is returned.
         """
         media, body = self.header("content-type"), self.request_body

@@ -19,8 +19,8 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Word that notes use in place of the path of the HAR archive if the user does not keep the archive. A line number n in
-# such a note means the n-th recorded request.
+# Word that replaces the path of the HAR archive in notes if the user does not keep the archive. Line n in such a note
+# then means the n-th recorded request.
 UNKEPT = "recording"
 
 
@@ -143,7 +143,8 @@ def in_workload(draft: Draft) -> dict[str, int]:
 def _without_columns(draft: Draft) -> None:
     """Remove column numbers from notes about an archive.
 
-    In the notes, lines are request numbers. Columns would refer to an archive that is not kept.
+    Lines in the notes are request numbers and stay. A column is useful only together with the archive, which is not
+    kept.
     """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})
@@ -153,9 +154,9 @@ def _without_columns(draft: Draft) -> None:
 
 @contextmanager
 def archive_at(path: Path | None, note: Callable[[str], None]) -> Iterator[Archive]:
-    """Yield an archive in a file that the user names, or in a temporary file that is removed at the end.
+    """Yield an archive in the file that the user names, or else in a temporary file, which is removed at the end.
 
-    After a failure, an archive that contains exchanges is kept, and its path is reported.
+    After a failure, an archive that contains complete exchanges is kept, and its path is reported.
     """
     scratch = None
     if path is None:

@@ -23,7 +23,7 @@ class PeerGone(Exception):  # noqa: N818 - an event, not an error of the program
 
 
 class Peer:
-    """End of a connection at the proxy, which speaks HTTP/1.1 with the peer at the other end.
+    """Proxy's end of a connection to a peer, over which HTTP/1.1 is spoken.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Peer:
 
 
 class Prefixed(ByteStream):
-    """Byte stream of which some bytes have already been read; they are returned again first."""
+    """Byte stream from which some bytes were already read; `receive` first returns these bytes again."""
 
     def __init__(self, stream: ByteStream, first: bytes) -> None:
         self._stream = stream

@@ -82,7 +82,7 @@ class Proxy:
     async def _converse(self, client: Peer, relay: Relay, *, outside: bool = False) -> None:
         """Relay the exchanges (requests with their responses) of a client, one after the other.
 
-        Clients in a tunnel gave the password when they opened the tunnel.
+        In a tunnel, no password is required, because the client gave it when it opened the tunnel.
         """
         try:
             while isinstance(request := await client.next(), h11.Request):
@@ -168,7 +168,9 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Inside a tunnel, handle TLS with the client in place of the server, and relay and record the exchanges."""
+        """Inside a tunnel, take the place of the server: handle TLS with the client, and relay and record the
+        exchanges.
+        """
         try:
             context = authority.context(origin.host)
         except ValueError:  # No certificate can be made if the name of the host is invalid.
@@ -208,7 +210,7 @@ async def _first_bytes(client: Peer) -> bytes:
     return b""
 
 
-# Only ASCII digits are accepted, because Python's `int` accepts digits of other scripts. A port has at most five
+# Only ASCII digits are accepted: Python's `int` also accepts the digits of other scripts. A port has at most five
 # digits.
 _PORT = re.compile("[0-9]{1,5}")
 
@@ -257,7 +259,8 @@ def trust_of(cacert: str | None, *, insecure: bool) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
-    """Listen for clients while the context is open, and yield host and port; all connections are closed at the end.
+    """Listen for clients while the context is open, and yield host and port of the listening socket. At the end, all
+    connections are closed.
 
     Raises
     ------
@@ -276,8 +279,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            # Errors are ignored here, because a client that disconnects must not end the connections of the other
-            # clients.
+            # Errors are ignored here: when a client disconnects, the connections of the other clients must not end.
             except GONE:
                 return
 

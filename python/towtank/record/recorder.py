@@ -12,8 +12,8 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest. If the kind is empty, it is the value
-# of the header itself.
+# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest. An empty kind means that the header's
+# value itself is the kind.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),
@@ -45,7 +45,7 @@ class Recorder:
         Counts by host: connections forwarded unread; connections that ended because the client does not trust the
         authority; exchanges of hosts that are not recorded; requests that were refused.
     errors : dict of str to str
-        Reason why the last request had no complete response, by URL.
+        By URL, the reason why the last request for it had no complete response.
     """
 
     archive: Archive
@@ -80,7 +80,7 @@ class Recorder:
                 self.begin_page(url)
             self._redirected_to = ""
         exchange.page = self.page
-        # Event streams are endless, so their end is not awaited.
+        # Event streams are endless, so the recording does not wait until they end.
         if "text/event-stream" not in exchange.header("accept"):
             self.in_flight.add(id(exchange))
         return exchange
@@ -90,7 +90,7 @@ class Recorder:
         exchange.answered_s = time.monotonic()
 
     def open_ended(self, exchange: Exchange) -> None:
-        """Mark an exchange as endless, such as a WebSocket, so that its end is not awaited."""
+        """Mark an exchange, such as a WebSocket, as endless, so that the recording does not wait until it ends."""
         self.in_flight.discard(id(exchange))
 
     def begin_page(self, title: str) -> None:

@@ -15,13 +15,13 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers that concern only a single connection, so that proxies do not forward them (RFC 9110, section 7.6.1). The
-# headers for the length of the body are forwarded.
+# Headers that concern only a single connection, and that proxies therefore do not forward (RFC 9110, section 7.6.1).
+# Headers with the length of the body are not in this list and are forwarded.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# HTTP methods of requests that may be sent again if the server has closed a connection that was kept open.
+# HTTP methods whose requests may be sent again if the server had closed the idle connection on which they were sent.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -216,7 +216,9 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Send an error response to the client in place of the server, unless a part of a response was already sent."""
+    """Send an error response to the client in place of the server's response, unless a part of a response was already
+    sent.
+    """
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -250,7 +252,8 @@ def _why(error: BaseException) -> str:
     while (below := error.__cause__) is not None:
         error = below.exceptions[0] if isinstance(below, BaseExceptionGroup) else below
     number = getattr(error, "errno", None)
-    # Errors of name resolution have negative numbers, and their texts come from another table.
+    # Errors of name resolution have negative numbers, which `os.strerror` does not know; the error itself contains
+    # their texts.
     named = os.strerror(number) if isinstance(number, int) and number > 0 else getattr(error, "strerror", None)
     return named or str(error) or type(error).__name__
 
@@ -273,8 +276,8 @@ def _end_to_end(headers: Headers) -> Headers:
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Return the request headers to send to the server. They accept only supported compressions, and ask for a
-    WebSocket if the client does.
+    """Return the request headers to send to the server. Of the client's accepted compressions, they contain only those
+    that the recorder supports; a request for a WebSocket is kept.
     """
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)

@@ -1,4 +1,4 @@
-"""Converts documents of older versions, so that their keys and values have the names of the present version."""
+"""Converts documents that older versions of Towtank wrote, so that their keys and values have the present names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def stored_document(document: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     document : mapping
         Document of any version. Older versions have `told` and `told_s` instead of `acknowledged` and
-        `acknowledged_s`. Names of kinds come from the user and are not changed.
+        `acknowledged_s`. Kinds of items are named by the user, so their names are not changed.
     """
     found = _renamed(document)
     if isinstance(named := found.get("named"), list):

@@ -23,8 +23,8 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Name of the file with the secret settings of the command, which the manifest hides. `towtank run --resume` needs
-them.
+"""Name of the file with those settings of the command that are secret and therefore hidden in the manifest.
+`towtank run --resume` needs them.
 
 Only the owner can read the file.
 """
@@ -63,10 +63,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates (code points that represent bytes invalid in the locale) in a text.
+    """Replace surrogates, that is, code points for bytes that are invalid in the locale, in a text.
 
-    They are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name consists
-    of valid characters.
+    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name
+    consists of valid characters.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -76,7 +76,7 @@ def _without_surrogates(text: str) -> str:
 def keep_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document; return False if the folder is read-only.
 
-    This function is for commands whose purpose is to write the document. Any other error, such as a full disk, raises
+    Use this function in commands whose purpose is to write the document. Any other error, such as a full disk, raises
     `OSError`.
     """
     try:
@@ -91,8 +91,8 @@ def keep_json(path: Path, document: dict[str, Any]) -> bool:
 def offer_json(path: Path, document: dict[str, Any]) -> bool:
     """Write a derived document if possible; return True if it was written.
 
-    This function is for documents that only save time later. An error of the disk must therefore not end the report or
-    the export.
+    Use this function for documents that only save time later. As the document can be computed again, an error of the
+    disk raises no exception.
     """
     try:
         return keep_json(path, document)
@@ -130,7 +130,7 @@ class _Folder:
         clocks = {
             "wall_ns": time.time_ns(),
             "t_ns": time.monotonic_ns(),
-            # `CLOCK_BOOTTIME` continues while the machine is suspended; the monotonic clock does not.
+            # `CLOCK_BOOTTIME` also counts the time for which the machine is suspended; the monotonic clock does not.
             "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         }
         document = {"k": kind, **clocks, **fields}

@@ -13,7 +13,7 @@ from towtank.results.segments import Interval, Recording
 
 @dataclass
 class Follower:
-    """Reader of the records of a run in progress, with the records that it has read so far.
+    """Reader of the records of a run in progress. It keeps the records that it has read.
 
     Attributes
     ----------

@@ -1,6 +1,7 @@
-"""Derived documents of a results folder: each is stored, and computed anew only if its sources or programs change.
+"""Stores the derived documents of a results folder, so that they are computed again only if their sources or the
+programs that made them change.
 
-The key `made_from` of a stored document contains the digests of its sources and of the programs that made it.
+The key `made_from` of a stored document contains the digests of its sources and of these programs.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ MADE_FROM = "made_from"
 _CONTENT = "content"
 Document = dict[str, Any]
 Sources = Mapping[str, str | None]
-# JSON has no infinity, but Python reads a number with a large exponent, such as 1e999, as infinity.
+# Texts of numbers that Python may read as infinity or NaN. They include numbers with large exponents, such as 1e999.
 _NOT_FINITE = re.compile(r"NaN|Infinity|\d[eE]\+?\d{3}")
 
 
 def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[], Sources | None]) -> Document:
     """Return the stored document if it is up to date; otherwise compute and store a new document.
 
-    A document with a failed part is written, but computed anew the next time. In a read-only folder nothing is stored.
+    If a part of the document failed, the document is stored, but computed again the next time. In a read-only folder
+    nothing is stored.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
     make : callable
         Computes the document.
     sources : callable
-        Returns the digests of the document's sources; None if they are unknown, so that a stored document is not used.
+        Returns the digests of the document's sources. If it returns None (unknown), a stored document is not used.
     """
     kept = read_finite(path)
     known = sources()
@@ -64,7 +66,7 @@ def _digest_of(document: Document) -> str:
 
 
 def sources_of(lines: Iterable[str]) -> dict[str, str | None]:
-    """Return the digest of the sources of a document, which are given as lines, and the digest of the programs."""
+    """Return the digest of a document's sources, given as lines, and the digest of the programs."""
     return {"files": hashlib.sha256("".join(lines).encode()).hexdigest(), "code": code()}
 
 
@@ -97,7 +99,7 @@ def read_finite(path: Path) -> Document:
 
 
 def finite(document: Any) -> Any:
-    """Copy a document and replace NaN and infinity, which JSON and figures do not support, by None."""
+    """Return a copy of a document in which None replaces NaN and infinity, which JSON and figures do not support."""
     if isinstance(document, Mapping):
         return {key: finite(value) for key, value in document.items()}
     if isinstance(document, (list, tuple)):

@@ -20,7 +20,7 @@ _DIGITS = 8
 
 @dataclass
 class Damage:
-    """Unreadable parts of a recorded stream."""
+    """Counts the unreadable parts of a recorded stream."""
 
     torn_tail: bool = False
     bad_lines: int = 0
@@ -45,7 +45,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 def read(path: Path, damage: Damage | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the documents of all complete lines of a stream; damaged lines are counted in `damage` and skipped."""
+    """Yield the documents of all complete lines of a stream. Damaged lines are skipped, and counted in `damage`."""
     damage = damage if damage is not None else Damage()
     with open_regular(path) as stream:
         for line in stream:

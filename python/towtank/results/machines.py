@@ -7,17 +7,19 @@ from typing import Any
 
 
 def machines(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of a run summary for each machine, by the suffix ` on NAME` of the machine.
+    """Return the entry of each machine in a run summary. The keys are ` on NAME`, to be appended to labels.
 
-    The suffix of this machine is empty. Hosts that are network namespaces on this machine are omitted, because the
-    values of this machine include them.
+    The key of this machine is empty. Hosts that are network namespaces on this machine are omitted, because the values
+    of this machine include them.
     """
     others = {f" on {name}": host for name, host in (summary.get("hosts") or {}).items() if "steal" in host}
     return {"": summary["host"], **others}
 
 
 def disks(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the values of each disk in a run summary, by the name of the disk and the suffix of its machine."""
+    """Return the values of each disk in a run summary. The keys consist of the name of the disk and the key of its
+    machine (see `machines`).
+    """
     return {
         f"{disk}{on}": row
         for on, machine in machines(summary).items()

@@ -22,7 +22,7 @@ Count = Annotated[int, Field(ge=0)]
 Json = dict[str, Any]
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-# Pydantic adds names of union branches to the path of an error. This expression matches these names.
+# Names that pydantic adds to the path of an error: those of union branches.
 _BRANCHES = re.compile(r"^(str|int|float|bool|dict\[.*|list\[.*|[A-Z]\w+|constrained-\w+|function-.*)$")
 
 
@@ -80,8 +80,8 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # The description of the study may consist of its name only. The manifests of the runs then contain the full
-        # description.
+        # In a study's manifest, the description of the study may be only its name. The manifests of the runs then
+        # contain the full description.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 
@@ -172,7 +172,7 @@ def object_of(path: Path, text: str) -> dict[str, Any]:
 
 
 def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
-    """Check a document against a form (its expected keys and types), and return it unchanged.
+    """Check that a document has the keys and types of a form, and return it unchanged.
 
     Raises
     ------

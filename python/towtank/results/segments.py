@@ -1,4 +1,4 @@
-"""Reads the engine's records, which are checksummed files (segments), one after the other for each load thread.
+"""Reads the engine's records: checksummed files (segments), of which each load thread writes one after the other.
 
 A file damaged by a kill or a bad disk can still be read: complete lines are used, and all other lines are counted in
 `Damage`. Histograms stay encoded; the analysis decodes them.
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses between transactions of one user group that began within an interval."""
+    """Pauses of one user group between transactions, of those that began within an interval."""
 
     group: int
     pause: str
@@ -143,8 +143,8 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one. If the stages changed during the load, this is the header with
-        the latest stages. None if no header can be read.
+        Header line of the first segment that has one, or, if the stages changed during the load, the header with the
+        latest stages. None if no header can be read.
     intervals : list of Interval
         Intervals of all threads, by start and thread.
     ends : dict
@@ -222,9 +222,10 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the higher number of changes to the stages; `known` if both headers have the same number.
+    """Return the newer of two headers, `known` if both are equally new.
 
-    All load threads apply the same changes, so the header with more changes is newer.
+    A header contains the number of changes to the stages. All load threads apply the same changes, so the header with
+    the higher number is newer.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
@@ -313,8 +314,8 @@ def read_engine_document(folder: Path) -> dict[str, Any] | None:
 
 
 def stages_of(recording: Recording) -> list[dict[str, Any]]:
-    """Return the stages of a run with their actual times if known, otherwise with planned times; empty without a
-    header.
+    """Return the stages of a run, with their actual times if known, otherwise with the planned times. The list is empty
+    if there is no header.
     """
     return list(recording.header.get("stages", [])) if recording.header else []
 

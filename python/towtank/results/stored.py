@@ -17,15 +17,16 @@ from towtank.results import lines
 NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Type of the content of a stored item: size [bytes] and SHA-256 digest."""
-# Failures after which the item is unchanged: no connection, no request sent, or a refusal by the server.
+# Kinds of failure after which the item is certainly unchanged: there was no connection, the request was not sent, or
+# the server refused it.
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key that identify a stored item.
 FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
 FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
-"""Possible results of reading back an item that may be expected to exist.
+"""Possible results of reading back an item that should exist.
 
-The result `gone` is not in this list, because it is correct: the removal of the item was requested.
+The result `gone` is not among them. It is correct, because the removal of the item was requested.
 """
 
 
@@ -36,7 +37,7 @@ class Thing:
     Attributes
     ----------
     acknowledged_ns : int
-        Time of the acknowledgement since run start. [ns]
+        Time of the acknowledgement, counted from the start of the run. [ns]
     contents : set
         All correct contents: of the last acknowledged change, of acknowledged changes that overlap with it, and of
         changes without a response.
@@ -114,8 +115,8 @@ def _when(note: dict[str, Any]) -> int:
 
 
 def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
-    """Update the ledger by one note of the engine. Thread and start time identify the intent to which the note
-    refers.
+    """Update the ledger by one note of the engine. A note about the end of a request names the thread and start time of
+    its intent.
     """
     kind, key, what = str(note["of"]), str(note["key"]), note["k"]
     intents = open_.setdefault((kind, key), {})
@@ -136,8 +137,8 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # An earlier change is superseded if it was acknowledged before the request of this change was sent. All other
-    # changes may have been applied after this change.
+    # An earlier change cannot be the last one if it was acknowledged before the request of this change was sent; it
+    # is removed. All other changes may have been applied after this change.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1

@@ -1,7 +1,7 @@
 """Defines the keys and types that lines of recorded streams must have. Any other line counts as damaged.
 
-A checksum proves that a line is unchanged, but not that its values are possible: a count may be 1e300, or a time may be
-no number. Unknown and missing keys are accepted.
+A checksum proves that a line is unchanged, but not that its values make sense: a count may be 1e300, or a time may not
+be a number. Unknown and missing keys are accepted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 # Largest accepted time, which is a century. [ns]
 LARGEST_NS = 3_155_760_000 * 10**9
-# Largest accepted count. It is larger than any real counter of a run, and sums of a few thousand counts stay within
+# Largest accepted count. No real counter of a run is as large, and the sum of a few thousand accepted counts fits into
 # 64 bits. [1]
 LARGEST = 10**15
 # Largest accepted metric value. Squares and sums of accepted values stay far below the largest float.

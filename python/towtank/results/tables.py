@@ -92,8 +92,8 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the operating system's error number for a DuckDB error, found by the error's text because DuckDB gives no
-    number.
+    """Return the operating system's error number for a DuckDB error. DuckDB reports only the text of the error, so the
+    number is found by this text.
     """
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
@@ -112,8 +112,8 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
     def copy(temporary: Path) -> None:
         try:
-            # DuckDB accepts only file names in UTF-8, so the file is named by the path of an open descriptor, which is
-            # always ASCII.
+            # DuckDB accepts only file names in UTF-8. The file is therefore passed as the path of an open descriptor,
+            # which is always ASCII.
             with temporary.open("r+b") as stream:
                 connection.execute(
                     f"COPY (SELECT {casts} FROM recorded) TO '/proc/self/fd/{stream.fileno()}' "
@@ -130,7 +130,7 @@ def _write(path: Path, columns: dict[str, str], rows: Iterator[dict[str, Any]]) 
 
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
-    """Return a database in memory.
+    """Return the database in memory that all calls share.
 
     It is opened only once per process, because opening it takes longer than writing the tables of a run.
     """

@@ -1,4 +1,4 @@
-"""Reads files of lines with checksums while other processes write them."""
+"""Reads checksummed lines from files to which other processes are still writing."""
 
 from __future__ import annotations
 

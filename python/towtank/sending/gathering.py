@@ -15,13 +15,14 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# Longest wait for the line of a load thread that is late; a line that arrives later is sent separately. [s]
+# Longest wait for the line of a late load thread. The second is then sent without this line, which is sent separately
+# if it arrives. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals of a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host without probe and
-conductor [s].
+"""Totals up to a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host [s]. The last leaves
+out the probe and the conductor (Towtank itself).
 """
 
 
@@ -43,8 +44,8 @@ class Gatherer:
         self._before: _Totals | None = None
 
     def update(self, *, last: bool = False) -> Update | None:
-        """Return the seconds that are complete, or all seconds if `last` is set; None before the first line of the
-        engine.
+        """Return the seconds that have become complete, or all remaining seconds if `last` is set; None before the
+        first line of the engine.
         """
         for path, document in self._segments.new():
             self._take(path, document)
@@ -101,11 +102,11 @@ class Gatherer:
     def _between(self, earlier: _Totals, later: _Totals, origin_ns: int) -> TierSample:
         (before_ns, before, host_before), (at_ns, totals, host) = earlier, later
         start, end = (before_ns - origin_ns) / _SECOND_NS, (at_ns - origin_ns) / _SECOND_NS
-        # A difference below zero is ignored, because the counters of a restarted service begin at zero.
+        # A service that restarts counts from zero, so its difference can be negative; such a difference is left out.
         used = {name: (total - before[name]) / (end - start) for name, total in totals.items() if name in before}
         known = {name: value for name, value in used.items() if value >= 0}
-        # The remaining CPU time of the host is computed only if both samples have the same groups. The difference of a
-        # new group would contain all CPU time since its start.
+        # The CPU time of the host that belongs to no group is computed only if both samples have the same groups. The
+        # difference of a new group would contain all its CPU time since its start.
         if host is not None and host_before is not None and known.keys() == before.keys() == totals.keys():
             known[NOT_ATTRIBUTED] = (host - host_before) / (end - start) - sum(known.values())
         stage = self._stage_at((start + end) / 2)
@@ -119,8 +120,8 @@ class Gatherer:
 
 
 def _host_cpu_s(sample: dict[str, Any]) -> float | None:
-    """Return the CPU time of the host without probe and conductor; None if the host did not report CPU time.
-    [s]
+    """Return the CPU time of the host, without that of the probe and the conductor (Towtank itself); None if the host
+    did not report CPU time. [s]
     """
     host, probe = sample.get("host") or {}, sample.get("probe") or {}
     used = [

@@ -25,11 +25,11 @@ FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
 """Encoder and HTTP headers of each format."""
-# Interval between reads of the recordings; a second is sent at most half a second after its end. [s]
+# Interval between reads of the recordings. It delays the sending of a second by at most this time. [s]
 _LOOK_EVERY_S = 0.5
 # Longest wait for unsent points at the end of a run. [s]
 _FINISH_WITHIN_S = 5.0
-# Time limit for each of connecting, sending and receiving. [s]
+# Time limit for connecting, for sending and for receiving, each on its own. [s]
 _TIMEOUT_S = 10.0
 
 
@@ -110,7 +110,7 @@ def sending(
 
 
 class _Live:
-    """Thread that follows a run and sends the results to the receivers."""
+    """Thread that follows the records of a run and sends the results to the receivers."""
 
     def __init__(
         self, run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]

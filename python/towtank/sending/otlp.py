@@ -32,8 +32,8 @@ class OtlpEncoder:
         self._resource = resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
-        """Return one request with the points of an update: delta points of the seconds, and gauges of the tiers. Return
-        nothing if there are no points.
+        """Return one request with the points of an update: points of the seconds with delta temporality, and gauges of
+        the tiers. Return an empty list if there are no points.
         """
         points: dict[str, list[dict[str, Any]]] = {}
         for second in update.seconds:

@@ -1,4 +1,6 @@
-"""Prometheus remote write: counters that grow during a stage, classic histograms, and gauges of each second."""
+"""Prometheus remote write: counters that grow during each stage of the load, classic histograms, and gauges for each
+second.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +84,8 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # Counters, and series that have not ended, by stage. They are kept because looking up a series takes longer
-        # than encoding a sample.
+        # Counters, and series that have not ended, by stage. They are stored, because looking up a series by name and
+        # labels takes longer than encoding a sample.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -223,8 +225,8 @@ def label_name(factor: str) -> str:
 
 
 def counts_up_to(values: Decoded) -> list[int]:
-    """Return the number of values up to each bound in `BOUNDS_S`. All values of a histogram bucket are counted at the
-    middle of the bucket. [1]
+    """Return the number of values up to each bound in `BOUNDS_S`. Each value counts as the middle of its bucket in the
+    histogram. [1]
     """
     running = np.concatenate([[0], np.cumsum(values.counts)])
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]

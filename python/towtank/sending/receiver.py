@@ -1,4 +1,6 @@
-"""Receivers of measurements from the command line (`prometheus=URL` or `otlp=URL`), checked and resolved once."""
+"""Receivers of measurements, given on the command line as `prometheus=URL` or `otlp=URL`. URLs are checked, and host
+names are resolved, only once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Messages of Prometheus remote write 1.0, encoded without a library: four messages, each with a few fields.
+"""Messages of Prometheus remote write 1.0. They are encoded without a library: there are only four messages, each with
+a few fields.
 
 References
 ----------
@@ -15,13 +16,13 @@ from functools import lru_cache
 COUNTER, GAUGE, HISTOGRAM = 1, 2, 3  # MetricMetadata.MetricType
 
 _LENGTH_DELIMITED = 2
-# The NaN (not a number) that marks the end of a series in Prometheus. It is given as bytes, because a float may not
-# preserve its bits.
+# The NaN (not a number) by which Prometheus marks the end of a series. It is written as bytes, because a float may
+# not preserve the bits of a NaN.
 _STALE = struct.pack("<Q", 0x7FF0000000000002)
 
 
-# Results are cached, because few numbers differ: lengths have few values, and all samples of a second have the same
-# time.
+# Results are cached, because few different numbers are encoded: lengths have few values, and all samples of a second
+# have the same time.
 @lru_cache(maxsize=1024)
 def varint(number: int) -> bytes:
     """Encode a number in base 128, the lowest seven bits first.

@@ -13,12 +13,12 @@ from towtank.posting import Answer
 from towtank.sending.update import Body
 
 QUEUE_AT_MOST = 120
-"""Largest length of the queue of request bodies: two minutes, with one body per second.
+"""Largest number of request bodies in the queue. With one body per second, these are two minutes of a run.
 
-If the queue is full, a new body replaces the oldest. [1]
+If the queue is full, the oldest body is dropped. [1]
 """
 AGE_AT_MOST_S = 120.0
-"""Age from which a request body that could not be sent is dropped instead of sent again. [s]"""
+"""Age limit of a request body that could not be sent: an older body is dropped instead of sent again. [s]"""
 _PAUSES_S = (0.5, 15.0)  # First and longest pause between attempts; each pause is twice the previous one.
 
 

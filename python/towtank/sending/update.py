@@ -1,4 +1,4 @@
-"""Updates to send: the seconds completed since the last read, and the run to which the seconds belong."""
+"""Updates to send: the seconds of a run that were completed since the last read, and the names of this run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Source:
     study, run : str
         Names of study and run.
     factors : dict
-        Name of the level of each factor, by factor.
+        Name of the run's level, by factor.
     """
 
     study: str

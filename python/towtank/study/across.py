@@ -1,4 +1,6 @@
-"""Checks and describes the prediction of one configuration from another that has more servers or larger hosts."""
+"""Checks and describes the prediction of a configuration from a smaller one, which has fewer servers or
+smaller hosts.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults in the prediction of a study: unknown factors, levels or services, or a target that is not
-    larger.
+    """Yield the faults in the prediction of a study: unknown factors, levels or services, or a predicted configuration
+    that is not larger.
     """
     given = study.study.predict
     if given is None:
@@ -98,7 +100,7 @@ def is_source(study: Study, factors: dict[str, str]) -> bool:
 
 
 def describe_across(study: Study) -> dict[str, Any] | None:
-    """Return the prediction that the study requests, for the manifest of the results; None if the study
+    """Return the prediction that the study requests, as an entry for the manifest of the results; None if the study
     requests none.
     """
     given = study.study.predict

@@ -24,13 +24,13 @@ from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, fault_at
 
-# Largest number of runs of a design. A larger number is assumed to be a typing error: at half a minute per run, the
-# study would take a month.
+# Largest number of runs of a design. A larger number is assumed to be a typing error: with half a minute per run, even
+# this number would take a month.
 RUNS_AT_MOST = 100_000
 
 
 class StudyCheck:
-    """Checks one study file together with the system and workload files that it names, if they could be read.
+    """Checks one study file together with the system and workload files that it names, if these files could be read.
 
     Parameters
     ----------

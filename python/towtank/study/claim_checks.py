@@ -22,7 +22,9 @@ from towtank.yamlfile import Path_
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords that stand for levels of a factor. If a level has the same name as a keyword, the name means that level."""
+"""Keywords for levels of a factor, by position or by value. If a level has a keyword as its name, the name means this
+level.
+"""
 Wrong = tuple[Path_, str, bool]
 
 
@@ -133,7 +135,7 @@ class ClaimsCheck:
                 yield (*at, key, given.over), "must not be named here: all its levels are compared", True
 
     def _total(self, given: ValueMeasure | PairMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault for each reason why a claim cannot add up a quantity over the levels of a factor."""
+        """If a claim cannot add up a quantity over the levels of a factor, yield a fault for each reason."""
         factor = given.total_over
         if factor is None:
             return
@@ -151,7 +153,7 @@ class ClaimsCheck:
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if the key `at` of a claim leaves out a factor with several levels, so that it is unclear which
+        """Yield a fault if the key `at` of a claim omits a factor with several levels, because then it is unclear which
         runs are compared.
         """
         over = given.over if isinstance(given, CourseMeasure) else given.total_over
@@ -169,8 +171,8 @@ class ClaimsCheck:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
 
     def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
-        """Return a message for a factor that only a preset has, if its name resembles a factor in the claims; otherwise
-        None.
+        """If a factor exists only in a preset and its name resembles a factor that the claims name, return a message
+        about a possible misspelling; otherwise None.
         """
         if any(name in _factors_of(claim) for claim in self.claims):
             return None
@@ -189,7 +191,8 @@ class ClaimsCheck:
         try:
             unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
         except ValueError:
-            # The method `_measure` reports this fault. The condition is not checked here, because its unit is unknown.
+            # The method `_measure` reports the invalid quantity. As its unit is unknown, the condition cannot be
+            # checked.
             return
         try:
             holds = read_holds(kind, claim.holds, unit)

@@ -26,8 +26,8 @@ class Bounds:
     high: float
 
     def verdict(self, low: float | None, high: float | None) -> bool | None:
-        """Return True if an interval lies within the bounds, False if it lies outside, and None if it is unknown or
-        contains a bound.
+        """Return True if an interval lies within the bounds, and False if it lies outside. Return None if the interval
+        is unknown, or is partly within the bounds.
         """
         if low is None or high is None:
             return None
@@ -45,7 +45,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class AtLevels:
-    """Condition that a quantity has its extreme value at one of these levels.
+    """Condition that a quantity has its highest or lowest value at one of these levels.
 
     An empty tuple means any level except the first and the last.
     """
@@ -111,7 +111,9 @@ def _bounds(text: str, unit: str) -> Bounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit of its quantity. A share may be written as 70 %, and the number 0 needs no unit."""
+    """Read a bound in the base unit of its quantity. A share may be written in percent, such as 70 %, and 0 without a
+    unit.
+    """
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":
         return sign * float(_READERS[unit](digits))

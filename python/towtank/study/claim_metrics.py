@@ -20,7 +20,7 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
-"""Divisor `load` of a quantity in a claim: the requested number of users or arrival rate. [1, 1/s]"""
+"""Word by which a claim divides a quantity by the requested load: the number of users or the arrival rate. [1, 1/s]"""
 EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
@@ -33,7 +33,7 @@ _STORED = ("acknowledged", "removed", "uncertain", "read", "found", *(name.remov
 _TCP = ("listen_overflows", "listen_drops", "retransmits", "needless_retransmits", "timeouts", "probe_recoveries")
 _NETWORK = ("receive_bytes_per_s", "transmit_bytes_per_s", "receive_packets_per_s", "transmit_packets_per_s")
 _SHARES = ("fairness", "utilization", "steal")
-"""Metrics that are shares although their names do not end in `share`."""
+"""Metrics that are shares (numbers from 0 to 1) although their names do not end in `share`."""
 
 # Allowed paths in the summary of a run. `<transaction>` and other placeholders stand for names; the last part is a
 # number or an estimate.
@@ -141,7 +141,7 @@ def read_metric(text: str) -> tuple[str, ...]:
 
 
 def _present(path: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a path with the present name of a stored count in place of an older name."""
+    """Return a path in which the earlier name of a stored count is replaced by the present name."""
     return (*path[:-1], _EARLIER_STORED.get(path[-1], path[-1])) if path[0] == "stored" else path
 
 
@@ -169,9 +169,10 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
 
 
 def adds_up(text: str) -> bool:
-    """Return False for a percentile, an extreme or a share, whose sum over several runs has no meaning.
+    """Return True if values of a quantity may be added up over several runs. The sum of percentiles, extremes or shares
+    has no meaning.
 
-    Return True for an unknown quantity, because that is reported as another fault.
+    An unknown quantity returns True, because it is reported as another fault.
     """
     try:
         last = read_metric(text)[-1]
@@ -194,7 +195,7 @@ def unit_of(path: tuple[str, ...]) -> str:
 
 
 def _path_of_words(text: str, metric: str, transaction: str | None, phase: str | None) -> tuple[str, ...]:
-    """Return the path in a run summary of a metric such as `p95 of search in ramp_up`."""
+    """Convert a metric in words, such as `p95 of search in ramp_up`, to its path in a run summary."""
     about = ("transactions", transaction) if transaction else ()
     if phase is None:
         if metric == "throughput":

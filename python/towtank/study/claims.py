@@ -1,8 +1,8 @@
 """Defines claims: statements from a reference about comparable systems, with the measures that test them.
 
-A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. The measure of a
-claim has one of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a
-quantity is highest or lowest.
+A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. Its measure has one
+of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity is
+highest or lowest (two kinds).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class PairMeasure(FileModel):
 
 
 class CourseMeasure(FileModel):
-    """Measure of a claim: a quantity over the levels of a factor. If `to` is set, the quantity at each level is divided
-    by the quantity at `to`.
+    """Measure of a claim: the course of a quantity over the levels of a factor. If `to` is set, the quantity at each
+    level is divided by its value at `to`.
     """
 
     of: str = Field(min_length=1, description=_OF)
@@ -115,7 +115,7 @@ class Measure(FileModel):
 
     @property
     def given(self) -> AnyMeasure:
-        """Settings of the measure that the claim gives."""
+        """Settings of the claim's measure."""
         found: AnyMeasure = getattr(self, self.kind)
         return found
 

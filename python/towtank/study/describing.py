@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe(study: Study) -> dict[str, Any]:
-    """Return the description of a study that analysis and report need, with quantities in SI units."""
+    """Return the description of a study for the analysis and the report, with quantities in SI units."""
     file = study.study
     workload = _workload_in_force(study)
     pinning = file.pinning
@@ -89,8 +89,8 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """Return the stages of a run. A ramp that takes a fixed time per user has the key `each_s` instead of
-    `duration_s`.
+    """Return the stages of a run. A ramp whose length depends on the number of users has the key `each_s`, the time per
+    user, instead of `duration_s`.
     """
     written = study.study.load.stages
     if written is None:

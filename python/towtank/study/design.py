@@ -1,7 +1,7 @@
 """Makes the runs of a study: a full factorial design in which each repetition is a block in random order.
 
-Blocks distribute slow changes of the machine evenly over all combinations of levels; the random order within a block
-keeps such changes from looking like the effect of a factor.
+If the machine changes slowly during a study, blocks distribute the change evenly over all combinations of levels. The
+random order within a block keeps the change from looking like the effect of a factor.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from towtank.workload.loading import Workload
 
 LOAD_FACTORS = ("users", "rate")
-# Largest seed. A seed must be exactly representable as a float, because some JSON readers read all numbers as floats.
+# Number of bits of the largest seed. A float represents integers of 53 bits exactly, and some JSON readers read all
+# numbers as floats. [1]
 _SEED_BITS = 53
 
 
@@ -46,7 +47,7 @@ class Factor:
     overrides : tuple of dict
         Overrides that each level applies, by path.
     numeric : tuple of float or None
-        Values of the levels; None if the name of a level is not a number.
+        Names of the levels as numbers; None if any name is not a number.
     """
 
     name: str
@@ -268,10 +269,10 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Return the combinations of factor levels in blocks.
+    """Divide the combinations of factor levels into the parts that are conducted one after the other.
 
-    If the study predicts one configuration from another, the combinations of that other configuration form the first
-    block, because the prediction is fitted to their runs.
+    If the study predicts a configuration from another one, the combinations of the latter are the first part, because
+    the prediction is fitted to their runs.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:
@@ -293,7 +294,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     levels = study.load_levels(names)
     closed = study.study.is_closed
     load = study.study.load
-    # A search finds its load levels only during the run, so the upper bound of the search is used here.
+    # A search chooses its load levels during the run, so its upper bound counts as the highest level here.
     highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",

@@ -32,9 +32,9 @@ def event_faults(study: Study) -> list[Fault]:
 
 
 def _combinations(study: Study) -> Iterator[dict[str, str]]:
-    """Yield every combination of factor levels that may change the events.
+    """Yield every combination of factor levels for which the events may differ.
 
-    Load levels are included, because the length of ramps depends on them.
+    Load levels are included, because the length of ramps, and thus the time for events, depends on them.
     """
     varied = [factor for factor in study.factors if factor.name in LOAD_FACTORS or any(map(_matters, factor.overrides))]
     for cell in itertools.product(*(factor.levels for factor in varied)):

@@ -51,9 +51,7 @@ class _Files:
         self._known: dict[tuple[str, str], _Named] = {}
 
     def named(self, tree: Node, key: str, name: str) -> _Named:
-        """Read a file that the study names. If the file cannot be read, the fault is reported at the key that
-        names it.
-        """
+        """Read a file that the study names in `key`. If the file cannot be read, the fault is reported at this key."""
         path = self.document.path.parent / name
         try:
             if (key, name) not in self._known:
@@ -121,7 +119,7 @@ def _check_all(
 def _distinct(faults: list[Fault]) -> list[Fault]:
     """Return each fault once, sorted.
 
-    Of equal faults, the fault that suggests a correction for a typing error is kept.
+    Of several equal faults, one that suggests a correction for a typing error is preferred.
     """
     found: dict[Fault, Fault] = {}
     for fault in faults:
@@ -211,7 +209,9 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels of each factor in this variant, the file and all presets, because claims may name any level."""
+    """Return the levels that each factor has in this variant, in the file or in any preset, because claims may name all
+    of these levels.
+    """
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -226,7 +226,7 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
-    """Return the loads of all runs in this variant, in the file without preset, and in all presets."""
+    """Return the loads of all runs: in this variant, in the file without a preset, and with each preset."""
     found = Levels()
     found.add(study)
     if any(at_a_load(read_objective(text)) for text in study.objectives):
@@ -238,7 +238,9 @@ def _loads_anywhere(document: Document, study: StudyFile) -> Levels:
 
 
 def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document | None, list[Fault]]:
-    """Read the sizing file of a study, if the study names one. The report and `towtank validate` check its content."""
+    """Read the sizing file of a study, if the study names one. Its content is not checked here, but by the report and
+    by `towtank validate`.
+    """
     if study.size is None:
         return None, []
     path = document.path.parent / study.size
@@ -250,7 +252,9 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """Read the trace that the load follows, if the study names one; an unreadable file is a fault of the study."""
+    """Read the trace that the load follows, if the study names one. If the file is unreadable, this is a fault of the
+    study.
+    """
     trace = study.trace
     if trace is None:
         return None, []
@@ -265,7 +269,7 @@ def _with_curve(study: Study, curve: Curve) -> Study:
     """
     path = study.trace_path
     assert path is not None
-    # Line ends are kept unchanged, because the hash of the text is used later to detect changes of the file.
+    # Line ends are kept unchanged: later, the hash of this text shows whether the file has changed.
     files = {**study.files, str(path): path.read_bytes().decode("utf-8")}
     return replace(study, curve=curve, files=files)
 
@@ -290,7 +294,9 @@ def _make(
 
 
 def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
-    """Return faults for targets and services that the workload names but that the system lacks."""
+    """Return the faults between a workload and its system: targets and services that the workload names, but the system
+    lacks.
+    """
     faults = target_faults(workload, system.spoken)
     services = list(system.services)
     for path, text in workload.texts():
@@ -303,8 +309,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads. Return none if the template is invalid; the check of the workload
-    reports that.
+    """Return the exports that a template reads. If the template is invalid, return none; the check of the workload
+    reports this fault.
     """
     try:
         return templates.exports(text)

@@ -239,7 +239,9 @@ Pinning = Annotated[
 
 
 class Limits(FileModel):
-    """Limits of a run, such as those of errors, start lag and other programs. Runs that violate them do not count."""
+    """Limits of a run, for example of errors, start lag and the CPU use of other programs. A run that violates them
+    does not count.
+    """
 
     errors: Share = Field(0.01, description="Largest share of transactions that may fail.")
     start_lag_p99: Duration = Field(
@@ -392,7 +394,7 @@ class StudyFile(FileModel):
 
     @property
     def is_closed(self) -> bool:
-        """True if the load is closed: a user sends the next request only after the previous response."""
+        """True if the load is closed: each user sends the next request only after the response to the previous one."""
         load = self.load
         return load.of == "users" if isinstance(load, FindLimit) else load.kind == "closed"
 

@@ -30,9 +30,9 @@ class NamedFile:
     path : Path
         Absolute path as named; symbolic links are not resolved.
     file : str
-        Path of the workload or system file that contains the name.
+        Path of the workload or system file that names this file.
     key : str
-        Path of the key that contains the name.
+        Path of the key at which the name stands.
     leaves : bool
         True if servers receive, serve or run the content of the file. False for keys and certificates, and for the
         words of a command, because the command itself decides which files it reads.
@@ -53,7 +53,7 @@ def files_of_study(workload: Workload, systems: Iterable[SystemFile], system_fil
 
 
 def files_of_workload(workload: Workload) -> Iterator[NamedFile]:
-    """Yield the data files and request bodies that a workload names; files that a system exports are not included."""
+    """Yield the data files and request bodies that a workload names, except files that the system exports."""
     file, folder = str(workload.document.path), workload.folder
     for name, pool in workload.file.data.items():
         if pool.csv is not None and not templates.exports(pool.csv):
@@ -95,8 +95,8 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
 
 
 def paths_beside(system: SystemFile) -> bool:
-    """Return True if a system file contains relative paths of files that need not exist: folders, programs,
-    pid files.
+    """Return True if a system file contains relative paths of folders, programs or pid files, which need not exist
+    when the file is read.
     """
     watched = [each.pid_file for service in system.services.values() for each in getattr(service, "watch", None) or ()]
     paths = [path for path in watched if path is not None]
@@ -108,21 +108,22 @@ def paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the paths of a served folder, or of the templates of files that a program reads, by path of keys."""
+    """Return the path in `files`, which is a served folder, or the paths in it, which are templates that a program
+    reads. The keys are paths in the service.
+    """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the first path outside the allowed folders to which a named file, or a link in a named folder, leads.
-
-    None if all paths are inside.
+    """Return the first path outside the allowed folders to which a named file, or a link in a named folder, leads; None
+    if there is none.
 
     Parameters
     ----------
     named : NamedFile
     folder : Path
-        Folder of the study. The folder of the file that contains the name is allowed as well, because studies may
-        share a workload.
+        Folder of the study. The folder of the workload or system file that names the path is allowed as well, because
+        studies may share a workload.
     """
     allowed = [folder.resolve(), Path(named.file).parent.resolve()]
     for path in (named.path, *_links_below(named.path)):
@@ -139,8 +140,8 @@ def _links_below(path: Path) -> Iterator[Path]:
 
 
 def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
-    """Refuse files whose content is sent to servers, unless they lie in the folder of the study or of the naming
-    file.
+    """Refuse files whose content is sent to servers, unless they lie in the folder of the study, or of the file that
+    names them.
 
     Raises
     ------

@@ -47,8 +47,8 @@ class Levels:
         self.shares.update(share for share in map(share_of, written) if share is not None)
 
     def wrong(self, objective: Objective) -> str | None:
-        """Return a message if no run has the load for which an objective is defined; None if a run has or may have this
-        load.
+        """Return a message if an objective is defined for a load that no run has; otherwise None. If some loads are
+        unknown, any load is accepted.
         """
         if self.unknown:
             return None
@@ -80,7 +80,7 @@ def at_a_load(objective: Objective) -> bool:
 
 
 def _number(level: object) -> float | None:
-    """Return a load level as a number; None if it is a share or invalid."""
+    """Return a load level as a number; None if the level is a share of the limit, or is invalid."""
     if isinstance(level, bool):
         return None
     if isinstance(level, int | float):

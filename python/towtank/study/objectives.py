@@ -22,13 +22,15 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Metrics that count items that the system confirmed as stored, by the result of reading them back after the run."""
+"""Numbers of stored items whose reading back after the run had a wrong result, by result. An item is stored if the
+system confirmed this.
+"""
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"
-"""Metric: share of arrivals that a full station drops. Only a model evaluates this metric."""
+"""Metric: share of arrivals that are lost because a station is full. Only a model evaluates this metric."""
 WAIT = "wait"
-"""Prefix of the name of a waiting time percentile, such as `wait80` for `80 % wait`. Only a model evaluates this
-metric.
+"""Prefix in the names of metrics for percentiles of the waiting time: `80 % wait` is read as `wait80`. Only a model
+evaluates these metrics.
 """
 PLANNED = ("mean", "pNN", "throughput", LOSS, f"NN % {WAIT}")
 """Metrics of objectives that a model, such as a queueing network, can evaluate."""
@@ -69,9 +71,10 @@ class Objective:
     rate : float or None
         Arrival rate at which the objective must be met; None for every load. [1/s]
     phase : str or None
-        One of `PHASES`; None for the analysed interval or, with `every_s`, for the steady stages as planned.
+        One of `PHASES`. None for the interval that the analysis chooses or, with `every_s`, for the planned steady
+        stages.
     every_s : float or None
-        Length of the windows, in each of which the objective must be met; None for the whole interval. [s]
+        Length of windows; the objective must be met in each window. None for a single value over the phase. [s]
     of_limit : float or None
         Load at which the objective must be met, as a share of the limit found by a pilot run. [1]
     """
@@ -88,7 +91,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with its load as a number of users in place of a share of the system's limit.
+        """Return the objective with a number of users instead of a share of the system's limit as its load.
 
         Parameters
         ----------
@@ -146,8 +149,8 @@ _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)")
 
 
 def read_planned_objective(text: str) -> Objective:
-    """Read an objective that a model evaluates: any objective of a study, and also any percentile, a waiting time or a
-    loss.
+    """Read an objective that a model evaluates. It may have any metric of a study's objectives, and also any
+    percentile, the waiting time or the loss.
 
     Raises
     ------
@@ -179,7 +182,7 @@ def read_planned_objective(text: str) -> Objective:
 
 
 def _share(digits: str, text: str) -> str:
-    """Return the number of a percentile, such as 99.9, in its shortest form."""
+    """Write the digits of a percentile, such as 99.9, in their shortest form."""
     if float(digits) <= 0:
         raise ValueError(f"must be about a percentile above 0 and below 100, got {text!r} instead")
     return f"{float(digits):g}"

@@ -19,7 +19,7 @@ _FORMS = (
 )
 # Sections of a system file that contain named parts, and the word for such a part in messages.
 _SECTIONS = {"services": "service", "hosts": "host"}
-# Sections of a system file that contain no named parts.
+# Sections of a system file that are not divided into named parts.
 _SINGLE = ("network", "generator")
 EVENTS = "events"
 FIRST_PARTS = frozenset({*_SECTIONS, *_SINGLE, "parameters", EVENTS})

@@ -48,8 +48,8 @@ Steady = Annotated[
 
 
 def steady_document(steady: SteadyUntil | float) -> dict[str, Any] | None:
-    """Return the length of a steady stage that depends on precision, as JSON for the manifest of a run; None for a
-    fixed time.
+    """Return the end condition of a steady stage as JSON for the manifest of a run; None if the stage lasts a fixed
+    time.
     """
     if not isinstance(steady, SteadyUntil):
         return None

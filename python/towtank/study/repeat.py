@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 from towtank.fields import FileModel, PositiveDuration, mapping_or_plain
 
 AT_MOST = 10
-"""Largest number of runs of each combination of levels if the study file gives none. [1]"""
+"""Largest number of runs of each combination of levels, unless the study file sets another. [1]"""
 _SHAPE = "until decided[, at most N][, within TIME]"
 _TEXT = re.compile(
     r"\s*until\s+decided\s*(?:,\s*at\s+most\s+(?P<at_most>\d+)(?:\s+runs)?\s*)?(?:,\s*within\s+(?P<budget>[^,]+?)\s*)?"
@@ -38,7 +38,7 @@ class RepeatUntil(FileModel):
 
 
 def _from_text(value: object) -> object:
-    """Return the mapping for a repetition rule that is written as text; any other value is returned unchanged."""
+    """Convert a repetition rule that is written as text to a mapping; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     match = _TEXT.fullmatch(value)

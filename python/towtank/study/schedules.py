@@ -84,7 +84,7 @@ def _amount(load: Load, stage: ScheduleStage) -> dict[str, Any]:
 
 
 def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]:
-    """Return the amounts of load by user group; a single amount is split by the shares of the groups."""
+    """Return the load of a stage by user group; an amount for all groups together is split by their shares."""
     amount = stage.amount
     if load.kind == "closed":
         if isinstance(amount, dict):
@@ -97,8 +97,8 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
 
 
 def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
-    """Return the stages of the plan for `load.trace`: optionally a settle stage at the first rate, then a steady
-    stage.
+    """Return the stages of the plan for `load.trace`: a settle stage at the first rate, if the study has one, then a
+    steady stage.
     """
     assert load.trace is not None
     stages: list[dict[str, Any]] = []
@@ -110,8 +110,8 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the number of users that a closed load needs: the sum, over all groups, of the largest number of each
-    group. [1]
+    """Return the number of users that a closed load needs: the largest number in any stage, for each group, summed over
+    all groups. [1]
     """
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)

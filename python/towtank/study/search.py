@@ -87,8 +87,8 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision with which the limit is searched. After a level has failed, Towtank narrows the range between the
-    highest passing and the lowest failing level.
+    """Precision of the search for the limit. After a level has failed, Towtank narrows the range between the highest
+    passing and the lowest failing level until it is this precise.
     """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(

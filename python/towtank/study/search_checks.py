@@ -32,7 +32,9 @@ def _wanted(load: FindLimit) -> str:
 
 
 def _levels(load: FindLimit) -> Iterator[Wrong]:
-    """Yield a fault for each amount of the wrong kind: users for a search over rates, or the reverse."""
+    """Yield a fault for each amount of the wrong kind: users in a search for a rate, or a rate in a search for
+    users.
+    """
     given: list[tuple[tuple[str | int, ...], int | str | None]] = [
         (("start",), load.start),
         (("at_most",), load.at_most),
@@ -69,7 +71,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
 
 
 def _number(step: StepUp, start: float, end: float) -> float:
-    """Return the approximate number of load levels that a step leads to. [1]"""
+    """Return the approximate number of load levels that a step adds. [1]"""
     if step.by is not None:
         return (end - start) / amount(step.by)
     number, level = 0, start
@@ -99,7 +101,7 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 def is_searched(text: str) -> bool:
     """Return True if an objective can decide whether a plateau (a constant load during a search) passes.
 
-    An objective that can decide applies to the steady stage at any load.
+    Such an objective applies to the steady stage, and at any load.
     """
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")

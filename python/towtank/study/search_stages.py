@@ -1,5 +1,5 @@
-"""Makes the stages of a plateau (a constant load during a search for the limit), from the ramp to the decision
-stage.
+"""Makes the stages of a plateau (a constant load during a search for the limit), from the ramp to the stage in which
+the plateau is evaluated.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ DECIDE = "decide"
 RELIEVE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
 # Longest time for the evaluation of a plateau. It usually takes a second or two, and longer on a machine that is busy
-# with its own load. After this time the load ends, as if Towtank had exited. [s]
+# with the load. After this time the load ends, as if Towtank had exited. [s]
 DECIDE_AT_MOST_S = 60.0
-# Load at which a backlog drains, as a share of the highest passing level. At half of this level, half of the capacity
-# is free for the backlog. [1]
+# Load during which a backlog drains, as a fraction of the highest passing level. At half of this level, half of the
+# system's capacity is free to process the backlog. [1]
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
-    """Return the entry `load` of the plan for the start of a search; it contains the first plateau."""
+    """Return the entry `load` of the plan with which a search starts; it contains only the first plateau."""
     stages = plateau_stages(load, 0, 0.0, amount(load.start))
     if load.of == "users":
         return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
@@ -47,13 +47,13 @@ def plateau_stages(
     ----------
     load : FindLimit
     number : int
-        Number of plateaus before this plateau. [1]
+        Number of earlier plateaus. [1]
     before, level : float
         Load before the plateau, and load of the plateau. [1, 1/s]
     again : int, default 0
-        Number of earlier plateaus at this level. [1]
+        Number of earlier plateaus at the same level. [1]
     relieve_at : float, optional
-        Load at which a backlog drains before the plateau; by default the plateau has no such stage. [1, 1/s]
+        Load of a stage before the plateau in which a backlog drains; by default there is no such stage. [1, 1/s]
     """
     stages: list[dict[str, Any]] = []
     key = "users" if load.of == "users" else "rate"
@@ -65,7 +65,7 @@ def plateau_stages(
         stages.append({**stage, key: shown, **more})
 
     if relieve_at is not None:
-        # The ramp has length zero, so that the load drops immediately.
+        # This ramp has length zero, so that the load drops immediately to the load at which the backlog drains.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
         add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at

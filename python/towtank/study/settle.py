@@ -42,8 +42,8 @@ Settle = Annotated[
 
 
 def settle_document(settle: SettleUntil | float) -> dict[str, Any] | None:
-    """Return the length of a settle stage that depends on a steady state, as JSON for the manifest of a run; None for a
-    fixed time.
+    """Return the end condition of a settle stage as JSON for the manifest of a run; None if the stage lasts a fixed
+    time.
     """
     if not isinstance(settle, SettleUntil):
         return None

@@ -16,14 +16,12 @@ _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
 """Largest load level that a study may use, as a share of the system's limit. [1]"""
 UNKNOWN_LIMIT = 100
-"""Number of users that is assumed as the system's limit before the pilot run, while a study is checked or described.
-[1]
-"""
+"""Number of users that stands for the system's limit while a study is checked or described before its pilot run. [1]"""
 
 
 class Pilot(FileModel):
-    """Settings of the pilot run for load levels that are shares of the limit. In the run, the load rises until
-    throughput rises less than the load.
+    """Settings of the pilot run, which finds the limit for load levels that are shares of it. In the run, the load
+    rises until throughput grows more slowly than the load.
     """
 
     start: int = Field(40, ge=1, le=1_000_000, description="Number of users of the first plateau.")
@@ -78,7 +76,7 @@ def share_of(level: object) -> float | None:
 
 
 def users_at(share: float, pilot_result: PilotResult | None) -> int:
-    """Return the number of users for a load level that is a share of the system's limit, at least 1. [1]"""
+    """Return the number of users at a share of the system's limit, at least 1. [1]"""
     return max(1, round(share * (UNKNOWN_LIMIT if pilot_result is None else pilot_result.users)))
 
 

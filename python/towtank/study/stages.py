@@ -20,7 +20,7 @@ def ramp_duration(ramp: EachRamp | float, users: float) -> float:
 def settle_stage(stages: Stages) -> dict[str, Any] | None:
     """Return length and end condition of a settle stage; None if there is no settle stage.
 
-    `until` is present if the stage ends at a steady state.
+    The key `until` is present if the stage ends as soon as the system is in steady state.
     """
     length = longest_s(stages.settle)
     if length <= 0:
@@ -60,9 +60,7 @@ def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curv
 
 
 def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Return the stages of the plan for several load levels. At each level, the load passes through the stages of
-    `load.stages`.
-    """
+    """Return the stages of the plan for several load levels. The stages in `load.stages` are repeated at each level."""
     assert load.stages is not None  # The checks of the study file ensure that this condition is true.
     key = "users" if load.kind == "closed" else "rate"
     stages: list[dict[str, Any]] = []
@@ -74,7 +72,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
 
     before = 0.0
     for index, level in enumerate(levels):
-        # A ramp of zero length is kept, because without it the users would start during the next stage.
+        # A ramp of zero length is added as well, because without it the users would start during the next stage.
         add("ramp_up", index, ramp_duration(load.stages.ramp_up, abs(level - before)), level)
         settle = settle_stage(load.stages)
         if settle is not None:

@@ -31,7 +31,7 @@ from towtank.workload import importers
 FILES = ("study.yaml", "system.yaml", "workload.yaml")
 _APPLICATION = "app"
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-# Pattern for the assignment of a variable before a command, with a value in which a shell would replace nothing.
+# Pattern for the assignment of a variable before a command. The value contains nothing that a shell would replace.
 _LEADING = re.compile(
     r"\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>(?:\"[^\"`$\\]*\"|'[^']*'|\$\{port\}|[^\s;&|()<>\"'`$\\~])*)\s+(?![;&|\s])"
 )
@@ -220,8 +220,8 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        # The host is checked here, because `urlsplit` drops line breaks and tabs, and accepts blanks and escapes in a
-        # host.
+        # The host is checked here, because `urlsplit` accepts invalid hosts: it drops line breaks and tabs, and lets
+        # blanks and escapes pass.
         right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
         if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
@@ -237,7 +237,9 @@ def _draft(chosen: StarterOptions) -> importers.Draft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
-    """Return the services that an imported workload needs. A given address or command is used for its first target."""
+    """Return the services that an imported workload needs. The address or command from the options belongs to its first
+    target.
+    """
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:
         message = f"must be given, as {draft.source} has no address of a server"
@@ -270,7 +272,9 @@ def _is_here(host: str) -> bool:
 
 
 def _started(chosen: StarterOptions, name: str, command: str) -> Started:
-    """Return the service that a command starts; `${port}` replaces the port number in its arguments and variables."""
+    """Return the service that a command starts. In the arguments and variables of the command, `${port}` replaces the
+    number of the port.
+    """
     port = chosen.port or 0
     if chosen.url is not None and not port and _PORT not in command:
         parts = urlsplit(chosen.url)
@@ -291,10 +295,10 @@ def _started(chosen: StarterOptions, name: str, command: str) -> Started:
 
 
 def _without_variables(command: str, port: int) -> tuple[dict[str, str], str]:
-    """Separate the assignments of variables from the command after them.
+    """Split a command into the variables that are assigned before it, and the rest.
 
-    Every user of the machine can read the arguments of a command, but not its environment. The first assignment that a
-    shell must evaluate stays in the command, together with all assignments after it.
+    Every user of the machine can read the arguments of a command, but not its environment. If a shell must evaluate an
+    assignment, it stays in the command, together with all assignments after it.
 
     Examples
     --------
@@ -333,8 +337,8 @@ def _page(url: str | None) -> str:
 
 
 def _with_settings(parts: list[Running | Started]) -> str | None:
-    """Return the name of the first service that Towtank starts, because a study can vary the settings of this service;
-    None if there is no such service.
+    """Return the name of the first service that Towtank starts; None if there is no such service. The study can vary
+    the settings of this service.
     """
     return next((part.name for part in parts if isinstance(part, Started)), None)
 

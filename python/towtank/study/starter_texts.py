@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Words that are not text for YAML 1.1 or 1.2, such as `true`, and therefore need quotes.
+# Words that YAML 1.1 or 1.2 does not read as text, such as `true`, and that therefore need quotes.
 _WORDS_OF_YAML = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _WRITTEN = "# Written by `towtank init`. `towtank validate` checks the file after a change.\n"
 

@@ -47,16 +47,17 @@ class Study:
     preset : str or None
         Name of the applied preset; None without a preset.
     files : dict of str to str
-        Texts of the study, workload and system files by path, and of trace and sizing files, for the results folder.
+        Texts of the study, workload and system files, and of the trace and sizing files if any, by path. They are
+        copied to the results folder.
     curve : Curve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
-        Limit found by the pilot run, which load shares refer to; None before the pilot run.
+        Result of the pilot run: the limit of which load levels are shares. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
-        Number of runs of each combination of levels that the user requests beyond those of the study file; 0 for none.
-        [1]
+        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
+        file. [1]
     """
 
     study: StudyFile
@@ -212,7 +213,7 @@ class Study:
             events = self.study.events
         else:
             checked = validate_tree(apply_to_events(self.tree, overrides), StudyFile)
-            # No fault is possible here, because the file was checked when the study was loaded.
+            # This check cannot find a fault, because the file was checked when the study was loaded.
             assert checked.model is not None
             events = checked.model.events
         return {name: event for name, event in events.items() if event.happens}

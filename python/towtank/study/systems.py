@@ -42,9 +42,8 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system that names files outside the folders of the system file and of the study.
-
-    Towtank would serve or run such files.
+    """Refuse a system that names files outside the folders of the system file and of the study, because Towtank would
+    serve or run these files.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
 
 
 def needed(text: str) -> list[Need]:
-    """Return packages and files that a system, or the system of a study with all levels of its factors, needs.
+    """Return the packages and files that a system needs; for a study, those of all its systems.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from towtank.study.model import Trace
 from towtank.yamlfile import did_you_mean
 
 ROWS_AT_MOST = 1_000_000
-"""Largest number of rows of a trace, because the engine keeps all rows in memory.
+"""Largest number of rows of a trace. The engine keeps all rows in memory.
 
 With one row per second, this is a trace of eleven days.
 """

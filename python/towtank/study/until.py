@@ -11,7 +11,7 @@ from towtank.fields import FileModel
 
 
 class Until(Protocol):
-    """Length of a stage that ends when a condition is met, or after its longest time."""
+    """Length of a stage that ends when a condition is met, and at the latest after a given time."""
 
     @property
     def at_most(self) -> float:
@@ -39,7 +39,7 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
 
 
 def form_of(value: Any) -> str:
-    """Return the name of the form in which a length is written: a mapping, a text with `until`, or a plain time."""
+    """Return a word for the form of a length: a mapping, a text with `until`, or a plain time."""
     if isinstance(value, dict | FileModel):
         return "<mapping>"
     return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"

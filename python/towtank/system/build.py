@@ -18,8 +18,8 @@ from towtank.system.service_model import Service as Part
 from towtank.system.state import data_folder
 from towtank.system.system import System
 
-# Class for each kind of service, as `module:class`. A module is imported only when a system needs it. A class is
-# instantiated with the service's name, its part of the system file, and the folder of the system file.
+# Class for each kind of service, as `module:class`; a module is imported only when a system needs it. The arguments of
+# the class are the service's name, its part of the system file, and the folder of the system file.
 KINDS: dict[str, str] = {
     "cmis_repository": "towtank.system.services.cmis_repository:CmisRepository",
     "command": "towtank.system.services.command:CommandService",
@@ -68,7 +68,7 @@ def build_system(
     Parameters
     ----------
     file : SystemFile
-        The system file, with all factors of the run applied.
+        The system file, with the factor levels of the run applied.
     base : Path
         Folder that relative paths in the system file start from.
     logs : Path

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Keys of a service whose texts (such as arguments) every user of the machine can read while the program runs.
+# Keys of a service whose texts, such as arguments, can be read by every user of the machine while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
 # References (placeholders) whose values are known before the service's host exists.
 _EARLY = ("settings", "scratch", "data")
@@ -34,9 +34,9 @@ def command_faults(tree: yamlfile.Node, system: SystemFile, known: list[str]) ->
     tree : Node
         The system file without its malformed parts.
     system : SystemFile
-        The system as written, without copies.
+        The system as written, in which copies of hosts are not yet separate.
     known : list of str
-        Names of all services of the file, those with faults included.
+        Names of all services of the file, including those with faults.
     """
     faults: list[Fault] = []
     uses = {name: _used(tree, service) for name, service in system.services.items()}
@@ -65,7 +65,7 @@ def _used(tree: yamlfile.Node, service: Service) -> list[str]:
 
 
 def _reached(uses: Mapping[str, list[str]], start: str) -> set[str]:
-    """Return the services that a service needs, either directly or because a needed service needs them."""
+    """Return the services on which a service depends, directly or through other services."""
     reached: set[str] = set()
     waiting = list(uses[start])
     while waiting:
@@ -109,7 +109,7 @@ def _of_templates(
 
 
 def _templates(tree: yamlfile.Node, service: Command) -> Iterator[tuple[str, Path, str | OSError | StudyError]]:
-    """Yield key, path and text of each template, or the error that occurred when it was read."""
+    """Yield key, path and text of each template; the error instead of the text if the template could not be read."""
     for key, template in service.files.items():
         path = Path(tree.file).parent / template
         try:
@@ -144,7 +144,7 @@ def _of_order(
 
 
 def _wrong(system: SystemFile, name: str, service: Command, place: Reference, known: list[str]) -> str | None:
-    """Return the reason why a reference (placeholder) of a program has no value; None if it has a value."""
+    """Return the reason why a reference (placeholder) of a program cannot be replaced by a value; None if it can."""
     if place.fault is not None:
         return place.fault
     if place.section in ("port", "address") and service.port is None:
@@ -178,11 +178,11 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
     """Return the reason why another service lacks the property that a reference names; None if it has the property.
 
-    Only the system file is examined.
+    Only the system file is examined, as the service does not run yet.
     """
     found = system.services.get(place.service)
     kind, _, key = place.part.partition(".")
-    if found is None:  # no message: the service has other faults, and these are reported elsewhere
+    if found is None:  # no message here: the service has other faults, which are reported elsewhere
         return None
     if kind == "settings":
         given = list(found.configuration)

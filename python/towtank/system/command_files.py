@@ -20,9 +20,10 @@ _LATE = "\0"
 _REDIRECTED = frozenset({">", ">>", ">|", "&>", "&>>"})
 # File name endings of files (such as logs) that a program writes rather than reads.
 _WRITTEN = (".log", ".pid")
-# Longest word that is searched for file names, because longer words are whole scripts. [characters]
+# Longest word of a command that is searched for names of files. Longer words are assumed to be complete scripts.
+# [characters]
 _TEXT_LENGTH = 2**16
-# Number of files after which the digest of a folder stops; the subfolder with which it is exceeded is the last. [1]
+# Number of files after which no further subfolders are read for the digest of a folder. [1]
 _ENTRIES = 100_000
 
 
@@ -34,7 +35,9 @@ class NamedWord(NamedTuple):
 
 
 def early_text(part: Command, text: str) -> str:
-    """Return a text with settings and known values filled in; a NUL replaces each part that depends on the run."""
+    """Return a text in which the known placeholders are replaced by their values, and each placeholder that depends on
+    the run by a NUL.
+    """
 
     def value(place: Reference) -> str:
         if place.section == "settings":
@@ -107,7 +110,7 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each possible file name in a word, with a folder to which it may be relative.
 
-    This folder is the working folder, or a folder to which the shell command in the word changes by `cd`.
+    This is the working folder, or a folder to which a shell command in the word changes by `cd`.
     """
     yield word, folder
     folders, before = [folder], ""
@@ -153,7 +156,7 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
     environment : dict of str to str
         Environment variables of the command with their values. The digest does not reveal them.
     program : str or None
-        Path of the command's program, if the program is searched in `PATH`.
+        Path at which the command's program was found, if it is searched in `PATH`.
     """
     assert part.population is not None
     folder = working_folder(part, base)
@@ -173,7 +176,7 @@ def population_digest(part: Command, base: Path, environment: dict[str, str], pr
 
 
 def _state_of(path: Path, base: Path) -> object:
-    """Return a digest of a file, or names, sizes and modification times of all files in a folder.
+    """Return a digest of a file's content; for a folder, the names, sizes and modification times of all its files.
 
     The result is None for a folder that contains the system file, and for a path that cannot be read.
     """

@@ -15,8 +15,7 @@ from towtank.system.placeholders import references
 from towtank.system.service_model import Port, Service, service_kind
 from towtank.units import shown
 
-# Pattern of the names of environment variables that a shell can set; variables with other names do not reach every
-# program.
+# Names that a shell can set as environment variables; variables with other names do not reach every program.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = re.compile(r"TOWTANK_(?:RUN|HOSTS|TEST)")
 # References (placeholders) whose values are the same in each run with the same settings.
@@ -101,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """Way to stop a program: the signal that requests its end, and the time until it is killed."""
+    """Way in which a program is stopped: the signal that requests its end, and the time after which it is killed."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -214,8 +213,8 @@ class Command(Service):
         return dict(self.settings)
 
     def texts(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield each text in which `${...}` is replaced by a value, with the path of its key; templates of files are
-        not included.
+        """Yield each text of the system file in which `${...}` is replaced by a value, with the path of its key. The
+        contents of template files are not included.
         """
         yield ("program",), self.program
         yield from ((("arguments", number), text) for number, text in enumerate(self.arguments))
@@ -237,7 +236,7 @@ class Command(Service):
 
     @property
     def keeps_population(self) -> bool:
-        """True if the population does not depend on anything that changes between runs; it is then created only
+        """True if nothing on which the population depends changes between runs. The population is then created only
         once.
         """
         if self.population is None:

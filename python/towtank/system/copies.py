@@ -29,9 +29,10 @@ def copied_names(name: str, copies: int | None) -> list[str]:
 
 
 def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
-    """Return the names of the hosts or services of a system file, including all possible copies.
+    """Return all names that hosts or services of a system file can have, including names of copies; None if the section
+    is missing.
 
-    None if the section is missing. A level of a factor may set the number of copies, so any number is a valid name.
+    A level of a factor may set the number of copies, so a copy with any number is included.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def copy_faults(tree: yamlfile.Node, system: SystemFile) -> list[Fault]:
 
 
 def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, service: Service) -> list[Fault]:
-    """Report references that do not contain the number of a copy, although they name a host or service with copies."""
+    """Report references to a host or service with copies at places where a single host or service is required."""
     nodes = list(getattr(service, "hosts", []))
     servers = list(service.servers) if isinstance(service, Mount) else []
     faults = []
@@ -122,8 +123,8 @@ def _wrong_references(tree: yamlfile.Node, system: SystemFile, name: str, servic
 
 
 def with_copies(system: SystemFile) -> SystemFile:
-    """Return the system with each copy as a separate host or service. A load target with copies stands for all of its
-    copies.
+    """Return the system with each copy as a separate host or service. A load target on a service with copies then
+    consists of all copies of the service.
 
     Parameters
     ----------
@@ -153,7 +154,9 @@ def with_copies(system: SystemFile) -> SystemFile:
 
 
 def _copied(system: SystemFile, name: str, made: Mapping[str, list[str]]) -> Iterator[tuple[str, Service]]:
-    """Yield name and service of each copy of a service. As its storage, a copy uses the mount on its own host."""
+    """Yield name and service of each copy of a service. If its storage is a mount, each copy uses the mount on its own
+    host.
+    """
     service = system.services[name]
     copies = copies_of(system, service.host)
     if copies is None:

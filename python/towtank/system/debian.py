@@ -14,11 +14,12 @@ from towtank.errors import TargetError
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _MARK = "# Made by an installation of Towtank, and removed at its end."
-# Exit status of the policy script for "action forbidden by policy" (invoke-rc.d(8)).
+# Policy script that forbids the start of services: exit status 101 means "action forbidden by policy"
+# (invoke-rc.d(8)).
 _FORBID = f"#!/bin/sh\n{_MARK}\nexit 101\n"
-# Script that removes the policy file by which the installation starts no services. Its standard input is a pipe that
-# closes when the last process of the installation ends, even if that process is killed. A process killed while writing
-# the policy leaves an empty file, which the script removes as well.
+# Script that removes the policy file at the end of the installation. Its standard input is a pipe that closes when the
+# last process of the installation ends, even if that process is killed. If a process is killed while it writes the
+# policy, the file is left empty; the script removes an empty file as well.
 _WATCH = 'while read -r _; do :; done; if [ ! -s "$1" ] || grep -qsxF "$2" "$1"; then rm -f "$1"; fi'
 _UNITS = Path("/etc/systemd/system")
 _RUN_LEVELS = Path("/etc")
@@ -72,8 +73,8 @@ def run_quietly(command: list[str]) -> int:
     Raises
     ------
     TargetError
-        If the command takes too long. The command is terminated and awaited, because a killed dpkg leaves packages half
-        installed.
+        If the command takes too long. It is then asked to terminate, and not killed, because a killed dpkg leaves
+        packages half installed.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     process = subprocess.Popen(
@@ -95,16 +96,16 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation; an existing policy file of the machine is
-    kept.
+    """Prevent packages from starting their services during the installation. If the machine has a policy file of its
+    own, this file stays in force instead.
     """
     if _POLICY.exists() and not _is_ours():
         yield
         return
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    # The process that waits for the pipe has its own session. It thus survives if the installation is killed, and
-    # removes the policy once apt-get ends.
+    # This process waits until the pipe closes. Its separate session lets it survive if the installation is killed, and
+    # it then removes the policy when apt-get ends.
     command = ["sh", "-c", _WATCH, "watch-policy", str(_POLICY), _MARK]
     watcher = subprocess.Popen(command, stdin=read_end, start_new_session=True)
     os.close(read_end)
@@ -147,5 +148,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Return the links in the file system by which systemd, or init at its usual run level, starts services at boot."""
+    """Return the links by which services start at boot: those of systemd, and those of init at its usual run level."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

@@ -1,7 +1,7 @@
 """Downloads files of server programs that no Debian package contains, and verifies their checksums.
 
 Each file is identified by its coordinates in a Maven repository and by its SHA-256. A file with another digest is
-refused, whichever server sends it. The cache folder of the user keeps the files; an interrupted download continues
+refused, whichever server sends it. Files are stored in the cache folder of the user; an interrupted download continues
 where it stopped.
 """
 
@@ -25,8 +25,8 @@ from towtank.errors import TargetError
 from towtank.system.process import Note, no_note
 
 ADDRESS_VARIABLE = "TOWTANK_MAVEN_REPOSITORY"
-# Paths of the jar file of Maven that contains the super POM, and thus the default repository, in Debian and other
-# distributions.
+# Paths of the jar file of Maven that contains the super POM, in Debian and other distributions. The super POM names the
+# default repository.
 _MAVEN_JARS = ("/usr/share/java/maven3-model-builder.jar", "/usr/share/maven/lib/maven-model-builder.jar")
 _SUPER_POM = "org/apache/maven/model/pom-4.0.0.xml"
 # Names that stand for the default repository in the element `mirrorOf` of Maven's settings.
@@ -109,7 +109,7 @@ def place_of(artefact: Artefact) -> Path:
 def is_here(artefact: Artefact) -> bool:
     """Return True if a file of a Maven repository is in the cache.
 
-    Only the size is compared, because `fetch` verified the digest before it moved the file to this path.
+    Only the size is compared: before `fetch` moved the file to this path, it verified the digest.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
@@ -230,8 +230,8 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the response to a file, up to the expected size. The rest of a longer response is discarded, because the
-    response is wrong and would only fill the disk.
+    """Write the response to a file, up to the expected size. A longer response is wrong anyway, and its rest would only
+    fill the disk.
     """
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)

@@ -28,15 +28,15 @@ from towtank.fields import (
 )
 from towtank.treecheck import unknown_choice
 
-# Limits that the kernel sets for CPU control. A quota has a period of 1 ms to 1 s and at least 1 ms of CPU time in each
-# period (sched-bwc.rst); a scheduling slice is 0.1 to 100 ms long (sched_setattr(2)).
+# Limits that the kernel sets for CPU control. A quota has a period of 1 ms to 1 s and at least 1 ms of CPU time per
+# period (sched-bwc.rst). A scheduling slice is 0.1 to 100 ms long (sched_setattr(2)).
 LEAST_CPU_TIME_S = 0.001
 MOST_PERIOD_S = 1.0
 LEAST_SLICE_S, MOST_SLICE_S = 0.0001, 0.1
-# Limits of the packet size (MTU). An IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a veth
-# device has 65,521 bytes, without a header. [byte]
+# Limits of the packet size (MTU). Every IPv4 host must accept packets of 576 bytes (RFC 791). The largest packet of a
+# veth device, without its Ethernet header, has 65,521 bytes. [byte]
 LEAST_MTU, MOST_MTU = 576, 65_521
-# Smallest size of a disk. The file systems xfs and btrfs need larger disks: 300 MiB for xfs, as its program reports.
+# Smallest size of a disk. The file systems xfs and btrfs need more: mkfs.xfs requires 300 MiB. [byte]
 LEAST_DISK_BYTES = 8 * 2**20
 LEAST_MEMORY_BYTES = 4 * 2**20
 _XFS_BYTES = 300 * 2**20
@@ -131,7 +131,9 @@ class LocalHost(FileModel):
 
 
 class NamespacesHost(FileModel):
-    """Part of this machine: namespaces for network, files and name, and a control group for CPU, memory and disks."""
+    """Part of this machine: namespaces for network, mounts and host name, and a control group for CPU, memory and
+    disks.
+    """
 
     provider: Literal["namespaces"] = Field(
         description=("Provider `namespaces`: an isolated part of this machine with its own network address and limits.")
@@ -294,7 +296,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Host whose network the load generator uses, that is, from which it sends its requests."""
+    """Host from which the load generator sends its requests, that is, whose network it uses."""
 
     host: Name | None = Field(
         None,

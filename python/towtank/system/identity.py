@@ -1,6 +1,6 @@
 """Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes. A note about the owner of a folder therefore
+Containers may share a temporary folder without sharing their processes. A note in a folder about its owner therefore
 also contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
 """
 

@@ -1,7 +1,7 @@
 """Runs a process (keeper) that keeps a system running after `towtank system up` has ended.
 
-The keeper holds the other ends of the guards' standard input, so the system ends when the keeper ends for any reason.
-The state file records the identities of the keeper and of the running processes.
+The keeper holds the pipes to the guards' standard input. If it ends for any reason, the guards end the system. The
+state file records the identities of the keeper and of the running processes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _POLL_S = 0.1
 # Longest time that a keeper may need to stop its system. [s]
 _DOWN_WITHIN_S = 60.0
 _KILLED_WITHIN_S = 20.0
-# Time within which a guard must end, in addition to the grace time of its process tree: it waits 30 s for the
-# kernel. [s]
+# Time within which a guard must end, in addition to the grace time of its process tree. The guard itself waits up to
+# 30 s for the kernel. [s]
 _GUARD_WITHIN_S = 60.0
 
 
@@ -117,7 +117,7 @@ def describe(state: SystemState) -> dict[str, Any]:
 
 
 def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]:
-    """Stop systems, clean up after systems whose keeper died, and return the names of the systems that were stopped.
+    """Stop systems, and return their names. Also clean up after systems whose keeper died.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         _end(seen.get("keeper"), signal.SIGTERM, _DOWN_WITHIN_S)
         _end(seen.get("keeper"), signal.SIGKILL, _KILLED_WITHIN_S)
         for process in seen.get("processes", {}).values():
-            # A guard ends its process tree when the keeper has ended. The signal TERM requests this again; KILL ends a
-            # guard that hangs.
+            # A guard ends its process tree when the keeper has ended. TERM requests this once more, and a guard that
+            # hangs is ended by KILL.
             _end(process, signal.SIGTERM, _GUARD_WITHIN_S)
             _end(process, signal.SIGKILL, _KILLED_WITHIN_S)
         state.remove()

@@ -10,13 +10,11 @@ from pathlib import Path
 from towtank.errors import TargetError
 
 Read = Callable[[str], str | None]
-"""Type of a function that reads a small file of the machine that runs a process; the result is None if the file is not
-readable.
-"""
+"""Type of a function that reads a small file of a process's machine; it returns None if the file is not readable."""
 
 ReadPorts = Callable[[int], str | None]
-"""Type of a function that reads the range of local ports in the network of a process; the result is None if the range
-is not readable.
+"""Type of a function that reads the range of local ports in the network of a process; it returns None if the range is
+not readable.
 """
 PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _NAMES = {"open_files": "Max open files", "processes": "Max processes"}

@@ -14,13 +14,13 @@ from towtank.system.host_model import Link, LocalHost, NamespacesHost, Network
 if TYPE_CHECKING:
     from towtank.system.model import SystemFile
 
-# Properties that links of kind `veth` and `macvlan` do not support. A delay needs a bridge or a relay, which they lack.
-# The segmentation offloads of a macvlan device cannot be turned off: the kernel keeps TSO on (macvlan.c), and the card
-# below computes the checksums.
+# Properties that links of kind `veth` and `macvlan` do not support. A delay needs a bridge or a relay, which both kinds
+# lack. On a macvlan device, the kernel keeps segmentation offload (TSO) on (macvlan.c), and the underlying card
+# computes the checksums, so offloads cannot be turned off.
 _UNFIT = {"veth": ("rate", "delay", "loss"), "macvlan": ("rate", "delay", "loss", "offloads", "checksums")}
 _ENDS_OF_A_CABLE = 2
-# Limits that the generator's host must not have: they would slow down the load generator, and a run would then measure
-# the generator.
+# Limits that the generator's host must not have. They would slow down the load generator, and a run would then measure
+# the generator instead of the system.
 _SIZES = ("cpus", "cpu_shares", "pinned", "timeslice", "memory")
 
 
@@ -94,12 +94,12 @@ def _sizes(system: SystemFile) -> _Found:
     for at, part in parts.items():
         for key in unfit:
             value = getattr(part, key, None)
-            # Offloads and checksums are on by default and all other properties are off, so a property that differs from
-            # this was set.
+            # Offloads and checksums are on by default, and all other properties are unset. Any other value was set in
+            # the file.
             if value is False or (value is not True and value):
                 yield (*at, key), f"must be left out with network.link {link}, got {_plain(value)} instead"
 
 
 def _plain(value: object) -> str:
-    """Return a value in base units, in the form in which a system file contains it."""
+    """Return a value in base units, as it is written in a system file."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

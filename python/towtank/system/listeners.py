@@ -20,14 +20,14 @@ _PROC = Path("/proc")
 _SOCKET = "socket:["
 _INIT = 1
 _STAT_BYTES = 1024
-# Programs that relay connections to servers in containers. Such a program is not the server, which is a separate
-# process.
+# Programs that relay connections to servers in containers. Not such a program, but a process in the container is the
+# server.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Server that holds a listening socket, and the path of the socket among the server's open files.
+    """Server that holds a listening socket, and the path `/proc/PID/fd/NUMBER` by which it holds the socket.
 
     The path is None if no server was found.
     """
@@ -62,9 +62,9 @@ def listening_root(host: str, port: int, proc: Path = _PROC) -> int | None:
     Returns
     -------
     int or None
-        If several processes share the socket (a server and its workers), the process whose parent does not share it.
-        None if the socket or its process cannot be seen, as for a server of another user, or if the process is a
-        relay to a container.
+        Process id. If several processes share the socket (a server and its workers), it is that of the process whose
+        parent does not share the socket. None if the socket or its process cannot be seen, as for a server of another
+        user, or if the process is a relay to a container.
     """
     machine = _Machine(proc)
     return machine.root_of(machine.listening(ipaddress.ip_address(host), port))
@@ -108,9 +108,9 @@ def servers_behind(
 
     Notes
     -----
-    The search does not see connections that are opened later, so a caller repeats it with the same `seen`. The search
-    reads the parents of all processes, the files of the given trees, and the tables of sockets; it reads the files of
-    all processes only if a connection leads to a server that is not in `seen`.
+    The search does not see connections that are opened later, so callers repeat it with the same `seen`. It reads the
+    parents of all processes, the open files of the given servers and their children, and the tables of sockets. It
+    reads the open files of all processes only if a connection leads to a server that is not in `seen`.
     """
     machine = _Machine(proc, seen)
     given = {roots} if isinstance(roots, int) else set(roots)
@@ -131,7 +131,8 @@ def parent(pid: int, proc: Path = _PROC) -> int | None:
 
 
 def _parent(stat: str) -> int | None:
-    # The file is read without Python's buffered file objects, which take longer than the kernel for such short files.
+    # The file is read by system calls, because Python's buffered file objects take longer than the kernel for such
+    # short files.
     try:
         opened = os.open(stat, os.O_RDONLY)
         try:
@@ -215,8 +216,8 @@ class _Machine:
         return current is not None
 
     def root_of(self, inodes: set[str]) -> int | None:
-        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if it
-        only relays connections to a container.
+        """Return the process id of the server that holds one of the sockets. None if no server is visible, or if the
+        process that holds it only relays connections to a container.
         """
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):
@@ -227,8 +228,8 @@ class _Machine:
         return root
 
     def _is_still_so(self, inode: str, seen: Seen) -> bool:
-        """Return True if a server found earlier still holds a socket. A socket's inode belongs to at most one open
-        socket.
+        """Return True if a server that was found earlier still holds the socket with this inode. An inode belongs to at
+        most one open socket.
         """
         if seen.path is None:
             return seen.pid is None
@@ -239,8 +240,8 @@ class _Machine:
     def _search(self, inodes: set[str]) -> int | None:
         """Search all processes of this machine for the server that holds one of the sockets.
 
-        The first process of the machine is used only if no other process holds a socket, because it may hold the socket
-        of a server that it starts on demand.
+        The first process of the machine may hold the socket of a server that it starts on demand. It is therefore
+        returned only if no other process holds a socket.
         """
         holders = {pid for pid in self.parents if inodes & self.held(pid).keys()} if inodes else set()
         holders = holders - {_INIT} or holders
@@ -250,7 +251,7 @@ class _Machine:
         if len(roots) == 1:
             return roots[0]
         # Several processes may each hold a separate socket for the same port (SO_REUSEPORT). They count as one server
-        # if they all were started by one parent that runs the same program.
+        # if all have the same parent, and this parent runs the same program.
         above = {self.parents[pid] for pid in roots}
         parent_of_all = above.pop() if len(above) == 1 else None
         names = {_name(pid, self._proc) for pid in roots}
@@ -260,14 +261,14 @@ class _Machine:
     def listening(self, host: Host, port: int) -> set[str]:
         """Return the inodes of the sockets that accept connections to an address.
 
-        If any socket is bound to exactly this address, only such sockets are returned. Otherwise sockets bound to all
-        addresses are returned, preferably those of the same address family.
+        If any socket is bound to exactly this address, only such sockets are returned. Otherwise, sockets that are
+        bound to all addresses are returned; those of the same address family are preferred.
         """
         bound = {(at, inode) for at, number, inode in self._listening if number == port}
         exact = {inode for at, inode in bound if at == host}
         anywhere = {(at.version, inode) for at, inode in bound if at.is_unspecified}
         of_family = {inode for version, inode in anywhere if version == host.version}
-        # A socket of IPv6 is considered for an IPv4 address, too, because it may accept connections of both address
+        # For an IPv4 address, IPv6 sockets are considered as well, because they may accept connections of both address
         # families.
         return exact or of_family or {inode for _, inode in anywhere}
 
@@ -329,8 +330,8 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Parse address and port as they are written in a kernel table, with the address as 32-bit words in host byte
-    order.
+    """Parse address and port as written in a kernel table, which has the address as 32-bit words in the byte order of
+    the machine.
     """
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]

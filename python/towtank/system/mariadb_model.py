@@ -17,8 +17,8 @@ from towtank.system.sql_models import SqlPopulation
 
 _SETTING = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MANAGED = ("bind_address", "port", "socket", "datadir", "pid_file", "tmpdir", "init_file", "skip_name_resolve", "user")
-# System variables that a study must not set, because they run programs, load libraries, read and write files, or admit
-# other users.
+# System variables that a study must not set: they make the server run programs, load libraries, read and write files,
+# or admit other users.
 _LEAD_OUT = frozenset(
     [
         "plugin_dir",
@@ -61,12 +61,12 @@ _LEAD_OUT = frozenset(
     ]
 )
 _FAMILIES_OUT = ("wsrep_", "plugin_", "feedback", "server_audit")
-# Prefixes of options. The server accepts an option after any of these prefixes, and also every unambiguous abbreviation
+# Prefixes of options. The server accepts an option with any of these prefixes, and also every unambiguous abbreviation
 # of an option.
 _BEFORE = re.compile(r"^(?:(?:loose|skip|enable|disable|maximum|autoset)_)+")
 _PAGES = (4096, 8192, 16384, 32768, 65536)
-# Limit of prepared statements that Towtank sets: each session prepares every statement that it executes, and by default
-# a server refuses more than 16,382 prepared statements over all sessions.
+# Limit of prepared statements that Towtank sets. Each session prepares every statement that it executes, and by default
+# a server refuses more than 16,382 prepared statements in all sessions together.
 _PREPARED_STATEMENTS = 1048576
 
 

@@ -159,8 +159,8 @@ class ContentServer(NodesService):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: those of the database and of the directory, if the system file gives them as
-        addresses.
+        """Addresses outside the system: those of the database and of the directory, unless they are services of the
+        system.
         """
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
@@ -461,13 +461,11 @@ class SystemFile(FileModel):
 
     @property
     def all_targets(self) -> dict[str, Target]:
-        """Load targets of the system file. If the file defines no targets, default targets are made for its
-        services.
-        """
+        """Load targets of the system file. If it defines none, default targets are made for its services."""
         if self.targets:
             return dict(self.targets)
         web = [name for name, service in self.services.items() if service.spoken == "http"]
-        # Services with other protocols than HTTP, such as databases, are default targets only if no service uses HTTP.
+        # Services with other protocols, such as databases, are default targets only if no service uses HTTP.
         named = web or [name for name, service in self.services.items() if service.spoken is not None]
         return {name: Target(service=name) for name in named}
 
@@ -493,8 +491,8 @@ class SystemFile(FileModel):
         return hosts + [address for service in self.services.values() for address in service.outside]
 
     def target_options(self, folder: Path) -> dict[str, dict[str, Any]]:
-        """Return the options of each target for the engine's plan, except its addresses; relative file names start at
-        `folder`.
+        """Return the options of each target for the engine's plan, except its addresses. Relative file names are
+        resolved from `folder`.
         """
         options: dict[str, dict[str, Any]] = {}
         for name, target in self.all_targets.items():
@@ -512,20 +510,20 @@ def _login_of(service: Service) -> tuple[str, str] | None:
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
-    """Check syntax and meaning of a system file; the raised error contains all faults."""
+    """Check syntax and meaning of a system file; return it (None if it is not usable) and all faults."""
     return check_tree(document.root)
 
 
 def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the content of a system file, either as written or with overrides applied.
 
-    A misspelt word is reported as one fault; faults that disappear when the word is corrected are omitted.
+    A misspelt word is reported as one fault; other faults that it causes are omitted.
     """
     return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
 
 
 def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
-    """Check the content of a system file; also report the faults that are only consequences of a misspelt word."""
+    """Check the content of a system file. Faults that are only consequences of a misspelt word are reported as well."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree
     if system is None:
@@ -573,8 +571,8 @@ def _wrong_target(tree: yamlfile.Node, system: SystemFile, name: str, services: 
 
 
 def _names(root: yamlfile.Node, section: str) -> list[str]:
-    """Return all names in a section of the system file. They include names of entries with faults, so that such an
-    entry does not cause further faults where it is referred to.
+    """Return all names in a section of the system file. Names of entries with faults are included: a reference to such
+    an entry is not another fault.
     """
     node = root.child(section)
     return list(node.value) if node is not None and isinstance(node.value, dict) else []

@@ -1,4 +1,4 @@
-"""Models of servers with several nodes: their hosts, and the parts that all nodes share."""
+"""Models of servers with several nodes: the hosts of the nodes, and the database and storage that all nodes share."""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java. Return None if Java is missing, or if the files of the CMIS repository are neither in
-    the cache nor can be downloaded.
+    """Return the path of Java. Return None if Java is missing. Also return None if the files of the CMIS repository are
+    not in the cache and cannot be downloaded.
     """
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
@@ -160,7 +160,7 @@ PACKAGES = (
     Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
 DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
-# Kinds of services that need a package, for each package whose `kind` is not itself a kind of service.
+# Packages that several kinds of services need: these kinds, by the `kind` of the package.
 _SHARED = {"java": {"cmis_repository"}}
 
 
@@ -196,9 +196,7 @@ def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
 
 
 def _capabilities(file: SystemFile) -> Iterator[str]:
-    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that one of both
-    suffices.
-    """
+    """Yield the capabilities that the hosts of a system and their network need; `a or b` means that either suffices."""
     parts = [part for part in file.hosts.values() if isinstance(part, NamespacesHost)]
     for part in parts:
         yield from (capability for _, capability in host_needs(part))
@@ -226,8 +224,8 @@ def _fuse() -> Ability:
 
 
 def _services(file: SystemFile, folder: Path) -> list[Service]:
-    """Return the services on this machine. Services on hosts of provider `ssh` are omitted, because these hosts check
-    their needs themselves.
+    """Return the services for which this machine must have packages. Services on hosts of provider `ssh` are omitted,
+    because their requirements are checked on those hosts.
     """
     away = {name for name, part in file.hosts.items() if isinstance(part, SshHost)}
     here = {name: part for name, part in file.services.items() if not set(part.hosts_used) & away}

@@ -18,8 +18,8 @@ class FolderSettings(FileModel):
 
 @service_kind("folder")
 class Folder(Service):
-    """Folder on a disk of a host, empty at the start of every run. The load generator's engine itself accesses the
-    files.
+    """Folder on a disk of a host, empty at the start of every run. The engine of the load generator itself reads and
+    writes its files.
     """
 
     summary: ClassVar[str] = (

@@ -14,7 +14,7 @@ _LISTEN = "0A"  # Code of the state "listening" in /proc/net/tcp.
 # Range of ports to choose from, above the ports of well-known services and below the ports that Linux assigns to
 # outgoing connections.
 _FIRST, _END = 20_000, 32_768
-# Largest number of held ports; each is an open file of this process, which may often open only 1,024 files. [1]
+# Largest number of held ports. Each needs an open file of this process, whose limit is often 1,024 files. [1]
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
@@ -27,7 +27,7 @@ class HeldPorts:
     host : str
         Address on which a service will listen.
     count : int
-        Number of ports, at least 1; the first 64 ports are held. [1]
+        Number of ports, at least 1; only the first 64 are held. [1]
 
     Raises
     ------
@@ -36,8 +36,8 @@ class HeldPorts:
 
     Notes
     -----
-    A held port is bound with SO_REUSEADDR and does not listen. A server with the same option can listen on it;
-    servers need this option to restart on the port of earlier connections. A socket without the option cannot be
+    A held port is bound with SO_REUSEADDR and does not listen. A server with the same option can listen on it; servers
+    set this option anyway, to restart on a port that still has old connections. A socket without the option cannot be
     bound to the port. The range begins at a random port, so that two processes rarely try the same range at the same
     time.
     """
@@ -56,7 +56,7 @@ class HeldPorts:
     def _hold(self, host: str, port: int) -> bool:
         held = socket.socket()
         try:
-            # The port is bound without SO_REUSEADDR here, so that binding fails if another process holds the port.
+            # The port is first bound without SO_REUSEADDR, so that binding fails if another process holds the port.
             held.bind((host, port))
         except OSError:
             held.close()
@@ -103,7 +103,7 @@ def require_free(host: str, port: int, owner: str) -> None:
         If another process listens on the port; the message names the process, if found.
     """
     with socket.socket() as probe:
-        # Without SO_REUSEADDR, closed connections of an earlier server would prevent binding the port.
+        # SO_REUSEADDR is set, because otherwise closed connections of an earlier server would prevent binding the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -1,5 +1,5 @@
-"""Settings of a PostgreSQL server that Towtank starts, with names, types and ranges of its manual (versions 13 and
-later).
+"""Settings of a PostgreSQL server that Towtank starts. Names, types and ranges are those of PostgreSQL's manual
+(versions 13 and later).
 
 https://www.postgresql.org/docs/current/runtime-config.html
 """
@@ -29,7 +29,7 @@ _UNITS = {
 }
 _WRITTEN = (("GB", 2**30), ("MB", 2**20), ("kB", 2**10))
 _MANAGED = ("listen_addresses", "port", "unix_socket_directories", "data_directory", "shared_preload_libraries")
-# Settings that a study must not make, because they run programs, load libraries, or read and write files.
+# Settings that a study must not make: they make the server run programs, load libraries, or read and write files.
 _LEAD_OUT = frozenset(
     [
         "archive_command",
@@ -112,7 +112,7 @@ def _between(least_s: float, most_s: float) -> AfterValidator:
 
 
 def _switch(value: Any) -> Any:
-    """Convert the words `on` and `off` to True and False, because they are plain text in YAML 1.2."""
+    """Convert the words `on` and `off` to True and False: in YAML 1.2 these words are plain text."""
     return {"on": True, "off": False}.get(value, value) if isinstance(value, str) else value
 
 
@@ -288,7 +288,7 @@ def _written_as(name: str, value: Any) -> str | int:
         return "on" if value else "off"
     if isinstance(value, int):
         return value
-    # This setting needs its own unit, because it is the only one that PostgreSQL counts in microseconds.
+    # The unit is written for this setting, because it is the only one that PostgreSQL counts in microseconds.
     if name == "commit_delay":
         return f"{round(value * 1e6)}"
     if isinstance(value, float) and name.endswith(("_delay", "_timeout", "_naptime")):

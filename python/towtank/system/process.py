@@ -1,7 +1,7 @@
 """Runs a process of a service under a guard: starts, logs, observes and ends it with all its children.
 
-The guard ends the whole process tree when its standard input, a pipe, closes. Only the process that started the guard
-holds the other end of the pipe, so the tree always ends with that process.
+The guard ends the whole process tree when the guard's standard input closes. This is a pipe whose other end only the
+process that started the guard holds, so the tree always ends with that process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SHOWN_LINES = 15
 _TAIL_BYTES = 16384
 _POLL_S = 0.05
 # Time to wait for a guard to end, in addition to the grace time. The guard itself waits 30 s for the kernel to release
-# the processes that it killed; if it were killed earlier, nothing would end the remaining processes. [s]
+# killed processes. If the guard were killed earlier, nothing would end the remaining processes. [s]
 _REAP_S = 35.0
 
 Check = Callable[[], None]
@@ -68,8 +68,8 @@ class ProcessSpec:
     open_files : int, optional
         Soft limit of open files, within the hard limit; by default the hard limit, 524,288 at most.
     stop_signal : Signals
-        Signal that first asks the command to end; the whole process tree then receives TERM. Only for processes on this
-        machine.
+        Signal that the command receives first, to end by itself; the whole process tree then receives TERM. It has an
+        effect only for processes on this machine.
     """
 
     name: str
@@ -116,8 +116,8 @@ class Process(Protocol):
         """Return the kernel limits (such as open files) that apply to the command, in the form of `limits_below`."""
 
     def is_held(self) -> bool:
-        """Return True if a signal has stopped the process's command; False on another machine, where this cannot be
-        checked.
+        """Return True if a signal has stopped the process's command. Return False for a process on another machine,
+        where this cannot be checked.
         """
 
     def last_lines(self) -> str:
@@ -129,7 +129,7 @@ class Process(Protocol):
 
 @dataclass(frozen=True)
 class Entry:
-    """Functions by which commands enter the namespaces and control group of a host, and environment variables.
+    """Way in which commands enter the namespaces and control group of a host: functions and environment variables.
 
     Attributes
     ----------
@@ -137,8 +137,7 @@ class Entry:
         Function that wraps the command of a guard, so that the guard starts in the right namespaces and control
         group.
     command : callable
-        Function that wraps the command that the guard starts, so that the command starts in the right namespaces and
-        control group.
+        Function that does the same for the command that the guard starts.
     environment : mapping of str to str
         Environment variables in addition to those that `passed_on` returns; variables of the process take precedence.
     starting : callable
@@ -177,8 +176,8 @@ class ServiceProcess:
         guard = guarded(entry.command(spec.command), cpus=self._cpus, grace_s=spec.grace_s, open_files=spec.open_files)
         with self.log.open("ab") as log, entry.starting():
             self._since = os.fstat(log.fileno()).st_size
-            # The process has a separate session, so that Ctrl-C on the terminal reaches only the conductor (this
-            # process).
+            # The process has a separate session. Ctrl-C on the terminal then reaches only the conductor, that is, this
+            # process.
             self._guard = subprocess.Popen(
                 entry.guard(guard),
                 stdin=subprocess.PIPE,
@@ -239,7 +238,7 @@ class ServiceProcess:
     def limits(self) -> dict[str, int | None]:
         """Return the kernel limits that apply to the command.
 
-        The limits can be read here even for a host in namespaces, because its processes are visible on this machine.
+        The processes of a host in namespaces are visible on this machine, so their limits can be read here as well.
         """
         return {} if self._guard is None else limits_below(self._guard.pid, read_here, ports_here)
 
@@ -260,9 +259,9 @@ class ServiceProcess:
 
 
 def describe_status(status: int | None) -> str:
-    """Return the exit status of a guard or a process as text.
+    """Describe the exit status of a guard or a process as text.
 
-    A guard reports death by signal n as 128 + n, Python reports it as -n.
+    For death by signal n, a guard reports 128 + n, and Python reports -n.
     """
     if status is None:
         return "not yet"
@@ -272,7 +271,7 @@ def describe_status(status: int | None) -> str:
 
 
 def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
-    """Return the last lines of a log after a given position, without reading the whole log."""
+    """Return the last lines of a log, but none that precede the position `since`, without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, since, end - _TAIL_BYTES))

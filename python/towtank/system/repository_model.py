@@ -11,13 +11,13 @@ from towtank.fields import Duration, FileModel, Size
 from towtank.system.node_models import NodesService
 from towtank.system.service_model import Port, service_kind
 
-# Options of the JVM that Towtank sets from other keys of the system file. If an option is repeated, the JVM uses the
-# last value.
+# Options of the JVM that Towtank sets from other keys of the system file. A study must not set them, because the JVM
+# uses the last value of a repeated option.
 _MANAGED = re.compile(
     r"-Xmx|-Xms|-Xmn|-Xlog|-Dtowtank|-Djava\.io\.tmpdir|-XX:[+-](Use\w+GC\b|UsePerfData)"
     r"|-XX:(ParallelGCThreads|ActiveProcessorCount)="
 )
-# Options of the JVM that a study must not set, because they run programs, load code, open ports, or read and write
+# Options of the JVM that a study must not set: they make it run programs, load code, open ports, or read and write
 # files.
 _LEAD_OUT = re.compile(
     r"-Xrun|-Xdebug|-Xbootclasspath|-Xloggc|-Xshare|-XX:On|-XX:(?:Flags|VMOptionsFile|HeapDumpPath|ErrorFile|LogFile"
@@ -29,8 +29,8 @@ _LEAST_HEAP_BYTES = 64 * 2**20
 
 
 def _option(value: str) -> str:
-    """Check an option of the JVM for options that are not allowed. The JVM itself reports unknown options when it
-    starts.
+    """Check that a JVM option contains no option that is not allowed. Unknown options are not reported here, but by the
+    JVM when it starts.
     """
     if not value.startswith(("-X", "-D")) or any(sign.isspace() for sign in value):
         raise ValueError(f"must be an option of the JVM such as -XX:MaxGCPauseMillis=50, got {value!r} instead")

@@ -17,7 +17,9 @@ _WITH_VALUE = frozenset(
 )
 """Options of interpreters that use the next argument as their value."""
 _CODE = re.compile(r"-[a-z]{0,2}[ce]|-p|--eval|--print")
-"""Options of interpreters after which the next argument is code; other options may be joined to them, as in `-lc`."""
+"""Options of interpreters after which the next argument is code. They may be combined with other options, as
+in `-lc`.
+"""
 _LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
@@ -57,7 +59,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # The option -r is followed by code only for PHP; for other interpreters, another value follows.
+    # Only for PHP is the option -r followed by code; for other interpreters, it has another kind of value.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name
@@ -76,7 +78,7 @@ def _script(arguments: list[str]) -> str:
             next(rest, None)
         elif not argument.startswith("-"):
             path = PurePath(argument)
-            # An argument without slash and file name ending is a main class of Java; its name follows the last dot.
+            # Without slash and file name ending, the argument is a main class of Java; its name follows the last dot.
             is_class = "/" not in argument and not re.search(r"\.(py|js|mjs|cjs|ts|rb|pl|php|sh|java)$", argument)
             return argument.rpartition(".")[2] if is_class else path.stem
     return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towtank.system.identity import has_ended, is_own_folder, own_identity
 
-# The name of the folder contains the identity of its owner, so that the owner is known as soon as the folder exists.
+# The identity of the owner is part of the folder's name, so that it is known as soon as the folder exists.
 _NAME = re.compile(r"towtank-(?:system|drive)-(\d{1,10})-(\d{1,20})-(\d{1,20})-[^-]+")
 
 

@@ -1,7 +1,7 @@
 """Models of third-party servers in a system file: gateways, Redis, OpenLDAP.
 
-The description of each setting names its option in the server's own configuration; ranges are those of the server's
-manual, narrowed if a wider value would only fail later.
+The description of each setting names the option in the server's own configuration. Ranges are those of the server's
+manual, except for values that the server would refuse only later.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FileGateway(Gateway):
 
 
 class HttpdSettings(FileModel):
-    """Settings of Apache httpd. If httpd has a default for a setting, it is the default here, too."""
+    """Settings of Apache httpd. If httpd itself has a default for a setting, it is the default here as well."""
 
     policy: Literal["round_robin", "random", "by_traffic", "least_busy"] = Field(
         "round_robin",
@@ -120,7 +120,7 @@ class Httpd(FileGateway):
 
 
 class NginxSettings(FileModel):
-    """Settings of nginx. If nginx has a default for a setting, it is the default here, too."""
+    """Settings of nginx. If nginx itself has a default for a setting, it is the default here as well."""
 
     policy: Literal["round_robin", "random", "least_busy", "by_client"] = Field(
         "round_robin",

@@ -1,7 +1,7 @@
 """Defines the interface of a service of a system under test.
 
-A service defines its needs, its preparation, its processes, when it is ready, and its observers. `System` starts and
-ends the processes of all services in the same way.
+A service defines its requirements, preparation, processes, check of readiness, and observers. `System` starts and ends
+the processes of all services in the same way.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Place:
     data : Path
         Folder that is kept between runs, for example for a population.
     scratch : Path
-        Folder of this run, removed when the system goes down.
+        Folder of this run, removed when the system is stopped.
     logs : Path
         Folder for logs.
     cpus : list of int or None
@@ -82,16 +82,14 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """Return the programs or permissions that this machine lacks for the service, with the command that installs
-        them.
+        """Return a text that names the programs or permissions that this machine lacks for the service, and the command
+        that installs them.
 
         None if nothing is missing.
         """
 
     def meet(self, others: list[Service]) -> None:
-        """Find the other services of the system that this service uses. This is called before any service is
-        started.
-        """
+        """Find the other services of the system that this service uses. Call this before any service is started."""
 
     def requires(self) -> list[Service]:
         """Return the services that must be ready before this service starts, including services that it adds to the
@@ -99,7 +97,7 @@ class Service(Protocol):
         """
 
     def folders(self) -> list[Path]:
-        """Return folders of this machine that exist already and that only the processes of this service read."""
+        """Return folders of this machine that already exist and whose files only the processes of this service read."""
 
     def prepare(self, place: Place) -> None:
         """Create all files that must exist before the processes start, in the same state for every run."""
@@ -122,7 +120,7 @@ class Service(Protocol):
         Parameters
         ----------
         for_good : bool
-            Whether the data of the service are no longer needed.
+            Whether the service will not be started again, so that its data are no longer needed.
         """
 
     def stopped(self) -> None:
@@ -160,11 +158,11 @@ class PlainService:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # This host is a default; the builder of the system replaces it by the host that the system file names.
+        # This is a default; when the system is built, it is replaced by the host that the system file names.
         self.host: Host = LocalHost()
         # Hosts of the service's processes; empty unless they run on several hosts.
         self.hosts: list[Host] = []
-        # Addresses of further pages of metrics that the system file names, besides the service's own metrics.
+        # Addresses of pages of metrics that the system file names, in addition to the service's own metrics.
         self.pages: list[str] = []
 
     def missing(self) -> str | None:
@@ -179,7 +177,9 @@ class PlainService:
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders, because the processes of the service read no folders of this machine besides their own."""
+        """Return no folders, because the processes of the service read no folders of this machine except those in
+        `Place`.
+        """
         return []
 
     def prepare(self, place: Place) -> None:

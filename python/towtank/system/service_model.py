@@ -47,13 +47,13 @@ class Service(FileModel):
 
     summary: ClassVar[str] = ""
     serves_http: ClassVar[bool] = True
-    # Protocol by which a driver of the load generator uses the service, as in the key `speaks` of a step; None if no
-    # driver can use the service.
+    # Protocol by which a driver of the load generator can use the service, as in the key `speaks` of a step; None if no
+    # driver can.
     driven_by: ClassVar[str | None] = None
     # True if the service can be started on a machine whose files are not accessible on this machine.
     starts_remotely: ClassVar[bool] = False
-    # True if the service is a process. False if the load generator itself carries out its operations (on a file or
-    # folder).
+    # True if the service is a process. False if the load generator itself performs its operations, on a file or a
+    # folder.
     is_process: ClassVar[bool] = True
     # True if the service can run only on a host that has its own mount namespace.
     needs_namespaces: ClassVar[bool] = False
@@ -114,7 +114,7 @@ class Service(FileModel):
 
 
 def node_names(name: str, count: int) -> list[str]:
-    """Return the names of the processes of a service with several processes; the first is the name of the service.
+    """Return the names of the `count` processes of a service; the first is the name of the service.
 
     Examples
     --------
@@ -138,8 +138,8 @@ def service_kind(kind: str) -> Callable[[type[ServiceT]], type[ServiceT]]:
 
 
 def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: list[str]) -> list[Fault]:
-    """Report members of gateways (services to which they forward) that do not exist, do not speak HTTP, or lead back to
-    the gateway.
+    """Report wrong members of gateways, that is, services to which they forward: members that do not exist, do not
+    speak HTTP, or lead back to the gateway.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     services : mapping of str to Service
         The well-formed services.
     known : list of str
-        Names of all services of the file, those with faults included.
+        Names of all services of the file, including those with faults.
     """
     faults = []
     for name, service in services.items():
         for number, member in enumerate(service.forwards_to):
             if message := _wrong_member(services, known, name, member):
-                # If the key contains a single member instead of a list, the member has no index, so the path of the
-                # fault ends at the key.
+                # A single member may stand in the key without a list. It then has no index, and the path of the fault
+                # ends at the key.
                 faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
     return faults
 

@@ -1,7 +1,7 @@
 """Reads the sockets of this machine from the kernel by netlink, as `ss` does.
 
-See sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below `/proc/net`, the
-response contains the peers of Unix sockets, and the kernel writes it in a twentieth of the time.
+See sock_diag(7), `linux/unix_diag.h` and `linux/inet_diag.h`. In contrast to the files below `/proc/net`, the response
+contains the peers of Unix sockets, and takes the kernel only a twentieth of the time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _CONNECTED, _LISTENS = 1, 10
 _ALL_STATES = 0xFFFFFFFF
 _HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
 _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
-# Formats of the request for TCP sockets and of a response. The request ends with an empty socket description, which
-# selects all sockets; ports are in network byte order.
+# Formats of the request for TCP sockets, and of each message in the response. The request ends with an empty socket
+# description, which selects all sockets; ports are in network byte order.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
 _RECEIVED_BYTES = 1 << 17
 
@@ -38,8 +38,8 @@ class UnixSocket:
     listens : bool
         True if the socket accepts connections.
     place : tuple of bytes
-        Address of the socket, and device and inode of its file. An accepted socket has the values of the socket that
-        accepted it. Empty without an address, as for sockets of clients.
+        Address of the socket, and device and inode of its file. A socket that resulted from accepting a connection has
+        the values of the listening socket. Empty without an address, as for sockets of clients.
     peer : str or None
         Inode of the other end; None without a connection.
     """

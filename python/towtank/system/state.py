@@ -1,4 +1,4 @@
-"""Manages data that outlive a run: populations, and the state of systems that run without a study."""
+"""Manages data that remain when a run has ended: populations, and the state of systems that run without a study."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SystemState:
 def states(root: Path | None = None) -> list[SystemState]:
     """Return the state files of this user in a state folder, sorted by name.
 
-    Files of other users are ignored: they could name any process, which Towtank as root would then end.
+    Files of other users are ignored. They could name any process, which Towtank would end if it runs as root.
     """
     found = sorted(up_folder(root).glob("*.json"))
     return [SystemState(path) for path in found if path.lstat().st_uid == os.geteuid()]

@@ -1,7 +1,8 @@
 """Models of network file systems that use several servers: the servers, and the mounts on hosts.
 
 A mount is a service with one process on each of its hosts. It starts after its servers, and its settings can be
-factors. A mount needs hosts of provider `namespaces`: only its host sees the mount, which is removed with the host.
+factors. Its hosts must be of provider `namespaces`: only the host sees the mount, and the mount is removed with the
+host.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class StorageServer(Service):
 
 
 class Mount(Service):
-    """Base class of network file systems that are mounted on hosts; storage servers store their files."""
+    """Base class of network file systems that are mounted on hosts and whose files are on storage servers."""
 
     serves_http: ClassVar[bool] = False
     needs_namespaces: ClassVar[bool] = True
@@ -62,7 +63,9 @@ class Mount(Service):
 
 
 class GlusterfsServerSettings(FileModel):
-    """Settings of a GlusterFS server. If GlusterFS has a default for a setting, it is the default here, too."""
+    """Settings of a GlusterFS server. If GlusterFS itself has a default for a setting, it is the default here
+    as well.
+    """
 
     threads: int = Field(16, ge=1, le=64, description="Number of concurrent calls (`thread-count` of `io-threads`).")
     inode_limit: int = Field(
@@ -109,7 +112,9 @@ class GlusterfsServer(StorageServer):
 
 
 class GlusterfsMountSettings(FileModel):
-    """Settings of a GlusterFS mount. If GlusterFS has a default for a setting, it is the default here, too."""
+    """Settings of a GlusterFS mount. If GlusterFS itself has a default for a setting, it is the default here
+    as well.
+    """
 
     cache: Size = Field(
         32 * _MIB,
@@ -209,13 +214,14 @@ class GlusterfsMount(Mount):
 
 
 SERVER_KINDS = {"glusterfs_mount": "glusterfs_server"}
-"""Kind of servers that each kind of mount needs."""
+"""Kind of server that belongs to each kind of mount."""
 
 
 def storage_faults(
     tree: yamlfile.Node, services: Mapping[str, Service], hosts: Mapping[str, Any], known: list[str]
 ) -> list[Fault]:
-    """Report mounts without servers of the same kind, and services whose storage is missing on any of their hosts.
+    """Report mounts whose servers do not exist or are of another kind. Also report services whose storage is missing on
+    a host.
 
     Parameters
     ----------
@@ -224,7 +230,7 @@ def storage_faults(
     services, hosts : mapping
         The valid services and hosts.
     known : list of str
-        Names of all services of the file, those with faults included.
+        Names of all services of the file, including those with faults.
     """
     faults = []
     for name, service in services.items():
@@ -256,8 +262,8 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # No fault is reported if the storage that the service names has other faults, because its hosts are then not known
-    # to be valid.
+    # No fault is reported if the service that is named as storage has faults of its own, because its hosts may then be
+    # wrong.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)
@@ -276,7 +282,7 @@ def _wrong_storage(
 
 
 def _seen_by_all(services: Mapping[str, Service], hosts: Mapping[str, Any], places: list[str]) -> list[str]:
-    """Return the disks and mounts that all of the given hosts can access; only one host can access a disk."""
+    """Return the disks and mounts that all of the given hosts can access. A disk is accessible only to its own host."""
     mounts = [
         name
         for name, service in services.items()

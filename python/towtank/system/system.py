@@ -31,8 +31,8 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# Time limit for the end of a killed process tree. The kernel releases the tree within milliseconds, unless a disk
-# blocks it; its guard then waits for its grace time. [s]
+# Time limit for the end of a killed process tree. Usually, the kernel releases the tree within milliseconds. If a disk
+# blocks it, the guard of the tree waits for its grace time. [s]
 _KILLED_WITHIN_S = 10.0
 
 
@@ -160,7 +160,7 @@ class System:
     hosts : Hosts, optional
         Hosts of the services; by default all services run on this machine.
     generator : Host, optional
-        Host of the load generator; by default this machine, outside of hosts with their own networks.
+        Host of the load generator; by default, it runs on this machine, outside the networks of all hosts.
     kept : tuple of Path
         Additional folders that every host must see.
     cpus : list of int, optional
@@ -190,7 +190,7 @@ class System:
         self._processes: list[tuple[Service, Process]] = []
         self._prepared: list[Service] = []
         # A lock protects the lists of processes, because events start processes in other threads, possibly while the
-        # system goes down.
+        # system is being stopped.
         self._registering = threading.Lock()
         # Names of processes that an event has ended; their end is not reported as unexpected.
         self._taken_down: set[str] = set()
@@ -222,7 +222,7 @@ class System:
             self._take_data()
             self._hosts.watch()
             self._scratch = make_scratch()
-            # Other users can enter this folder but not list it, because servers that do not run as root have their own
+            # Other users can enter this folder but not list it. Servers that do not run as root need this for their own
             # folders in it.
             self._scratch.chmod(0o711)
             self._hosts.prepare(
@@ -237,8 +237,8 @@ class System:
         return self._endpoints()
 
     def _take_data(self) -> None:
-        """Lock the data folder, because two systems that reset the same population would invalidate both
-        measurements.
+        """Lock the data folder. If another system reset the population in it at the same time, the measurements of both
+        systems would be invalid.
         """
         self._data.mkdir(parents=True, exist_ok=True)
         self._lock = (self._data / "lock").open("w")
@@ -249,9 +249,7 @@ class System:
             raise TargetError(f"{self._data} is in use by another system that is up", hint=hint) from error
 
     def _folders_to_see(self) -> tuple[Path, ...]:
-        """Return the folders of this machine that must be visible to processes on a host with its own mount
-        namespace.
-        """
+        """Return the folders of this machine that must be visible on hosts with their own mount namespace."""
         assert self._scratch is not None
         self._logs.mkdir(parents=True, exist_ok=True)
         own = [folder for service in self._services for folder in service.folders()]
@@ -288,8 +286,8 @@ class System:
         while True:
             reason = ready()
             self._check()
-            # The processes are checked even if the service is ready, because another process may be responding on its
-            # port.
+            # The processes are checked even if the service seems ready, because the response may come from another
+            # process on its port.
             for process in own:
                 if process.status() is not None:
                     reported = f"{process.spec.name} {process.ended_text()} before it was ready{process.last_lines()}"
@@ -377,7 +375,7 @@ class System:
         return self._hosts
 
     def _meant(self, name: str) -> list[tuple[int, Service, Process]]:
-        """Return the processes that a name stands for, with their indexes in the list of all processes.
+        """Return the processes that a name stands for, each with its index in the list of all processes.
 
         The name of a service stands for all its processes, the name of a process for that process only.
         """
@@ -419,7 +417,9 @@ class System:
                 process.wait(limit_s=process.spec.grace_s + _KILLED_WITHIN_S)
 
     def stop(self, name: str) -> None:
-        """Shut down a service, or a single process of it, in the regular way (without killing it); its data is kept."""
+        """Shut down a service, or one of its processes, in the regular way, without killing it. The data of the service
+        are kept.
+        """
         meant = self._meant(name)
         self._taken_down.update(process.spec.name for _, _, process in meant)
         owner = meant[0][1]
@@ -434,7 +434,7 @@ class System:
         Returns
         -------
         dict of str to int
-            Root process ids of the new processes on this machine, by name.
+            Root process ids of those new processes that run on this machine, by name.
 
         Raises
         ------
@@ -474,7 +474,7 @@ class System:
     def down(self) -> None:
         """Stop all services in the reverse order of their start; do nothing if no service runs.
 
-        If a service fails to stop, the other services are stopped nevertheless, and the error is raised at the end.
+        If a service fails to stop, the others are stopped nevertheless, and the error is raised at the end.
         """
         with self._registering:
             prepared, processes = self._prepared, self._processes
@@ -482,8 +482,8 @@ class System:
         with ExitStack() as steps:  # An exit stack runs the last step first, and runs all steps even if some fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # The steps added below run before the hosts are removed, so the janitor can still remove what these steps
-            # fail to remove.
+            # Steps run in reverse order. Those added below thus run before the hosts are removed, when the janitor can
+            # still remove what they fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]

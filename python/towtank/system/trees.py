@@ -1,7 +1,7 @@
 """Kills, stops or resumes process trees abruptly, as a failure would.
 
-In contrast to a guard, these functions send no TERM. The whole tree is stopped by SIGSTOP before it is killed, so
-that no process can start further processes or react to the death of other processes.
+A guard first sends TERM; these functions do not. Before the tree is killed, SIGSTOP stops all its processes, so that
+none can start further processes or react to the death of others.
 """
 
 from __future__ import annotations

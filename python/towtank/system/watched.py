@@ -21,10 +21,10 @@ _ENGINES = ("docker", "podman")
 _ASKED_WITHIN_S = 5.0
 # Prefixes that container engines put before the id or name of a container in the name of the container's control group.
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
-# Pattern of container ids: container engines shorten an id of 64 digits to 12 digits.
+# Pattern of container ids, which have 64 digits; container engines shorten them to 12.
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
-# Largest size of a pid file. A process id has at most 10 digits, so a longer file is not a pid file. [byte]
+# Largest size of a pid file. A process id has at most 10 digits, so a larger file cannot be a pid file. [byte]
 _PID_FILE_BYTES = 64
 _LINE_BYTES = 4096
 # Largest number of processes that a pattern may match. An application has fewer processes, but a wrong pattern such as
@@ -99,7 +99,7 @@ def _living(watched: Watched, pid: int, proc: Path) -> set[int]:
 
 def _of_file(watched: Watched, path: Path, proc: Path) -> set[int]:
     """Return the process whose id is the first word of a pid file. Messages never contain the content of the file,
-    which may be another file by mistake.
+    because the user may have named a wrong file, with secrets.
     """
     try:
         with open_regular(path) as stream:
@@ -164,8 +164,8 @@ def _pids(proc: Path) -> list[int]:
 
 
 def _command_line(pid: int, proc: Path) -> str:
-    """Return the beginning of the command line of a process. Bytes that are not valid text are replaced, because other
-    users may have written them.
+    """Return the beginning of the command line of a process. Any user may have written it, so bytes that are not valid
+    text are replaced.
     """
     with suppress(OSError), (proc / str(pid) / "cmdline").open("rb") as stream:
         return stream.read(_LINE_BYTES).decode("utf-8", "replace").rstrip("\0").replace("\0", " ")

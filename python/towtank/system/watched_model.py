@@ -26,7 +26,9 @@ GroupName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^/\s]
 
 
 class Watched(FileModel):
-    """Description, by exactly one key, of a process of this machine that Towtank did not start, with its children."""
+    """Description of a process that runs on this machine and was not started by Towtank, with its children. Exactly one
+    key describes the process.
+    """
 
     pid: Annotated[int, Field(ge=1)] | None = Field(None, description="Process id.")
     pid_file: Annotated[str, Field(min_length=1)] | None = Field(

@@ -1,8 +1,7 @@
 """Exports results in the formats of other tools; each format has a module and is registered here by name.
 
-`towtank.analysis.gather` collects the data to export (a `Material`), and a format creates files from these data.
-`writing`
-writes each file atomically.
+`towtank.analysis.gather` collects the data to export (a `Material`). A format creates files from these data, and
+`writing` writes each file atomically.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from importlib import import_module
 
 from towtank.results.exports.format import Format
 
-# For each name, this package has a module `<name>_format` with the constant `FORMAT`.
+# Names of the formats. For each name, this package has a module `<name>_format` with the constant `FORMAT`.
 FORMATS = ("csv", "github", "hlog", "jtl", "junit", "markdown", "openmetrics", "otlp", "parquet")
 
 

@@ -32,8 +32,8 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# A text that begins with one of these characters is evaluated as a formula by spreadsheets. Names may be untrusted, so
-# such texts are changed.
+# Spreadsheets evaluate a text that begins with one of these characters as a formula. Names may come from untrusted
+# sources, so such texts are changed.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -101,7 +101,8 @@ def _number(value: float) -> str:
 def _counts(item: Item) -> dict[str, Any]:
     """Return the counts of a step, page or transaction.
 
-    Counts that are recorded only for steps are empty for pages and transactions, because zero would be wrong.
+    Some counts are recorded only for steps. For pages and transactions they are left empty, because zero would be
+    wrong.
     """
     counted = {
         "ok": item.ok,

@@ -1,4 +1,4 @@
-"""Defines what an export format consists of: its files, and a delivery such as sending them to a server."""
+"""Defines an export format: its files, and optionally their delivery, such as to a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Options:
     headers : tuple of (str, str)
         HTTP headers of the requests to the endpoint.
     allowed : tuple of str
-        Hosts outside of loopback and private networks that may receive metrics.
+        Hosts that may receive metrics although they are outside loopback and private networks.
     step_summary : str or None
         File with the summary of a GitHub job step, from `$GITHUB_STEP_SUMMARY`.
     """
@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return a fault for each given option that applies only to formats that deliver their files elsewhere."""
+    """Return a fault for each given option that has an effect only in formats that deliver their files elsewhere."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
@@ -89,12 +89,12 @@ class Format:
     files : callable
         Function that returns the files for the material.
     needs_records : bool
-        True if the format reads the recorded intervals, so that a run without intervals has no content.
+        True if the format reads the recorded intervals. A run without intervals then has no content to export.
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable
-        Function that delivers the written files, and returns facts about the delivery by name, for the command's
-        output.
+        Function that delivers the written files. For the command's output, it returns entries about the delivery, by
+        name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Exports the Markdown page of the format `markdown`, and appends it to the summary of the current GitHub job step."""
+"""Exports the same page as the format `markdown`, and appends it to the summary of the current GitHub job step."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import seconds
 
 _LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
-# A tag must not contain commas, blanks or line breaks, because a reader would end the tag there.
+# Characters that a tag must not contain, because a reader would end the tag there: commas, blanks and line breaks.
 _NOT_IN_A_TAG = re.compile(r"[,\s]+")
 _NS_PER_MS = 1e6
 

@@ -35,8 +35,8 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
-# The fractional parts of multiples of the golden ratio are spread evenly, so that slow and fast requests alternate
-# within a second.
+# Multiples of the golden ratio, modulo 1, give the positions of samples within a second. They are spread evenly, and
+# neighbours in the order of response times lie far apart, so slow and fast requests alternate.
 _GOLDEN = 0.6180339887498949
 # Kinds of failure for which the engine records a response time. Timeouts are the slowest requests.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
@@ -114,13 +114,12 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
     """Return the outcome of each sample: first the samples without a response time, then the others by ascending
     response time.
 
-    Timeouts are the slowest requests and come last. The recording does not state which other requests failed, so these
-    failures are spread evenly over the samples.
+    Timeouts are the slowest requests and come last. It is not recorded which response times belong to the other
+    failures, so these are spread evenly over the samples.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Kinds of failure without a response time are at the end of the list, so failures without a time are taken from
-    # there.
+    # Failures without a response time are taken from the end of the list, where the kinds that never have one are.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]
@@ -133,9 +132,9 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 def _latencies(
     item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the time to the first byte for each sample, by rank of its response time. [ms]
+    """Return the time to the first byte for each sample. Samples and times are both sorted and matched by rank. [ms]
 
-    As in JMeter, it is 0 if it is unknown or no byte arrived.
+    As in JMeter, the time is 0 if it is unknown or no byte arrived.
     """
     first = _values_ms(item.first_byte, histograms)
     found = np.zeros(len(times))
@@ -145,7 +144,7 @@ def _latencies(
 
 
 def _share(whole: int, parts: int, place: int) -> int:
-    """Return one of the nearly equal parts into which a whole number is divided; `place` is the index of the part.
+    """Return part number `place` of a whole number that is divided into nearly equal parts.
 
     The sum of all parts is the whole number.
     """

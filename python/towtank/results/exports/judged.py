@@ -23,7 +23,7 @@ def state(objective: Mapping[str, Any]) -> State:
 
 
 def explained(objective: Mapping[str, Any]) -> str:
-    """Return an explanation of the state of an objective, such as the reason why it is undecided."""
+    """Return the reason for the state of an objective, for example why it is undecided."""
     found = state(objective)
     if found == "not measured":
         return "no measured value decides it"
@@ -43,9 +43,9 @@ def doubt(objective: Mapping[str, Any]) -> str:
 
 
 def seen(objective: Mapping[str, Any]) -> str:
-    """Render the worst measured value for an objective, in the unit of the objective.
+    """Render the worst value that was measured for an objective, in the unit of the objective.
 
-    The value has three digits, because its error is unknown.
+    The value is rounded to three digits, because its error is unknown.
     """
     value, metric = objective.get("seen"), str(objective.get("text")).split()[:1]
     if value is None:

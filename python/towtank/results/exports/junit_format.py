@@ -1,7 +1,7 @@
 """Exports objectives and verdicts as JUnit test cases, which continuous integration shows on its page of tests.
 
-A test case passes only if measured values show that the objective is met. An objective without a valid run is an error,
-as is a missing or invalid run.
+A test case passes only if measured values show that the objective is met. It is an error if the objective has no valid
+run; missing and invalid runs are errors as well.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def _claims(material: Material) -> Iterator[str]:
 
 
 def _bold_head(answer: str) -> str:
-    """Render an answer with its first words, which are the verdict, in bold."""
+    """Render an answer with its verdict, that is, its first words, in bold."""
     return re.sub(r"^[\w ]+", lambda head: f"**{head[0]}**", answer)
 
 

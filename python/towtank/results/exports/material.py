@@ -66,7 +66,7 @@ class HistogramReader(Protocol):
         """Merge several histograms, and encode the result; None if they contain no values."""
 
     def describe(self, encoded: str) -> dict[str, Any]:
-        """Return the columns, with their values, by which the tables of `results.tables` describe a histogram."""
+        """Return the table columns that describe a histogram (see `results.tables`), by name."""
 
 
 @dataclass(frozen=True)

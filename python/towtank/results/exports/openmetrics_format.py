@@ -1,7 +1,7 @@
 """Exports run summaries in the OpenMetrics text format, for the textfile collector of the Prometheus node_exporter.
 
-The file is valid in OpenMetrics 1.0 and in the older Prometheus text format, which the collector reads. It contains
-only gauges without time stamps. In the older format, the final line `# EOF` is a comment.
+The file is valid both in OpenMetrics 1.0 and in the older Prometheus text format, which the collector reads: there, the
+final line `# EOF` is a comment. The file contains only gauges without time stamps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOUNDS = {"value": "estimate", "low": "low", "high": "high"}
 _LEVELS = ("valid", "suspect", "invalid")
 _UNITS = ("seconds", "ratio", "bytes")
 
-# Metric families in the order of the file. Each entry has the name without prefix, and the help text.
+# Metric families in the order of the file: name without prefix, and help text.
 _FAMILIES = {
     "study_runs": "Runs of the study by verdict.",
     "objective_met": "Whether an objective is met by a configuration; left out if no valid run decides this.",

@@ -18,8 +18,8 @@ from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.otlp_seconds import points_of, resource_of
 from towtank.results.exports.seconds import seconds
 
-# Data points per request. This number takes about 2 MiB of JSON. Collectors accept 20 MiB by default, other receivers
-# 4 MiB.
+# Largest number of data points per request, which takes about 2 MiB of JSON. Collectors accept 20 MiB by default, other
+# receivers 4 MiB. [1]
 _POINTS_AT_MOST = 2_000
 
 

@@ -14,8 +14,8 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# An exponential histogram has at most 160 buckets, as in the OpenTelemetry SDKs. Its scale is at most 8 (bucket width
-# 0.27 %), the finest that Prometheus stores.
+# Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs, and finest scale. Scale 8 has
+# buckets 0.27 % wide and is the finest that Prometheus stores. [1]
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 
@@ -88,7 +88,9 @@ def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
 
 
 def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s: float | None) -> Json:
-    """Return a data point with a histogram of times [s]; `sum_s` is their exact sum, None if not recorded."""
+    """Return a data point with a histogram of times [s]. `sum_s` is the exact sum of the times, None if it was not
+    recorded.
+    """
     scale, offset, counts = buckets(values.middles_s, values.counts)
     return {
         **_point(span, attributes),

@@ -1,6 +1,4 @@
-"""Sends OTLP metrics over HTTP. Requests are repeated where the protocol requires it, and refused requests are
-reported.
-"""
+"""Sends OTLP metrics over HTTP, repeats requests where the protocol requires it, and reports refused requests."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from towtank.workload.targets import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
-# Status codes in OTLP/HTTP, "Retryable Response Codes". A request that failed with any other status is not repeated,
-# because it would fail again.
+# Status codes after which a request is repeated (OTLP/HTTP, "Retryable Response Codes"). With any other error status,
+# the request would fail again.
 _REPEATABLE = (429, 502, 503, 504)
 _PAUSES_S = (1.0, 2.0, 4.0)
 _NAME = re.compile(r"[A-Za-z0-9-]+")
@@ -55,8 +53,8 @@ def _is_endpoint(text: str) -> bool:
 
 
 def address(endpoint: str) -> str:
-    """Return the URL to which metrics are sent: the endpoint, extended by the metrics path unless it ends with this
-    path.
+    """Return the URL to which metrics are sent: the endpoint, followed by the path of metrics unless the endpoint
+    already ends with it.
     """
     base = endpoint.rstrip("/")
     return base if base.endswith(_PATH) else base + _PATH
@@ -131,7 +129,9 @@ def send(
 
 
 def _send_one(poster: Poster, body: bytes, pause: Callable[[float], None]) -> Answer:
-    """Send one request, and repeat it while the receiver responds that it is busy. Return the last response."""
+    """Send one request, and repeat it while the receiver responds with a status in `_REPEATABLE`. Return the last
+    response.
+    """
     answer = _post(poster, body)
     for pause_s in _PAUSES_S:
         if answer.status not in _REPEATABLE:

@@ -1,6 +1,6 @@
 """Combines the recorded intervals of all load threads and user groups into seconds.
 
-A second never spans two stages: the second in which a stage ends is divided at the end of the stage.
+A second never spans two stages: if a stage ends within a second, the second is divided at this time.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Second:
     users : float
         Mean number of active users. [1]
     in_flight, connections : int
-        Requests without a response, and open connections, at the end of the second.
+        Number of requests without a response, and number of open connections, both at the end of the second. [1]
     cpu_s : float
         CPU time of the load threads. [s]
     lag, connection_wait : list of str

@@ -1,7 +1,7 @@
 """Defines the hosts on which the services of a system run; a provider creates, enters and removes its hosts.
 
-`host` defines a host. `local`, `existing`, `remote` and `virtual` are the providers; `group` creates the hosts of a
-system file and starts and removes them, `capabilities` examines this machine and `needs` the requirements of a file.
-All kernel objects of a system share one prefix. `cleaning` finds the objects by this prefix, and `janitor` removes
-them if the conductor, the process that runs the study, was killed.
+`host` defines a host. `local`, `existing`, `remote` and `virtual` are the providers. `group` creates, starts and
+removes the hosts of a system file; `needs` lists what they require, and `capabilities` examines this machine. The names
+of all kernel objects of a system begin with the same prefix. `cleaning` finds the objects by this prefix, and `janitor`
+removes them if the conductor, the process that runs the study, was killed.
 """

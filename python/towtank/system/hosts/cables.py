@@ -1,6 +1,6 @@
 """Connects a host of provider `namespaces` to the other hosts, by one of several kinds of link.
 
-With every kind of link, Towtank itself can reach the host, to check whether a service is ready.
+With each kind of link, Towtank itself can also reach the host, for example to check whether a service is ready.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cable:
 
     @property
     def _port(self) -> str:
-        """Name of that end of the cable that is connected to the bridge."""
+        """Name of the end of the cable at the bridge."""
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
@@ -104,8 +104,8 @@ class Cable:
 
 
 class RelayedCable(Cable):
-    """Cable without a direct link to the bridge: a program relays packets between two tap devices, with delay and
-    loss.
+    """Cable that is not connected to the bridge directly: a program relays packets, with delay and loss, between two
+    tap devices.
     """
 
     def __init__(self, site: Site, name: str, link: Link, kind: str) -> None:
@@ -121,7 +121,7 @@ class RelayedCable(Cable):
             site.run(in_network(end_pid, ["ip", "link", "set", end, "mtu", str(link.mtu)]))
         site.plug(port)
         site.set_address(pid, DEVICE, site.address(self._name))
-        # The offloads of a tap device cannot be set here, because it has none.
+        # Offloads are not set for a tap device, because it has none.
         site.shape(pid, port, DEVICE, link.model_copy(update={"offloads": True, "checksums": True}), netem=False)
 
     def _start(self, cpus: tuple[int, ...]) -> None:
@@ -163,8 +163,8 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the cable's device at this host on or off. If one end loses its carrier, the other end loses it as
-        well.
+        """Switch the cable's device at this host on or off. Without carrier at one end, the other end has none
+        as well.
         """
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
@@ -178,7 +178,7 @@ class MacvlanCable(Cable):
         self._site.share_card(self._pid, DEVICE, self._site.address(self._name), self._link.mtu)
 
     def _switch(self, state: str) -> None:
-        """Switch the device of the host on or off, because a cable of this kind has only the end at the host."""
+        """Switch the device of the host on or off. A cable of this kind has no other end."""
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 
 

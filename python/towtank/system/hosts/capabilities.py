@@ -144,8 +144,8 @@ def _disk(namespaces: Namespaces) -> None:
                 _said(namespaces.enter(["mount", "-t", "ext2", device, "/dev/shm"]))
                 _said(namespaces.enter(["umount", "/dev/shm"]))
         finally:
-            # The number of the loop device may now belong to another image, because another process may have detached
-            # the device.
+            # Another process may have detached the device, and its number may now belong to another image, so the image
+            # is checked again.
             for own in _said(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
                 _said(["losetup", "--detach", own])
 
@@ -189,7 +189,7 @@ def _control_groups() -> Iterator[tuple[str, str | None]]:
 
 
 def no_swap(swaps: Path = Path("/proc/swaps")) -> str | None:
-    """Return why hosts cannot swap on this machine; None if it has swap space."""
+    """Return the reason why hosts cannot swap on this machine; None if it has swap space."""
     return None if swap_bytes(swaps) else "this machine has no swap space (`swapon --show` lists none)"
 
 
@@ -208,9 +208,9 @@ def swap_bytes(swaps: Path = Path("/proc/swaps")) -> int:
 
 
 def _io_lacking(trees: cgroups.Trees) -> str | None:
-    """Return the reason why disk speed limits of control groups version 1 cannot be set; None if they can be set.
+    """Return the reason why disk speed limits cannot be set in control groups version 1; None if they can be set.
 
-    The limits need write access to the root group.
+    Setting them requires write access to the root group.
     """
     if trees.version == 2:
         return None
@@ -219,7 +219,7 @@ def _io_lacking(trees: cgroups.Trees) -> str | None:
 
 
 def _tried(work: Callable[[], object]) -> str | None:
-    """Try an operation; return the reason why it fails, or None if it succeeds."""
+    """Try an operation; return the reason if it fails, otherwise None."""
     try:
         work()
     except (OSError, TargetError) as error:

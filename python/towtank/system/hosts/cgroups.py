@@ -1,8 +1,8 @@
 """Manages the control group of a host, in version 1 and version 2: creation, limits, members, removal.
 
 Version 1 has one tree for each controller, version 2 has a single tree for all controllers. If both are mounted, the
-controllers of version 1 are used, and a further group in the tree of version 2 reports pressure and kills remaining
-processes.
+controllers of version 1 are used, and an additional group in the tree of version 2 serves to report pressure and to
+kill remaining processes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
 # default 100). OCI runtimes use the same conversion, so a system file has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# Time within which the kernel can remove an empty group: it needs about 2 s to reap the zombies of the group, and until
-# then refuses to remove it. [s]
+# Time within which the kernel can remove an empty group. It refuses to remove the group until it has reaped the group's
+# zombies, which takes about 2 s. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -44,7 +44,8 @@ class Trees:
     Attributes
     ----------
     controllers : dict
-        For each controller of version 1, the folder of this process's group; the groups of hosts are made below it.
+        Folder of this process's group in the tree of each controller of version 1. The groups of hosts are made below
+        it.
     roots : dict
         Root of the tree of each controller.
     unified : Path or None
@@ -131,8 +132,8 @@ class ControlGroup:
         return [*self.folders.values(), *([self.unified] if self.unified is not None else [])]
 
     def _fill_cpuset(self, folder: Path) -> None:
-        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1, because a group with
-        empty sets accepts no processes.
+        """Copy the sets of CPUs and memory nodes from the parent to a new group of version 1. Its own sets are empty,
+        and such a group accepts no processes.
         """
         root = self._trees.roots["cpuset"]
         for level in [
@@ -160,9 +161,7 @@ class ControlGroup:
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the group: in each period, to the time that the given number of CPUs provides.
-        [CPUs]
-        """
+        """Limit the CPU time of the group in each period to the time that `cpus` CPUs provide. [CPUs]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
             # The kernel checks period and quota together at each write, so the old quota is removed before the period
@@ -185,12 +184,13 @@ class ControlGroup:
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int, swap_bytes: int = 0) -> None:
-        """Limit the memory of the group, including page cache, and the swap space beyond it. [byte]
+        """Limit the memory of the group, including its page cache, to `size_bytes`, and its swap space to `swap_bytes`.
+        [byte]
 
         Raises
         ------
         TargetError
-            If the kernel refuses; a kernel that does not count swap refuses only a limit above 0.
+            If the kernel refuses. On a kernel that does not count swap, only a swap limit of 0 is accepted.
         """
         total = str(size_bytes + swap_bytes)
         version_1 = self._trees.version == 1
@@ -218,7 +218,8 @@ class ControlGroup:
         if missing := self.reclaim_lacking():
             raise TargetError(missing)
         assert self.unified is not None
-        # Files in a tmpfs count as page cache, but have no disk to which the kernel could write them.
+        # Files in a tmpfs count as page cache, but cannot be evicted, because there is no disk to which the kernel
+        # could write them.
         wanted = self._cached("file") - self._cached("shmem")
         if wanted > 0:
             _reclaim(self.unified / "memory.reclaim", wanted)
@@ -233,20 +234,20 @@ class ControlGroup:
         return "the kernel has no `memory.reclaim`, which Linux 5.19 introduced"
 
     def _cached(self, key: str) -> int:
-        """Return the page cache of the group, as a key of `memory.stat` states it. [byte]"""
+        """Return the value of a key of `memory.stat`, which is a part of the group's page cache. [byte]"""
         folder = self.folders["memory"] if self._trees.version == 1 else self.unified
         assert folder is not None
         lines = dict(line.split(" ", 1) for line in _read(folder / "memory.stat").splitlines() if " " in line)
         return int(lines.get(key, 0))
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit the speed of disk accesses of the group to a device with number `MAJOR:MINOR`.
+        """Limit the speed with which the group reads from and writes to a device with number `MAJOR:MINOR`.
 
         `limits` has the names of a system file as keys; None means no limit.
 
         Notes
         -----
-        Version 1 counts written pages for the root group, so limits of writes are set for the root group as well.
+        Version 1 attributes written pages to the root group, so write limits are set for the root group as well.
         """
         if self._trees.version == 1:
             for name, limit in limits.items():
@@ -317,8 +318,8 @@ def remove(folder: Path, within_s: float = _REMOVED_WITHIN_S) -> bool:
 
 
 def unthrottle(device: str, trees: Trees) -> None:
-    """Remove the speed limits of a device from the root group of version 1; they would remain after the group of the
-    host is removed.
+    """Remove the speed limits of a device from the root group of version 1, where they would remain after the host's
+    group is removed.
     """
     root = trees.roots.get("blkio")
     if root is not None:
@@ -349,7 +350,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _reclaim(file: Path, size_bytes: int) -> None:
-    """Request that the kernel reclaims memory of a group, without swapping if the kernel has this option (6.12)."""
+    """Request that the kernel reclaims memory of a group, without swapping if the kernel supports this (since 6.12)."""
     for option in (" swappiness=0", ""):
         try:
             file.write_text(f"{size_bytes}{option}")

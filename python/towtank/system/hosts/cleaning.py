@@ -1,7 +1,7 @@
-"""Finds and removes what a system left behind in the kernel and on disk, by the prefix of the system.
+"""Finds and removes the objects that a system left behind in the kernel and on disk, by the prefix of the system.
 
-The functions run when a system is stopped, in the janitor after Towtank was killed, and in `towtank doctor --clean`
-after the janitor was killed as well. Objects without the prefix are never touched.
+The functions run in three cases: when a system is stopped, in the janitor after Towtank was killed, and in
+`towtank doctor --clean` after the janitor was killed as well. Objects without the prefix are never touched.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ MARK = "TOWTANK_HOSTS"
 JANITOR = "towtank.system.hosts.janitor"
 OWNER = "owner"
 IMAGES = Path("/var/tmp")
-"""Folder of disk images. The usual temporary folder is not used, because it may be in memory and images may be
-large.
-"""
+"""Folder of disk images. Images may be large, and the usual temporary folder may be in memory."""
 _DIE_WITHIN_S = 5.0
 _POLL_S = 0.02
 
@@ -53,7 +51,7 @@ def prefixes() -> list[str]:
 
 
 def is_owned(prefix: str) -> bool:
-    """Return True if the process that runs a system, or the janitor of the system, is still alive."""
+    """Return True if the process that runs a system, or the system's janitor, is still alive."""
     owner = noted_identity(folders(prefix)[0] / OWNER)
     if owner is not None and not has_ended(owner):
         return True
@@ -121,7 +119,9 @@ def processes(prefix: str) -> list[int]:
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Record the number of a device before its speed limits are set, because they remain when the device is removed."""
+    """Record the number of a device before its speed limits are set. The limits remain when the device is removed, and
+    are found by this record.
+    """
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")
 
@@ -137,7 +137,8 @@ def _detach(prefix: str) -> None:
     trees = cgroups.find_trees()
     loops = _loops(prefix)
     numbers = {f"{os.major(number)}:{os.minor(number)}" for name in loops if (number := _number(name))}
-    # A recorded number may now belong to a loop device of another program, whose speed limits must not be removed.
+    # A recorded number may now belong to a loop device of another program; the speed limits of that device must not be
+    # removed.
     taken = {_bytes(Path("/sys/block") / name / "dev").decode().strip() for name in _backing_files()}
     for device in numbers | (_throttled(prefix) - taken):
         cgroups.unthrottle(device, trees)

@@ -1,4 +1,4 @@
-"""Connects to a machine by SSH: runs commands and processes, and copies files, with a synchronous interface.
+"""Connects to a machine by SSH to run commands and processes, and to copy files. The functions are synchronous.
 
 All connections share one thread with an event loop. Secrets never appear on a command line, in a log or in a message.
 """
@@ -25,11 +25,11 @@ from towtank.system.hosts.host import Answer
 T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
-# Interval between requests that check a connection [s], and number of unanswered requests after which the connection
-# counts as lost. A machine may disappear without notice.
+# Interval between the requests that check a connection [s], and number of successive requests without a reply after
+# which the connection counts as lost. Without these requests, the disappearance of a machine would not be noticed.
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
 # Script that reads environment variables from standard input, one per line up to an empty line, and then executes the
-# command. The variables thus do not appear on the command line; the command receives the rest of standard input.
+# command, which receives the rest of standard input. The variables thus do not appear on the command line.
 _TAKE_ENVIRONMENT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec "$@"'
 
 
@@ -176,7 +176,7 @@ class Connection:
         return process
 
     def start(self, command: list[str], log: IO[bytes], environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command whose output is written to a log file on this machine; its standard input stays open."""
+        """Start a command. Its output is written to a log file on this machine, and its standard input stays open."""
         process = self._await(self._create(command, environment, stdout=log), _CONNECT_WITHIN_S)
         return RemoteCommand(process)
 
@@ -242,7 +242,7 @@ class RemoteCommand:
             self._process.stdin.write_eof()
 
     def wait(self, limit_s: float) -> bool:
-        """Wait for the end of the command, at most for the limit; return True if it ended within the limit."""
+        """Wait for the end of the command, but not longer than the limit; return True if it ended."""
         try:
             self._ended.result(limit_s)
         except FutureTimeout:

@@ -1,5 +1,5 @@
-"""Creates the disks of a host: image files, attached as loop devices, with file systems that are visible only to the
-host.
+"""Creates the disks of a host from image files, which are attached as loop devices. The file systems on them are
+visible only to the host.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def make_command(disk: Disk, places: Sequence[Path | str]) -> list[str]:
     """Return the command that creates the file system on the image of a disk, or on all devices of a striped disk."""
     named = [str(place) for place in places]
     if not disk.file_system.startswith("ext"):
-        # A striped disk has btrfs: other file systems need md or device mapper to stripe data, which some kernels lack.
+        # A striped disk needs btrfs: other file systems can be striped only by md or device mapper, which some kernels
+        # lack.
         striped = ["-d", "raid0", "-m", "raid0"] if len(named) > 1 else []
         return [f"mkfs.{disk.file_system}", "-q", "-f", *striped, *named]
     journal = [] if disk.journal else ["-O", "^has_journal"]
@@ -50,7 +51,8 @@ class MountedDisk:
     point : Path
         Mount point, as the host sees it.
     room_bytes, room_files : int
-        Space on the new disk: bytes for ordinary users, and number of files; 0 files if the number is not fixed.
+        Space on the new disk: bytes that ordinary users can write, and number of files; 0 files if the file system has
+        no fixed number. [byte], [1]
     """
 
     disk: Disk
@@ -67,7 +69,9 @@ class MountedDisk:
 
     @property
     def direct(self) -> bool:
-        """True if the loop devices bypass the page cache of this machine; otherwise pages would be cached twice."""
+        """True if the loop devices bypass this machine's page cache. Otherwise pages would be cached twice, for the
+        disk and for its image.
+        """
         return all(_word(Path("/sys/block") / Path(device).name / "loop/dio") == "1" for device in self.devices)
 
     def throttle(self, group: ControlGroup, folder: Path) -> None:
@@ -103,11 +107,11 @@ def mount_disk(site: Site, namespaces: Namespaces, host: str, name: str, disk: D
         site.run(make_command(disk, devices), limit_s=_FORMAT_WITHIN_S)
     point = site.folder / host / "disks" / name
     point.mkdir(parents=True)
-    # Only the first device of a striped file system is mounted; the mount options name the other devices.
+    # A striped file system is mounted by its first device; the mount options name the other devices.
     given = [*disk.mount_options, *(f"device={device}" for device in devices[1:])]
     options = ["-o", ",".join(given)] if given else []
     site.run(namespaces.enter(["mount", "-t", disk.file_system, *options, devices[0], str(point)]))
-    # The root folder of the disk is writable for all users, like a temporary folder.
+    # All users can write to the root folder of the disk, as to a temporary folder.
     outside = namespaces.outside(point)
     outside.chmod(0o1777)
     room = os.statvfs(outside)
@@ -146,8 +150,8 @@ def _attach(site: Site, image: Path) -> str:
     try:
         return site.run([*attach, "--direct-io=on"]).strip()
     except TargetError:
-        # Some versions of losetup attach the image before they detect that direct I/O fails, so a device of the image
-        # is detached before the second attempt.
+        # Some versions of losetup attach the image before they detect that direct I/O is impossible. Such a device is
+        # detached before the second attempt, without direct I/O.
         for line in site.run(["losetup", "--noheadings", "--output", "NAME", "--associated", str(image)]).split():
             site.run(["losetup", "--detach", line])
         return site.run(attach).strip()

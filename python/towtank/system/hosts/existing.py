@@ -25,7 +25,7 @@ class ExistingHost:
 
     @property
     def address(self) -> str:
-        """Refuse to return an address: the services on the machine have their own addresses in the system file."""
+        """Refuse to return an address: the system file gives the addresses of the services on the machine."""
         self._refuse("choosing an address on")
 
     @property
@@ -42,8 +42,8 @@ class ExistingHost:
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because the machine exists. If a service on it cannot be reached, the check of that service
-        reports it.
+        """Do nothing, because the machine exists. Unreachable services on it are reported by the checks of these
+        services.
         """
 
     def confine(self, folders: Sequence[Path] = ()) -> None:

@@ -1,7 +1,7 @@
 """Fills disks for a limited time: one file uses up the free bytes, and many empty files use up the inodes.
 
-Some file systems reserve a part of the disk for root. That part is filled as well: free space is counted as root sees
-it, so ordinary users find the disk full earlier.
+Free space is counted as root sees it, including the part that some file systems reserve for root. Ordinary users
+therefore find the disk full earlier.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from towtank.errors import TargetError
 _FOLDER = ".towtank-filled"
 # Largest number of files in one folder, because some file systems become slow with more. [1]
 _FILES_IN_A_FOLDER = 5_000
-# Largest number of attempts to use up the space. Several may be needed, because the file system uses some space for its
-# own tables. [1]
+# Largest number of attempts to use up the space. One attempt may leave space free, because the file system uses some
+# for its own tables. [1]
 _ROUNDS = 8
 _SMALLEST = 4096
 
@@ -47,7 +47,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     folder = point / _FOLDER
     try:
         folder.mkdir(0o700, exist_ok=True)
-        # A folder of another user is refused: all users can write to the disk, so another user may have created it.
+        # All users can write to the disk, so another user may have created the folder; such a folder is refused.
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
             raise TargetError(f"the disk at {point} cannot be filled: {_FOLDER} on it belongs to another user")
         if leave_files is not None:
@@ -80,9 +80,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve disk space in steps until `leave` bytes are free. If a step fails, the next step reserves half
-    as much.
-    """
+    """Reserve disk space in steps until `leave` bytes are free. If a step fails, try half as much."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

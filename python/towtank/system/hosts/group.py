@@ -40,7 +40,7 @@ class Hosts:
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return the host of the given name, whose network and disks can be made to fail.
+        """Return the host with the given name, as a host whose network and disks can be made to fail.
 
         Raises
         ------
@@ -53,8 +53,8 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """Return sentences about missing capabilities or permissions that this machine or this user would need to
-        create the hosts.
+        """Return sentences about what is missing to create the hosts: capabilities of this machine, or permissions of
+        this user.
         """
         return [line for host in self._hosts.values() for line in host.lacks()]
 
@@ -69,14 +69,15 @@ class Hosts:
         Raises
         ------
         TargetError
-            If a host cannot be made or reached; `tear_down` removes the other hosts.
+            If a host cannot be created or reached. The caller then removes the other hosts by `tear_down`.
         """
         for host in self._hosts.values():
             self._prepared.append(host)
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply those limits of all hosts that would have slowed down the start of services.
+        """Apply the limits that were left off until now, because they would have slowed down the start of services, to
+        all hosts.
 
         `folders` returns the folders of this machine that contain files of a host's services.
         """
@@ -96,8 +97,8 @@ class Hosts:
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids, by name, of programs that work for hosts (such as packet relays) but run outside of
-        them.
+        """Return the process ids of programs that work for hosts but run outside of them, such as packet relays, by
+        name.
         """
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 

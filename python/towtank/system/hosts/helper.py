@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input, a pipe, closes. Only the process
-that started the helper holds the other end of this pipe.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. This is a pipe whose other
+end only the process that started the helper holds.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import subprocess
 import time
 from contextlib import suppress
 
-# Time limit for the start of a helper. It normally takes 0.1 s, but a mount of a defective disk or a lock of the kernel
-# may block for ever. [s]
+# Time limit for the start of a helper. It normally takes 0.1 s, but may block for ever on a defective disk or a lock of
+# the kernel. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# Largest sizes that are read at once from standard output of a helper, which is a single word, and from its standard
-# error, which fits into a pipe buffer. [byte]
+# Largest sizes that are read at once from the standard output and the standard error of a helper. The output is a
+# single word, and the errors fit into the buffer of a pipe. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 
@@ -61,7 +61,9 @@ def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN
 
 
 def _complaint(helper: subprocess.Popen[bytes]) -> str:
-    """Return what a helper has written to standard error; do not wait, because its children may keep the pipe open."""
+    """Return the text that a helper has written to standard error so far. The end of the text is not awaited, because
+    children of the helper may keep the pipe open.
+    """
     assert helper.stderr is not None
     os.set_blocking(helper.stderr.fileno(), False)
     try:
@@ -72,7 +74,9 @@ def _complaint(helper: subprocess.Popen[bytes]) -> str:
 
 
 def end_helper(helper: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a helper and wait for its end. The helper is not waited for longer if the kernel blocks it."""
+    """Close the pipes of a helper and wait for its end. The wait is limited, because the kernel may block the
+    helper.
+    """
     for pipe in (helper.stdin, helper.stdout, helper.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -1,7 +1,7 @@
 """Defines the interface of a host of a system under test: creation, processes, files, observation, removal.
 
-Providers implement this interface, and services use nothing else of a host. Paths are as processes on the host see
-them.
+Providers implement this interface, and services use a host only through it. Paths are those that processes on the host
+see.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Capabilities:
     shares_files : bool
         Whether this process can access files of the host, by the path that `outside` returns.
     sizes : frozenset of str
-        Keys of the host in the system file that take effect.
+        Keys of the host in the system file that the provider supports.
     """
 
     starts: bool = True
@@ -60,7 +60,7 @@ class HostSettings:
     folder : Path
         Folder of this run, below which the hosts keep their files.
     kept : tuple of Path
-        Folders of this process that every host must see under the same path.
+        Folders of this machine that processes on every host must see under the same path.
     check : callable
         Function that is called while waiting, and raises an error when the user asks to stop.
     cpus : tuple of int
@@ -84,7 +84,7 @@ class Watching:
     probes : list
         Probes on another machine (`towtank.observe.RemoteProbe`).
     processes : dict
-        Root process ids, by name, of programs of this machine that work for the host outside of it.
+        Root process ids, by name, of programs that run on this machine and work for the host, such as packet relays.
     """
 
     scrapers: list[Any] = field(default_factory=list)
@@ -122,8 +122,8 @@ class Host(Protocol):
         """Return what the provider of the host supports, such as starting services."""
 
     def lacks(self) -> list[str]:
-        """Return sentences about missing capabilities or permissions that this machine or this user would need to
-        create the host.
+        """Return sentences about what is missing to create the host: capabilities of this machine, or permissions of
+        this user.
 
         Empty if nothing is missing.
         """
@@ -132,13 +132,15 @@ class Host(Protocol):
         """Create the host, or connect to it. If this fails, `tear_down` removes the parts that were created."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Apply those limits of the host that would have slowed down the start of services.
+        """Apply the limits of the host that were left off until now, because they would have slowed down the start of
+        services.
 
         Parameters
         ----------
         folders : sequence of Path
-            Folders of this machine that contain files of the host's services; a host whose load begins with an empty
-            page cache evicts these files.
+            Folders of this machine that contain files of the host's services. If the load is to begin with an empty
+            page
+            cache, these files are evicted from it.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
@@ -156,9 +158,7 @@ class Host(Protocol):
         """
 
     def outside(self, path: Path | str) -> Path:
-        """Return the path by which this process can access a file of the host; possible only if the provider shares
-        files.
-        """
+        """Return the path by which this process can access a file of the host. The provider must share files."""
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:
         """Make a folder on the host, with its parents; `owner` is a user of the host."""
@@ -173,8 +173,8 @@ class Host(Protocol):
         """
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can
-        read; a link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
 
     def read(self, path: Path | str) -> str | None:
@@ -203,9 +203,7 @@ class Host(Protocol):
         """Return the mount point of a disk of the host."""
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free TCP ports of the host, that is, ports on which no process
-        listens.
-        """
+        """Return the first of `count` consecutive TCP ports of the host on which no process listens."""
 
     def require_free(self, port: int, owner: str) -> None:
         """Refuse a port of the host on which another process already listens.
@@ -220,7 +218,7 @@ class Host(Protocol):
         """Return provider, address and effective limits of the host, for the manifest of the run."""
 
     def watching(self) -> Watching:
-        """Return the observers (such as scrapers and probes) of the host during the load."""
+        """Return the scrapers and probes that observe the host during the load."""
 
     def ended(self) -> list[str]:
         """Return the parts of the host (such as helper programs) that ended unexpectedly, one sentence each."""

@@ -1,8 +1,8 @@
 """Cleans up after a system when the process that runs the system has ended.
 
 The janitor is a small process that waits until a pipe is closed. The process that runs the system holds the other end
-of the pipe and passes it to every command that changes the kernel. The pipe is therefore closed only when no further
-kernel objects can be created. The guards end the services; the janitor removes everything else.
+of the pipe, and so does every command by which it changes the kernel. When the pipe is closed, no further kernel
+objects can thus be created. The guards end the services; the janitor removes everything else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Time that the janitor waits for the guards, which give services a grace time (databases ten seconds) before they kill
+# Time that the janitor waits for the guards. They give services a grace time (databases ten seconds) before they kill
 # them. [s]
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02

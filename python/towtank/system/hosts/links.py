@@ -15,7 +15,8 @@ _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# Size of the token bucket of a rate limit, as a time at full rate; a late timer then does not reduce the rate. [s]
+# Size of the token bucket of a rate limit, as the time in which the full rate fills it. Timers that are late by less do
+# not reduce the rate. [s]
 _BURST_S = 0.004
 # Longest wait of a packet in the queue of a link. Later packets are dropped, as in a switch with a small buffer. [s]
 _QUEUE_S = 0.05
@@ -39,7 +40,7 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
     link : Link
         Properties of the link.
     netem : bool
-        Whether the kernel delays and loses packets. If not, a relay does so, and only the rate is set.
+        Whether the kernel applies delay and loss. If not, a relay applies them, and only the rate is set here.
     """
     lines = []
     root = "root handle 1:"
@@ -90,7 +91,9 @@ def checksums(device: str) -> dict[str, bool]:
 
 
 def _ethtool(device: str, command: int, value: int) -> int:
-    """Call one ethtool command by ioctl, and return the value that the kernel writes to `struct ethtool_value`."""
+    """Call an ethtool command by ioctl, and return the field `data` of `struct ethtool_value` that the kernel
+    writes.
+    """
     request = ctypes.create_string_buffer(struct.pack("II", command, value))
     interface = struct.pack(f"{_NAME_BYTES}sP", device.encode(), ctypes.addressof(request)).ljust(40, b"\0")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:

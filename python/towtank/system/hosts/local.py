@@ -1,4 +1,4 @@
-"""Represents this machine as a host, which is the default: services run beside Towtank, and no host is created or
+"""Represents this machine as a host. This is the default: services run beside Towtank, and no host is created or
 removed.
 """
 
@@ -24,12 +24,12 @@ from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watchi
 from towtank.system.process import Process, ProcessSpec, ServiceProcess
 
 ADDRESS = "127.0.0.1"
-# Permissions of a group: to enter a folder without listing its content, and to read a file.
+# Permissions for a group to enter a folder without listing its content, and to read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
 
 
 class SharedFiles:
-    """Methods for the files and programs of a host whose files this process can access."""
+    """Methods for the files and programs of a host, for providers whose hosts share their files with this process."""
 
     def engine(self) -> Path:
         """Return the path of Towtank's engine on this machine."""
@@ -62,8 +62,8 @@ class SharedFiles:
             raise TargetError(f"{path} cannot be made: {getattr(error, 'strerror', None) or error}") from error
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the host that only its owner, and processes of a group, can
-        read; a link is replaced.
+        """Write a small file on the host that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
         seen = self.outside(path)
         seen.unlink(missing_ok=True)
@@ -168,7 +168,9 @@ class LocalHost(SharedFiles):
         raise TargetError(f"host {self.name}: a host of provider local has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports of this machine; they stay reserved until `tear_down`."""
+        """Return the first of `count` consecutive free ports of this machine. The ports stay reserved until
+        `tear_down`.
+        """
         self._held.append(ports.HeldPorts(self.address, count))
         return self._held[-1].first
 

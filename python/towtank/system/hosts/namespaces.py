@@ -1,4 +1,4 @@
-"""Holds Linux namespaces in a small process; commands, and threads of the Towtank process, can enter the namespaces."""
+"""Holds Linux namespaces by means of a small process, so that commands and threads of Towtank can enter them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towtank.system.hosts.helper import await_ready, end_helper, start_helper
 
 T = TypeVar("T")
 _CLONE_NEWNET = 0x40000000
-# Script of the process that holds the namespaces: it reports that they are set up, and waits until Towtank closes its
-# end of the pipe.
+# Script of the process that holds the namespaces. It reports `ready`, and then waits until Towtank closes its end of
+# the pipe.
 _HOLD = "echo ready; exec cat >/dev/null"
 _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 
@@ -24,8 +24,8 @@ _FLAGS = {"net": "--net", "mnt": "--mount", "uts": "--uts"}
 class Namespaces:
     """Namespaces of one host, or of the virtual switch.
 
-    Namespaces exist as long as a process is in them. The process that holds the namespaces waits until a pipe is
-    closed whose other end only Towtank holds, so it ends with Towtank.
+    Namespaces exist as long as a process is in them. The process that holds the namespaces ends when a pipe is closed.
+    Only Towtank holds the other end of the pipe, so this process ends with Towtank.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def network_needs(network: Network) -> Iterator[tuple[str, str]]:
 
 
 def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Capability]) -> list[str]:
-    """Return a line for each need that this machine does not meet; a reason that several keys share appears once.
+    """Return a line for each need that this machine does not meet. Keys for which the reason is the same share a line.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def absent_cpus(part: NamespacesHost) -> list[int]:
 
 
 def swap_lacking(part: NamespacesHost, present_bytes: int) -> str | None:
-    """Return what is wrong with the swap space of a host: it exceeds that of the machine, `present_bytes`. [byte]
+    """Return a message if the swap space of a host exceeds that of the machine, `present_bytes`; otherwise None. [byte]
 
-    None if the host has enough, or if the machine has no swap space, which is reported as an absent capability.
+    None also if the machine has no swap space, because this is reported as a missing capability.
     """
     if part.swap is None or not 0 < present_bytes < part.swap:
         return None

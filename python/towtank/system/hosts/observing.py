@@ -21,8 +21,8 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Largest number of sockets for which memory is queried, because each socket costs some µs of CPU time during the
-# measurement. [1]
+# Number of sockets up to which their memory is queried. Each socket costs some µs of CPU time during the measurement.
+# [1]
 _SOCKETS_AT_MOST = 1000
 # Columns of /sys/block/DEVICE/stat (iostats.rst): completed reads, sectors read, completed writes, sectors written,
 # busy time [ms], and time in the queue [ms].
@@ -34,8 +34,8 @@ _DISK_FIELDS = {
     "host_disk_busy_seconds_total": (9, 0.001),
     "host_disk_queue_seconds_total": (10, 0.001),
 }
-# Position of each counter among the values in a line of /proc/net/dev.
 _BUSY = "host_disk_busy_seconds_total"
+# Position of each counter among the values in a line of /proc/net/dev.
 _NETWORK_FIELDS = {
     "host_network_receive_bytes_total": 0,
     "host_network_receive_packets_total": 1,
@@ -84,7 +84,8 @@ class HostScraper:
             for name, disk in self._disks.items():
                 values |= self._disk(name, disk)
             values |= self._sockets() | tcp_counters(self._namespaces.pid)
-            # Only the first tree of control groups is read, because the group has the same processes in every tree.
+            # Only the file of the first tree is read, because the group has the same processes in every tree of control
+            # groups.
             values["host_processes"] = float(len(self._group.members_files()[0].read_text().split()))
         except (OSError, ValueError) as error:
             raise ScrapeError(f"host: {error}") from error
@@ -124,8 +125,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The failures at both limits are added: the limit of memory with swap has the same value as the limit of
-            # memory, and the kernel checks it first.
+            # The counters of failures at both limits are added. Usually, the limit of memory with swap has the same
+            # value as the limit of memory, and the kernel checks it first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")
@@ -182,7 +183,7 @@ class HostScraper:
     def _sockets(self) -> dict[str, float]:
         """Return the memory that the buffers of the host's sockets use.
 
-        Empty if the kernel does not report it, or if too many sockets exist.
+        The result is empty if the kernel does not report this memory, or if the host has too many sockets.
         """
         lines = Path(f"/proc/{self._namespaces.pid}/net/sockstat").read_text().splitlines()
         counted = [line.split() for line in lines if line.startswith("TCP:")]
@@ -199,8 +200,7 @@ class HostScraper:
         values = {
             key: sum(float(fields[place]) for fields in stats) * unit for key, (place, unit) in _DISK_FIELDS.items()
         }
-        # For a striped disk, the mean busy time of its devices is returned, because their sum could exceed the elapsed
-        # time.
+        # The busy time of a striped disk is the mean over its devices, because the sum could exceed the elapsed time.
         values[_BUSY] /= len(stats)
         values |= {
             "host_disk_size_bytes": float(space.f_blocks * space.f_frsize),

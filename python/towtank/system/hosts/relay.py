@@ -1,7 +1,7 @@
 """Forwards packets between two networks with delay and loss, for kernels without `netem`.
 
-The relay is a separate program with one `tap` device of the same Ethernet in each network. The relay forwards packets
-after the delay, and ends when its standard input closes. The relay needs about 10 µs of CPU time per packet.
+The relay is a separate program with a `tap` device in each of the two networks, which thus form one Ethernet. It
+forwards each packet after the delay, at a cost of about 10 µs of CPU time, and ends when its standard input closes.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _TAP_WITHOUT_HEADER = 0x0002 | 0x1000
 _LARGEST = 65_536 + 18
 # Largest number of packets that are read from one network before the other network is served. [1]
 _AT_ONCE = 64
-# Largest number of packets in a queue, as many as arrive in one second with full-size packets at 10 Gbit/s. Further
-# packets are dropped, as by a real device. [1]
+# Largest number of packets in a queue: full-size packets at 10 Gbit/s for about one second. Further packets are
+# dropped, as by a real device. [1]
 _QUEUE = 100_000
 
 
@@ -49,8 +49,8 @@ class Direction:
     under_way: deque[tuple[float, bytes]] = field(default_factory=deque)
 
     def take(self, now_s: float) -> None:
-        """Read the packets that have arrived, drop a random share of them, and keep the rest in a queue until their
-        delay has passed.
+        """Read the packets that have arrived, drop some at random, and queue the others until their delay has
+        passed.
         """
         for _ in range(_AT_ONCE):
             try:

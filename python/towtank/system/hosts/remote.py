@@ -1,8 +1,8 @@
 """Represents a host of provider `ssh`: another machine, on which processes start and end as on this machine.
 
-Towtank copies the engine to the machine. The engine's guard ends each process with all its children when the
-connection ends, and the engine's probe observes the machine. A small shell script waits for the end of the connection
-and removes the copied files.
+Towtank copies the engine to the machine, where the engine serves as guard and as probe. The guard of a process ends it
+with all its children when the connection ends; the probe observes the machine. A small shell script waits for the end
+of the connection and then removes the copied files.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time after the grace time of a process within which its guard must end and the network must report the end. [s]
+# Time after the grace time of a process in which its guard must end, and this end must be reported over the
+# network. [s]
 _REAP_S = 15.0
 # Longest time that the clean-up script waits for guards to end. [s]
 _CLEAN_WITHIN_S = 40.0
-# Clean-up script: it waits for the end of standard input, then for the guards whose process ids are recorded, and then
-# removes the folder of the run.
+# Clean-up script: it waits until its standard input closes and all guards, whose process ids are recorded, have ended.
+# Then it removes the folder of the run.
 _CLEAN_UP = """
 trap '' HUP INT TERM PIPE
 cat >/dev/null
@@ -107,8 +108,8 @@ class RemoteHost:
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return the requirements for the connection that this machine does not meet. The requirements of the other
-        machine are checked during the connection.
+        """Return the requirements for the connection that this machine does not meet. Those of the other machine are
+        checked when the connection is opened.
         """
         where, part = f"hosts.{self.name}", self._part
         lines = []
@@ -136,19 +137,19 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder of the run is made first and must be new, because its name is visible to other users from now on,
-        # and no other user may own it.
+        # The folder of the run is made first, because its name is visible to other users from now on. It must be new:
+        # otherwise another user may own it.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before anything else is created. The script's arguments show that the folder is in
-        # use to `towtank doctor --clean` on that machine.
+        # The clean-up script starts before anything else is created. Its arguments contain the folder, which shows
+        # `towtank doctor --clean` on that machine that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
             self.make_private_folder(self.folder / name)
         room.check()
         self._connection.put(binary(), str(self.engine()))
-        # Servers that do not run as root must be able to enter their own folders, which are inside of these folders.
+        # Servers that do not run as root must be able to enter their own folders, which are below these two folders.
         self._said(["chmod", "711", str(self.folder), str(self.temporary)])
         self._said(["chmod", "755", str(self.engine())])
         self._facts = {
@@ -177,7 +178,9 @@ class RemoteHost:
         """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process on the machine that a guard watches; its output goes to the log on this machine."""
+        """Return a process on the machine, which a guard watches there; the output of the process goes to the log on
+        this machine.
+        """
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
@@ -222,8 +225,8 @@ class RemoteHost:
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the machine that only its owner, and processes of a group, can read; a link is
-        replaced.
+        """Write a small file on the machine that only its owner, and processes of a group, can read. If the path is a
+        link, the link is replaced.
         """
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())

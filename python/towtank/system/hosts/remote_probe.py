@@ -45,10 +45,10 @@ class RemoteHostProbe:
         self._command = self._machine.start([*command, "--until-stdin-closes", *groups], self._stream, {})
 
     def clock(self) -> dict[str, int]:
-        """Read the clock of the remote machine several times; return the reading with the shortest exchange of
-        messages.
+        """Read the clock of the remote machine several times, each time by an exchange of messages. Return the reading
+        with the shortest exchange.
 
-        Half of the duration of that exchange bounds the error of the reading.
+        The error of this reading is at most half the duration of its exchange.
         """
         return min((self._exchange() for _ in range(_EXCHANGES)), key=lambda clock: clock["uncertainty_ns"])
 

@@ -1,8 +1,8 @@
 """Manages the resources that all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual
 network.
 
-The network is a bridge, or a shared card, in its own network namespace. While the network is up, this machine has one
-additional device, the link of the load generator; the rest of its network is unchanged.
+The network is a bridge, or a shared card, in a separate network namespace. While it is up, this machine has one
+additional device, the link of the load generator; otherwise the network of this machine is unchanged.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# Script that creates the shared network card, as one end of a cable whose other end is unused. The card thus has a
-# carrier, and packets that leave it are lost.
+# Script that creates the shared network card, as one end of a cable whose other end is unused but switched on. The card
+# thus has a carrier, and packets that leave the machine by it are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -70,8 +70,8 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # First end of a cable of link `veth` until the second host exists: name of the host, id of a process in its
-        # network, and its link.
+        # Host that waits for its partner on a cable of link `veth`, until the second host exists: name of the host, id
+        # of a process in its network, and its link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
@@ -127,8 +127,8 @@ class Site:
             return
         self.watch()
         try:
-            # Other users may not enter this folder, because it contains the hosts' temporary folders, in which all
-            # users may write.
+            # Other users may not enter this folder. It contains the temporary folders of the hosts, to which all users
+            # may write.
             self.folder.mkdir(mode=0o700)
             self.images.mkdir(mode=0o700)
         except OSError as error:
@@ -170,8 +170,8 @@ class Site:
         (self.folder / "hosts").write_text("\n".join(lines) + "\n")
 
     def _connect_generator(self) -> None:
-        """Connect this machine to the virtual network by a link. The load generator and Towtank reach all hosts by this
-        link.
+        """Connect this machine to the virtual network by the link over which the load generator and Towtank reach all
+        hosts.
         """
         if self.link == "macvlan":
             self.share_card(os.getpid(), self.prefix, self.own_address, self._network.mtu)
@@ -193,7 +193,7 @@ class Site:
         link : Link
             Properties of the link; delay and loss apply only with `netem`.
         netem : bool
-            Whether the kernel delays and loses packets.
+            Whether the kernel applies delay and loss.
         """
         size = f"mtu {link.mtu}"
         self._switch_ip([f"link add name {port} {size} type veth peer name {device} {size} netns {pid}"])
@@ -207,8 +207,8 @@ class Site:
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Connect the bridge to the network of a process by a link that only Towtank uses; the device has no address
-        yet.
+        """Connect the bridge to the network of a process by a link that only Towtank uses; the link's device gets no
+        address here.
         """
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
@@ -217,8 +217,7 @@ class Site:
         self.run(in_network(pid, ["ip", "-batch", "-"]), "\n".join(lines))
 
     def join(self, name: str, pid: int, link: Link) -> None:
-        """Connect two hosts directly by a cable. The method is called for each of the hosts, and the second call makes
-        the cable.
+        """Connect two hosts directly by a cable. Call the method once for each host; the second call makes the cable.
 
         Parameters
         ----------
@@ -243,7 +242,8 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # Packets to all addresses, except that of Towtank's own device, are routed to the other end of this cable.
+            # Packets to Towtank's address go by the device that only Towtank uses, all others by the cable to the other
+            # host.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
@@ -288,7 +288,7 @@ class Site:
             raise TargetError(f"the offloads of {device} cannot be turned off: {error.strerror}") from error
 
     def run(self, command: list[str], text: str = "", limit_s: float = _COMMAND_WITHIN_S) -> str:
-        """Run a command that may change the kernel; the janitor cleans up only after the command has ended.
+        """Run a command that may change the kernel. The janitor does not clean up before the command has ended.
 
         Raises
         ------
@@ -340,8 +340,8 @@ def in_network(pid: int, command: list[str]) -> list[str]:
 
 
 def run_with(lifeline: int, command: list[str], text: str, limit_s: float) -> str:
-    """Run a command and return its output. The command inherits a file descriptor, and so keeps it open until
-    it ends.
+    """Run a command and return its output. The command inherits the file descriptor `lifeline`, and so keeps it open
+    until it ends.
     """
     try:
         done = subprocess.run(

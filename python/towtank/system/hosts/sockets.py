@@ -17,7 +17,8 @@ _ANSWER_BYTES = 2**16
 _INET, _INET_MEMORY = 72, 7
 _UNIX, _UNIX_MEMORY = 16, 5
 _UNIX_SHOW_MEMORY = 0x20
-# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10), whose sockets use no such memory.
+# Bit mask of the states of sockets to list: all except TIME_WAIT (6) and LISTEN (10). Sockets in these two states have
+# no memory to be counted.
 _STATES = 0xFFFFFFFF & ~(1 << 6 | 1 << 10)
 # Indexes of the values that are added up, in `SK_MEMINFO_*` (linux/sock_diag.h).
 _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
@@ -65,8 +66,8 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 def _memory(body: bytes, start: int, wanted: int) -> int:
     """Return the memory of one socket from its kernel message. [byte]
 
-    For a TCP socket this includes the whole send queue; copies in flight are parts of that queue. A Unix socket has
-    no such queue; its memory is data that the other end has not read.
+    For a TCP socket this includes the send queue. Copies in flight are parts of that queue, and so are not added. A
+    Unix socket has no such queue; its memory is data that the other end has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# For each counter: the kernel's table that contains the counter, and its names in different kernels, newer names first.
+# For each counter, the kernel's table that contains it, and its names in this table, which differ between kernels;
+# newer names come first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),

@@ -29,8 +29,8 @@ from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
-# Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders to
-# keep. The private temporary folder hides that of the machine, so folders in it that must stay visible are first
+# Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders that
+# must stay visible. As a private temporary folder is mounted over that of the machine, folders in the latter are first
 # mounted into the private folder.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
@@ -59,7 +59,7 @@ class VirtualHost(SharedFiles):
     site : Site
         Resources that all hosts of the system share.
     network : Network
-        Settings of the network; the first host reports what the network needs.
+        Settings of the network. The first host of a system also reports what the network lacks.
     """
 
     provider = "namespaces"
@@ -102,8 +102,8 @@ class VirtualHost(SharedFiles):
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Create namespaces, control group, link and disks of the host. Memory limit, pinning and weights apply from
-        the start.
+        """Create namespaces, control group, link and disks of the host. The limits of memory, CPUs (pinning) and
+        weights apply from the start, the others do not yet.
         """
         room.check()
         self._is_open = True
@@ -111,7 +111,7 @@ class VirtualHost(SharedFiles):
         folder = self._site.folder / self.name
         self._private.mkdir(parents=True)
         self._private.chmod(0o1777)
-        # A folder inside of another kept folder is not mounted separately, because it is visible with that folder.
+        # A folder inside another of these folders is not mounted separately, because it is visible with that folder.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -123,7 +123,9 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Apply those limits from which servers derive their own sizes when they start: CPUs, memory and CPU weight."""
+        """Apply the limits by which servers choose, for example, their number of threads when they start: CPUs, memory
+        and CPU weight.
+        """
         part = self._part
         if part.pinned is not None:
             self._group.pin(part.pinned)
@@ -156,8 +158,8 @@ class VirtualHost(SharedFiles):
     def confine(self, folders: Sequence[Path] = ()) -> None:
         """Empty the page cache if the system file requests it, and apply the limits of CPU time and disks."""
         if self._part.page_cache == "drop":
-            # The kernel counts the pages of a file for the group that first read or wrote them. So the group has no
-            # pages of files that Towtank itself wrote.
+            # The kernel attributes a page of a file to the group that first read or wrote it. Files that Towtank wrote
+            # would thus not be evicted with the group's page cache, so they are evicted separately.
             evict_files((*(self.outside(disk.point) for disk in self._disks.values()), self._private, *folders))
             self._cache_left = self._group.drop_page_cache()
         if self._part.cpus is not None:
@@ -179,7 +181,7 @@ class VirtualHost(SharedFiles):
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
     def entry(self) -> Entry:
-        """Return the environment, and the command wrapper by which a command runs in the host's network and control
+        """Return the environment and the command wrapper by which a command runs in the host's network and control
         group.
 
         The commands see the files of this machine.

@@ -1,8 +1,8 @@
-"""Builds the web application of the CMIS repository once from pinned files, and keeps it in the cache.
+"""Builds the web application of the CMIS repository from pinned files once, and stores it in the cache.
 
 OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another web
-application. The application built here contains the libraries of both, the PostgreSQL driver, a deployment descriptor
-with the Browser Binding only, and the two classes of `system/java`, which are compiled here.
+application. The application built here contains the libraries of both and the PostgreSQL driver. Its deployment
+descriptor enables only the Browser Binding, and it has two classes of its own, which are compiled from `system/java`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used. Those left out serve SOAP, or are contained in Jackrabbit in newer versions.
+# Libraries of OpenCMIS that are used. The others serve SOAP, or are contained in Jackrabbit in newer versions.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -102,9 +102,9 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
   </servlet-mapping>
 </web-app>
 """
-# Configuration that makes Jetty's statistics servlet available to the application; by default Jetty hides its own
-# classes. The statistics page of Jetty's runner cannot be used, because it responds only to requests from the same
-# machine, but a node on a separate host is scraped from another machine.
+# Configuration that makes Jetty's statistics servlet available to the application; by default, Jetty hides its own
+# classes. Jetty's runner has a statistics page as well, but only for requests from the same machine, whereas a node on
+# a separate host is scraped from another machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">
@@ -164,7 +164,8 @@ def build_application() -> Path:
         try:
             made.rename(folder)
         except OSError:
-            # The error is ignored if another process has built the same application in the meantime.
+            # The error is ignored if the folder exists, because another process then built the same application in the
+            # meantime.
             if not folder.is_dir():
                 raise
     return folder

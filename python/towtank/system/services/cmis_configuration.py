@@ -13,7 +13,9 @@ from xml.etree.ElementTree import Element, SubElement
 from towtank.system.repository_model import CmisRepositorySettings
 
 REPOSITORY = "content"
-"""Name of the repository's workspace. OpenCMIS uses it as repository identifier, and so does the content server."""
+"""Name of the repository's workspace. OpenCMIS uses it as the identifier of the repository; the content server has the
+same identifier.
+"""
 
 TEXT_FILE = "tika.xml"
 """Name of the file, in the folder of each node, that lists the content types whose text is indexed."""
@@ -25,7 +27,8 @@ _HEAD = (
     '<!DOCTYPE Repository PUBLIC "-//The Apache Software Foundation//DTD Jackrabbit 2.0//EN" '
     '"http://jackrabbit.apache.org/dtd/repository-2.0.dtd">\n'
 )
-# Only plain text is indexed, as in the content server. Other contents would take too much CPU time.
+# Configuration by which only plain text is indexed, as in the content server. Other contents would take too much CPU
+# time.
 _TIKA = """<?xml version="1.0" encoding="UTF-8"?>
 <properties>
   <detectors><detector class="org.apache.tika.mime.MimeTypes"/></detectors>
@@ -120,7 +123,7 @@ def _data_source(parent: Element, settings: CmisRepositorySettings, database: st
 
 
 def _security(root: Element) -> None:
-    """Add an element for a login that accepts any user and password, because the repository does not check users."""
+    """Add an element for a login that accepts any user and password. The repository does not check users."""
     simple = f"{_CORE}.security.simple"
     made = SubElement(root, "Security", appName="Jackrabbit")
     SubElement(made, "SecurityManager", {"class": f"{simple}.SimpleSecurityManager", "workspaceName": REPOSITORY})

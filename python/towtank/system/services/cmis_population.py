@@ -1,7 +1,7 @@
 """Writes the content server's population as a list of objects, with which a CMIS repository is filled.
 
-The repository and the content server then contain the same documents under the same identifiers. One workload, with
-one set of lists, can therefore use either server.
+The repository and the content server then contain the same documents under the same identifiers. A workload can
+therefore use either server with the same lists.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _objects(data: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _folder(path: str, identifiers: dict[str, str], made: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the parents of a folder, then the folder. If a folder has no identifier, one is computed from its path."""
+    """Yield a folder after all its parents. If a folder has no identifier, one is computed from its path."""
     if path == "" or path in made:
         return
     yield from _folder(path.rpartition("/")[0], identifiers, made)

@@ -1,8 +1,8 @@
 """Runs a third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, PostgreSQL, and a folder of contents.
 
-Several nodes form a cluster: they share the folder of contents and the database. A journal in the database passes the
-changes of each node to the other nodes. Database and contents are created for every run; the documents are generated
-once and kept.
+Several nodes form a cluster: they share the folder of contents and the database. The changes of each node reach the
+others by a journal in the database. Database and contents are created for every run; the documents are generated once
+and kept.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _STATISTICS = "/statistics"
 _READY = f"/browser/{cmis_configuration.REPOSITORY}?cmisselector=repositoryInfo"
 # Login for the repository, which requires a user and a password but accepts any values.
 _LOGIN = {"Authorization": "Basic " + base64.b64encode(b"towtank:towtank").decode()}
-# Time limit of a response. The first response takes longest, because the repository then opens its session and
-# indexes. [s]
+# Time limit of a response. The first response takes longest, because the repository opens its session and indexes
+# before it responds. [s]
 _ANSWER_WITHIN_S = 10.0
 
 
@@ -49,8 +49,8 @@ class CmisRepository(NodesService):
         self._data, self._application, self._logs, self._scratch = Path(), Path(), Path(), Path()
 
     def missing(self) -> str | None:
-        """Return a message about missing requirements on this machine: Java, files of the repository, or the content
-        server, which generates the documents.
+        """Return a message about missing requirements on this machine: Java, the files of the repository, or the
+        content server, whose programs generate the documents.
         """
         if absent := jvm.missing_programs():
             return f"{self.name}: Java is not installed ({', '.join(absent)} missing); {jvm.INSTALL}"
@@ -75,12 +75,12 @@ class CmisRepository(NodesService):
 
     @property
     def database(self) -> Postgresql:
-        """PostgreSQL service that contains the database of the repository."""
+        """PostgreSQL service that runs the database of the repository."""
         assert self._database is not None
         return self._database
 
     def requires(self) -> list[Service]:
-        """Return the database service; also return the mount if the contents are stored on a mount."""
+        """Return the database service, and the mount if it stores the contents."""
         return [self.database, *([] if self._mount is None else [self._mount])]
 
     def folders(self) -> list[Path]:

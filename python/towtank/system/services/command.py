@@ -1,5 +1,5 @@
-"""Runs any program as a service: fills in its texts and files, creates its population once, and copies it for
-each run.
+"""Runs any program as a service: fills in the values in its texts and files, creates its population once, and copies
+the population for each run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from towtank.system.services.private_server import server_account
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
 _PATH = "PATH"
-# Largest number of bytes that are kept of an unfinished line of a log; the last bytes are kept. [byte]
+# Largest number of bytes that are kept of an unfinished line of a log, counted from its end. [byte]
 _LINE_BYTES = 2**16
 # Permissions of the run folder for the group of the program's user: to enter the folder without listing its content.
 _GROUP_FOLDER_MODE = 0o710
@@ -72,7 +72,7 @@ class CommandService(PlainService):
         return "\n".join(lacks) or None
 
     def _fill_early(self, text: str) -> str | None:
-        """Return a text with its references (placeholders) replaced; None if it refers to a folder that only exists
+        """Return a text with its references (placeholders) replaced; None if it refers to a folder that exists only
         during a run.
         """
         late = "\0"
@@ -136,7 +136,7 @@ class CommandService(PlainService):
     def _bring_back(self, place: Place) -> None:
         """Fill `${data}` with a copy of the kept population.
 
-        If the population depends on the run, its command fills `${data}` directly.
+        If the population depends on the run, it is not kept, and the population command fills `${data}` directly.
         """
         population = self._part.population
         if population is None:
@@ -153,7 +153,7 @@ class CommandService(PlainService):
         place.run(ProcessSpec(f"{self.name}-copy", copying))
 
     def _create(self, place: Place, kept: Path) -> None:
-        """Run the population command on all CPUs, and keep the created data only if the command succeeds."""
+        """Run the population command on all CPUs. The data are kept only if the command succeeds."""
         unfinished = kept.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True, mode=0o700)
@@ -192,7 +192,8 @@ class CommandService(PlainService):
         """Return a command that runs in the working folder. If its program is a path, the path is relative to the
         system file.
 
-        The folder is entered before the user changes, because the new user may lack access to its parent folders.
+        The working folder is entered before the user is changed, because the new user may lack access to its parent
+        folders.
         """
         program = str(self._base / command[0]) if "/" in command[0] else command[0]
         folder = self._base / filled(self._part.folder or ".", self._value)
@@ -206,8 +207,8 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference (placeholder). It must be valid, because the check of the system file reports
-        invalid references.
+        """Return the value of a reference (placeholder). The reference must be valid; invalid ones are reported by the
+        check of the system file.
         """
         plain = {
             "host": lambda: self.host.address,
@@ -232,7 +233,7 @@ class CommandService(PlainService):
         return f"{self.host.address}:{self._port}"
 
     def starting(self, process: str) -> None:  # noqa: ARG002
-        """Skip the present content of the log, so that only later lines can show that the program is ready."""
+        """Skip the present content of the log. Only later lines can show that the program is ready."""
         if self._log is not None:
             self._log.skip()
 

@@ -1,6 +1,6 @@
 """Runs the reference content server: one or several nodes over one database and one storage area.
 
-The population is generated once and kept. The original state of the population is restored before every run.
+The population is generated once and kept. Before every run, it is reset to its original state.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from towtank.system.services.postgresql import Postgresql
 _METRICS = "/metrics"
 # Names of the environment variables that pass addresses and secrets to the content server.
 _DATABASE, _LDAP = "CONTENT_SERVER_DATABASE", "CONTENT_SERVER_LDAP"
-# Time from the signal TERM until the server is killed. It must exceed five seconds, during which the server waits for
-# requests in progress. [s]
+# Time from the signal TERM until the server is killed. It must be longer than the five seconds for which the server
+# waits for requests in progress. [s]
 _GRACE_S = 8.0
 # Lists that the population provides for workloads; they are exported as `documents_csv` and so on.
 _LISTS = ("documents", "folders", "searches", "terms", "accounts")
@@ -44,7 +44,7 @@ class ContentServer(NodesService):
         self._part = part
         self._database: Postgresql | None = None
         self._directory: Openldap | None = None
-        # Folder of the kept population, and folder of its copy for the run.
+        # Folder of the kept population, and folder of the copy that the run uses.
         self._data, self._served = Path(), Path()
         self._lists = Path()
         self._maker: Host = LocalHost()
@@ -74,7 +74,7 @@ class ContentServer(NodesService):
         return [service for service in (self._database, self._directory, self._mount) if service is not None]
 
     def prepare(self, place: Place) -> None:
-        """Choose ports, create the population if it does not exist yet, and restore its original state."""
+        """Choose ports, create the population if it does not exist yet, and reset it to its original state."""
         self.choose_ports()
         shared = self.host.capabilities().shares_files
         self._data = (place.data if shared else self.host.temporary / self.name) / self._kind_of_database()
@@ -91,8 +91,8 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, and return the copy. The disk is new in each run, and the original data
-        stay unchanged elsewhere.
+        """Copy the data to a disk of the host, and return the folder of the copy. The disk is new in each run; the
+        original data stay unchanged elsewhere.
         """
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
@@ -120,8 +120,8 @@ class ContentServer(NodesService):
         return None if root is None else root / self.name
 
     def _fetched(self, place: Place) -> Path:
-        """Copy the lists for workloads from a machine whose files are not accessible here; return the folder of the
-        copies.
+        """Copy the lists for workloads to this machine, from a machine whose files are not accessible here; return the
+        folder of the copies.
         """
         for name in _LISTS:
             self.host.get(self._data / f"{name}.csv", place.scratch / f"{name}.csv")
@@ -142,8 +142,8 @@ class ContentServer(NodesService):
         return "sqlite" if self._part.settings.database == "sqlite" else "postgresql"
 
     def _run(self, place: Place, command: str, *options: str) -> None:
-        """Run a program of the content server on all CPUs and without the limits of its host, because nothing is
-        measured yet.
+        """Run a program of the content server on all CPUs and without the limits of its host. This is allowed, because
+        nothing is measured yet.
         """
         program = [*self._program(), command, *_where(self._data), *options]
         cpus = sorted({*(place.cpus or []), *os.sched_getaffinity(0)})

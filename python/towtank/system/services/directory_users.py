@@ -19,7 +19,9 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """User of a directory: a virtual user logs in with it, and the directory has an entry for it."""
+    """User of a directory. The directory has an entry for this user, and a virtual user can log in with its name and
+    password.
+    """
 
     name: str
     password: str
@@ -34,7 +36,7 @@ class DirectoryUser:
 
     @property
     def hashed(self) -> str:
-        """Salted SHA-1 hash of the password, as in RFC 2307 and slapd.
+        """Salted SHA-1 hash of the password, in the format of RFC 2307, as slapd uses it.
 
         The password of a test user protects nothing, so a slower hash is not needed.
         """
@@ -43,14 +45,14 @@ class DirectoryUser:
 
 
 def users(count: int, seed: int) -> Iterator[DirectoryUser]:
-    """Generate users `user000001` and so on. If the count is increased, the first users stay the same.
+    """Generate users `user000001` and so on. With a larger count, the first users stay the same.
 
     Examples
     --------
     >>> [user.name for user in users(2, seed=1)]
     ['user000001', 'user000002']
     """
-    # A seeded generator is used on purpose, although it is not secure: passwords must be the same in every run.
+    # A seeded generator is not secure, but passwords must be the same in every run.
     drawn = random.Random(seed)
     for number in range(1, count + 1):
         password = "".join(drawn.choices(_ALPHABET, k=_PASSWORD_LENGTH))

@@ -1,4 +1,6 @@
-"""Represents a service that is operated without Towtank, which connects to it but never starts or stops it."""
+"""Represents a service that is operated without Towtank. Towtank connects to the service, but never starts or
+stops it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Existing(PlainService):
         self._part, self._base = part, base
 
     def ready(self) -> str | None:
-        """Return the reasons why addresses refuse connections or named processes do not run; None if all are ready."""
+        """Return the reasons why the service is not ready: addresses that refuse connections, or named processes that
+        do not run. None if it is ready.
+        """
         refusals = [refusal for address in self.addresses() if (refusal := refuses_connection(address))]
         try:
             self.watched()

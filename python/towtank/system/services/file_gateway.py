@@ -18,7 +18,7 @@ class PrivateFileGateway(PrivateGateway):
         self._files = None if part.files is None else (base / part.files).absolute()
 
     def configure(self, place: Place) -> None:  # noqa: ARG002
-        """Check that the folder exists whose files are served."""
+        """Check that the folder of served files exists."""
         if self._files is not None and not self._files.is_dir():
             raise TargetError(f"{self.name}: files must be a folder, got {self._files} instead")
 

@@ -28,7 +28,7 @@ class Folder(PlainService):
         self._path: Path | None = None
 
     def prepare(self, place: Place) -> None:
-        """Create the folder, at a path outside of the host's own files so that this process and the engine can access
+        """Create the folder. Its path is outside the host's own files, so that this process and the engine can access
         it.
         """
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))

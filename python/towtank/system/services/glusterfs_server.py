@@ -28,9 +28,9 @@ class GlusterfsServer(PrivateServer):
         self.secret = secrets.token_hex(16)
 
     def missing(self) -> str | None:
-        """Return a message if the program is missing, or if this user is not root.
+        """Return a message if the program is missing, or if this user is not root; None otherwise.
 
-        The server sets attributes of files that only root may set.
+        The server needs root, because it sets attributes of files that only root may set.
         """
         if os.geteuid() != 0:
             return f"{self.name}: a GlusterFS server must run as root"
@@ -64,5 +64,7 @@ class GlusterfsServer(PrivateServer):
 
 
 def quiet(folder: Path, process: str) -> list[str]:
-    """Return options by which a process puts its files into the folder of the run, and its warnings into its log."""
+    """Return options that make a GlusterFS process write its files to the folder of the run, and only warnings to its
+    log.
+    """
     return ["-p", str(folder / f"{process}.pid"), "-l", "/dev/stdout", "-L", "WARNING"]

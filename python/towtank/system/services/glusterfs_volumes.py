@@ -9,7 +9,7 @@ from towtank.system.storage_models import GlusterfsMountSettings, GlusterfsServe
 PARTS = 2
 """Number of folders that each server exports. [1]
 
-The first folder is for the server's own files, the second for copies of another server's files.
+The first folder is for the files that belong to the server itself, the second for copies of another server's files.
 """
 ASKED = "asked"
 """Name of the top translator (module) of a mount, which counts the calls of programs to the mount."""
@@ -49,7 +49,9 @@ def folder_name(part: int) -> str:
 
 
 def server_text(settings: GlusterfsServerSettings, folder: str, address: str, port: int, secret: str) -> str:
-    """Return the text of a server's volume file: folders, locks, optional cache, threads, and network with logins."""
+    """Return the text of a server's volume file, whose translators are: folders, locks, a cache if configured, threads,
+    and the network with logins.
+    """
     texts, tops = [], []
     for part in range(PARTS):
         name = folder_name(part)
@@ -89,8 +91,8 @@ def mount_text(settings: GlusterfsMountSettings, servers: Mapping[str, tuple[str
     texts = []
     for name, where in servers.items():
         for part in range(settings.copies):
-            # Requests to each server are counted by a separate translator in front of it, because reading the counters
-            # of `protocol/client` resets them.
+            # A separate translator in front of each server counts the requests to it, because reading the counters of
+            # `protocol/client` would reset them.
             remote = f"remote-{name}-{part}"
             texts.append(volume(remote, "protocol/client", _remote(settings, *where, part)))
             texts.append(volume(_client(name, part), "debug/io-stats", _COUNTED, [remote]))
@@ -126,8 +128,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The pairs of servers form a ring. With `reads: same`, the last pair reads from its second member, which is on
-        # the first server.
+        # The pairs of servers form a ring. The last pair consists of the last and the first server; with `reads: same`,
+        # it reads from its second member, which is on the first server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,
@@ -143,8 +145,8 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
 def _caches(settings: GlusterfsMountSettings) -> list[tuple[str, str, dict[str, object]]]:
     found: list[tuple[str, str, dict[str, object]]] = []
     if settings.write_behind:
-        # `flush-behind` is off, so closing a file waits for all its writes. Other hosts then read the whole file, and
-        # the writer receives a disk-full error.
+        # With `flush-behind` off, closing a file waits for all its writes. Other hosts can then read the complete file,
+        # and the writer learns if the disk is full.
         behind = {"cache-size": f"{settings.write_behind}", "flush-behind": False}
         found.append(("behind", "performance/write-behind", behind))
     if settings.cache:
@@ -160,7 +162,7 @@ def _client(server: str, part: int) -> str:
 
 
 def server_of(client: str) -> tuple[str, int]:
-    """Return the name of the server to which a translator connects, and the number of the folder on that server.
+    """Return the name of the server to which a translator connects, and the number of the exported folder.
 
     Examples
     --------

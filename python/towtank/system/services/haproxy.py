@@ -12,11 +12,12 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# Weight of each member (server to which requests are forwarded). HAProxy picks a random point of a ring on which each
-# member has as many points as its weight; with few points, the shares of the members are unequal. [1]
+# Weight of each member (server to which requests are forwarded). HAProxy chooses a random point of a ring on which the
+# number of points of each member is its weight. With few points, members would get unequal fractions of the requests.
+# [1]
 _WEIGHT = 256
-# Name of the cookie that identifies a client's member (server). HAProxy removes the cookie before it forwards a
-# request.
+# Name of the cookie by which a client stays with one member (server). HAProxy removes the cookie from each request
+# before it forwards the request.
 _COOKIE = "MEMBER"
 # Number of open files of HAProxy in addition to two per connection: listeners, checks, pipes of the threads. [1]
 _OTHER_FILES = 1000
@@ -80,8 +81,8 @@ class Haproxy(PrivateGateway):
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
         """Return the HAProxy process, which runs in the foreground.
 
-        HAProxy does not start if its connections need more open files than the limit allows. Only root can raise the
-        hard limit.
+        HAProxy refuses to start if its connections may need more open files than the limit allows. Only root can raise
+        the hard limit.
         """
         command = self.as_server([self.path, "-db", "-f", str(self.folder / "haproxy.cfg")])
         if self._account is not None:

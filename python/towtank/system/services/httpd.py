@@ -1,8 +1,8 @@
 """Runs Apache httpd with the event MPM: gateway and load balancer for HTTP/1.1, or server of files.
 
-httpd 2.4 has no random balancing method. For the policy `random`, a `RewriteMap` of type `rnd` therefore
-selects one of several balancers with one member each. As with the other policies, httpd then pools connections and
-counts requests by member.
+httpd 2.4 has no random balancing method. For the policy `random`, there are several balancers with one member each, and
+a `RewriteMap` of type `rnd` selects one of them. As with the other policies, httpd then pools connections and counts
+requests by member.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Httpd(PrivateFileGateway):
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:
-        """Write `httpd.conf`; for the policy `random`, also write the file from which httpd selects a random member."""
+        """Write `httpd.conf`. For the policy `random`, also write the file from which httpd selects a balancer at
+        random.
+        """
         super().configure(place)
         lines = [*self._server(), *self._workers(), *self._observed()]
         lines += self._balancers() if self._files is None else self._site()
@@ -109,8 +111,8 @@ class Httpd(PrivateFileGateway):
         given = self._settings
         most = f" max={given.member_connections}" if given.member_connections is not None else ""
         members = {name: f"BalancerMember http://{address}{most}" for name, address in self.members.items()}
-        # Members have numbers instead of names, because some versions of httpd refuse underscores in the host name of a
-        # URL.
+        # Balancers have numbers instead of names of members, because some versions of httpd refuse underscores in the
+        # host name of a URL.
         groups = [[line] for line in members.values()] if given.policy == "random" else [list(members.values())]
         lines = []
         for number, group in enumerate(groups):

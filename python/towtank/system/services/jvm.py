@@ -12,7 +12,7 @@ from towtank.system.services.private_server import find_program
 
 INSTALL = "apt-get install default-jdk-headless"
 _COLLECTORS = {"g1": "UseG1GC", "parallel": "UseParallelGC", "serial": "UseSerialGC", "z": "UseZGC"}
-# Names of the properties of a JVM that are read from the first lines of its log.
+# Names of the lines at the beginning of a JVM's log whose values are read, such as the number of CPUs.
 _TOLD = ("Version", "CPUs", "Memory", "Heap Max Capacity", "Max Capacity", "Parallel Workers", "GC Workers")
 _FIRST_LINES_BYTES = 8192
 
@@ -29,8 +29,8 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     ----------
     settings : JvmSettings
     host : Host
-        Host of the JVM. The CPU limit of the host applies only after all services have started. The JVM chooses its
-        number of threads when it starts, so it receives the number of CPUs as an option.
+        Host of the JVM. Its CPU limit applies only after all services have started, but the JVM chooses its number of
+        threads when it starts. It therefore receives the number of CPUs as an option.
     log : Path
         File of the garbage collector's log.
     """
@@ -43,7 +43,7 @@ def options(settings: JvmSettings, host: Host, log: Path) -> list[str]:
     # `timenanos` gives times of CLOCK_MONOTONIC in the log, and `filecount=0` keeps the log in one file of unlimited
     # size.
     given += [f"-Xlog:gc*=info:file={log}:timenanos,level,tags:filecount=0"]
-    # Without this option the JVM writes a file to the temporary folder, which would remain if the JVM were killed.
+    # Without this option, the JVM would write a file to the temporary folder, and leave it there if the JVM is killed.
     return [*given, "-XX:-UsePerfData", *settings.options]
 
 

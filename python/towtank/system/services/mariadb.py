@@ -12,7 +12,7 @@ from towtank.system.services.private_database import PrivateDatabase
 from towtank.system.services.private_server import find_program
 
 INSTALL_HINT = "apt-get install mariadb-server"
-# Settings that must already be given when the data files are created, not only when the server starts.
+# Settings with which the data files must be created; it is too late to set them when the server starts.
 _OF_FILES = (
     "innodb_page_size",
     "innodb_log_file_size",
@@ -25,11 +25,11 @@ _INSTALL_WITHIN_S = 300.0
 _STOP_WITHIN_S = 10.0
 _VERSION = re.compile(r"Ver (\S+)")
 # Shell script that executes SQL from a file, because the SQL is too long for a command line. Its arguments are the
-# file, the client and the client's options. In binary mode the client executes no commands of its own, such as
-# `system`.
+# file, the client program and the options of the client. In binary mode, the client does not execute commands of its
+# own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights outside the database that the user of the load receives, for reading the state of the server. Further rights
-# would be dangerous: a user who may write into the database `mysql` can grant itself every right, including access to
+# Rights that the user of the load receives for all databases, to read the state of the server. More rights would be
+# dangerous: a user who may write into the database `mysql` can grant itself every right, and so gain access to the
 # files of the server's user.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
@@ -62,7 +62,7 @@ class Mariadb(PrivateDatabase):
 
     @property
     def _client_options(self) -> list[str]:
-        """Command-line option that names the client's options file, which contains the password; a password must not
+        """Command-line option that names the options file of the client. The file contains the password, which must not
         appear on a command line.
         """
         return [f"--defaults-file={self.folder / 'client.cnf'}"]
@@ -87,10 +87,10 @@ class Mariadb(PrivateDatabase):
         options = [
             "--no-defaults",
             f"--datadir={self.data}",
-            # A separate temporary folder, because a server that starts removes the temporary tables of all servers with
-            # the same folder.
+            # The temporary folder is not shared, because a server removes the temporary tables of all servers in its
+            # folder when it starts.
             f"--tmpdir={self.sockets}",
-            # `--force` accepts a host name that cannot be resolved. This is harmless, because no user is defined by a
+            # With `--force`, the host name need not be resolvable. This is harmless, because no user is defined by a
             # host name.
             "--force",
             "--skip-name-resolve",
@@ -107,8 +107,8 @@ class Mariadb(PrivateDatabase):
         return "\n".join([*lines, "skip-ssl", "default-character-set=utf8mb4"]) + "\n"
 
     def _first_statements(self) -> str:
-        """Return the SQL statements that the server executes at each start before it listens, one per line. Their
-        repetition changes nothing.
+        """Return the SQL statements that the server executes at each start, before it listens; one statement per line.
+        Executing them again changes nothing.
         """
         part = self._part
         who, own = f"`{part.user}`@`%`", part.database.replace("_", r"\_")

@@ -16,7 +16,7 @@ from towtank.system.services.private_server import ProgramService
 _DEVICE = Path("/dev/fuse")
 _STOP_WITHIN_S = 10.0
 _GRACE_S = 5.0
-# Script that tests a mount: it writes a file and reads it back, which requires that the servers respond.
+# Script that tests a mount: it writes a file and reads it back. This succeeds only if the servers respond.
 _TRIED = """
 grep -q " $1 fuse" /proc/self/mounts || exit 1
 echo whole >"$1/.tried-$2" && grep -q whole "$1/.tried-$2"
@@ -26,16 +26,15 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# Script that first removes the mount of a killed program, which would prevent a new mount, and then executes the mount
-# program.
+# Script that first unmounts what a killed program may have left at the mount point, as this would prevent a new mount,
+# and then executes the mount program.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 
 class MountService(ProgramService):
     """Network file system, mounted on one or several hosts for the services on these hosts.
 
-    A mount is in the mount namespace of its host, so only that host sees the mount, and the mount is removed with the
-    host.
+    Each mount is in the mount namespace of its host. Only this host sees it, and it is removed with the host.
     """
 
     def __init__(self, name: str, servers: list[str]) -> None:
@@ -56,7 +55,7 @@ class MountService(ProgramService):
         self._servers = [other for name in self._names for other in others if other.name == name]
 
     def requires(self) -> list[Service]:
-        """Return the servers of the file system, which must respond before the mount can respond."""
+        """Return the servers of the file system. They must respond before the mount can be ready."""
         return list(self._servers)
 
     @property
@@ -89,7 +88,9 @@ class MountService(ProgramService):
         return specs
 
     def program_of(self, process: str, point: Path) -> list[str]:  # noqa: ARG002
-        """Return program and arguments of one mount process, which makes the files accessible at its mount point."""
+        """Return program and arguments of one mount process. The process makes the files accessible at its
+        mount point.
+        """
         return [self.path, str(point)]
 
     def ready(self) -> str | None:

@@ -1,8 +1,8 @@
 """Runs nginx: gateway and load balancer for HTTP/1.1, or server of files.
 
-The page `stub_status` has no counts by member (upstream server). nginx therefore logs the number of the member, with
-two bytes per request, and writes the log once a second. The scraper reads the log, which is removed with the scratch
-folder.
+The page `stub_status` does not count requests by member (upstream server). nginx therefore logs the number of the
+member, two bytes for each request, and flushes the log once a second. The scraper reads the log, which is removed with
+the scratch folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Nginx(PrivateFileGateway):
         """Write the configuration file `nginx.conf`."""
         super().configure(place)
         given = self._settings
-        # The served files may be readable only by root, so nginx keeps running as root in this case.
+        # If Towtank runs as root, so does nginx when it serves files, because the files may be readable only by root.
         user = [f"user {self._account or 'root'};"] if os.geteuid() == 0 else []
         lines = [
             "daemon off;",
@@ -81,7 +81,7 @@ class Nginx(PrivateFileGateway):
         addresses = list(self.members.values())
         return [
             "upstream members {",
-            # A zone is shared memory, by which all workers use the same state of the members.
+            # A zone is shared memory, so all workers have the same view of the members.
             "zone members 256k;",
             *_POLICIES[given.policy],
             *(f"server {address};" for address in addresses),

@@ -1,5 +1,5 @@
-"""Defines the base class of servers with several nodes: one process per node, a common database and a common
-storage.
+"""Defines the base class of servers with several nodes: one process per node, and a database and a storage that the
+nodes share.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ class NodesService(PlainService):
         return self.hosts[(number - 1) % len(self.hosts)] if self.hosts else self.host
 
     def storage_on(self, host: Host) -> Path | None:
-        """Return the path of the disk or mount that stores the contents, as a host sees it; None without disk and
-        mount.
+        """Return the path of the disk or mount that stores the contents, as a host sees it; None if there is
+        neither.
         """
         if self._mount is not None:
             return self._mount.point_on(host)
         return None if self._asked.storage is None else host.disk(self._asked.storage)
 
     def warm_others(self, place: Place, contents_on: Callable[[Host], Path | None]) -> None:
-        """Read all contents once on every host except the first, to fill its page cache. The first host already has
-        them in its page cache.
+        """Read all contents once on every host except the first, so that they are in the page cache of each host. On
+        the first host, they are in the page cache already.
         """
         first = self.host_of(1)
         others = {host.name: host for host in self.hosts if host.name != first.name}
@@ -100,7 +100,7 @@ class NodesService(PlainService):
         return None
 
     def ready(self) -> str | None:
-        """Return None if every node responds, otherwise the reasons why nodes do not respond."""
+        """Return None if every node responds, otherwise a reason for each node that does not respond."""
         refusals = [refusal for address in self.addresses() if (refusal := self.refuses(address)) is not None]
         return "; ".join(refusals) or None
 

@@ -1,6 +1,6 @@
 """Runs the engine's null server, which responds immediately with a fixed body.
 
-The cost of this server is known and small, so a run with it measures the load generator itself.
+The null server needs little CPU time, and a known amount, so a run with it measures the load generator itself.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections on its first port, otherwise the reason; it listens on all
-        ports at once.
+        """Return None if the server accepts connections on its first port, otherwise the reason. The server listens on
+        all its ports from the same time.
         """
         return refuses_connection(self.addresses()[0])
 

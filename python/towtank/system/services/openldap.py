@@ -23,8 +23,8 @@ ADMINISTRATOR = f"cn=admin,{SUFFIX}"
 _POPULATE_WITHIN_S = 600.0
 _DATABASE = "data.mdb"
 _COMPLETE = "complete"
-# Largest number of open files of slapd. It is far above the number of its connections, but low enough for memory: slapd
-# allocates 650 bytes for each possible file, 21 MB in total. [1]
+# Limit of open files for slapd. It is far above the number of its connections. A higher limit would cost memory: slapd
+# allocates 650 bytes for each possible file, 21 MB with this limit. [1]
 _OPEN_FILES = 32768
 
 
@@ -77,7 +77,7 @@ class Openldap(PrivateServer):
             f"idletimeout {given.idle_timeout:.0f}",
             "database monitor",
             "access to * by * read",
-            # No limit of results applies to the monitor database, because the scraper must read all of its entries.
+            # The monitor database has no limit of results, because the scraper must read all its entries.
             "limits * size=unlimited",
             "database mdb",
             f'suffix "{SUFFIX}"',
@@ -90,9 +90,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database with users. If an earlier run with equal settings kept its database, copy this database
-        instead.
-        """
+        """Fill the database with users. If an earlier run with equal settings kept its database, copy that instead."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():
@@ -129,7 +127,7 @@ class Openldap(PrivateServer):
         return found
 
     def processes(self, place: Place) -> list[ProcessSpec]:  # noqa: ARG002
-        """Return the server process. The option for the debug level, even with `none`, keeps the server in the
+        """Return the server process. An option for the debug level, even the level `none`, keeps the server in the
         foreground.
         """
         command = [self.path, "-d", "none", "-f", str(self.folder / "slapd.conf"), "-h", f"{self.url}/"]

@@ -19,8 +19,8 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Names of the superuser, of a second user, and of the database. The second user executes the load and is no superuser,
-# so that no statement of a study can run a program.
+# Names of the superuser, of the user who executes the load, and of the database. The latter user is no superuser, so
+# that no statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
@@ -31,7 +31,8 @@ _STATEMENTS = "pg_stat_statements"
 # Options by which psql ignores the startup file of the user and stops at the first error.
 _QUIETLY = ("-qX", "-v", "ON_ERROR_STOP=1")
 _VERSION = re.compile(r"\) (\d+)(?:\.(\d+))?")
-# Minor version since which psql supports `\restrict`, by major version (release notes of 2025-08-14, CVE-2025-8714).
+# For each major version, the first minor version in which psql supports `\restrict` (release notes of 2025-08-14,
+# CVE-2025-8714).
 _RESTRICT = {13: 22, 14: 19, 15: 14, 16: 10, 17: 6}
 # Number of iterations with which PostgreSQL computes the verifier of a password (scram-common.h). [1]
 _SCRAM_ROUNDS = 4096
@@ -72,8 +73,8 @@ def has_restrict(version: str) -> bool:
 
 
 def scram_verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the SCRAM verifier that PostgreSQL stores instead of a password in plain ASCII (RFC 5802, section 3;
-    format of RFC 5803).
+    """Return the SCRAM verifier that PostgreSQL stores in place of a password (RFC 5802, section 3; format of RFC
+    5803). The password must be plain ASCII.
     """
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _SCRAM_ROUNDS)
@@ -97,8 +98,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
-        # on the search path.
+        # Shell command that prints the path of a program: in Debian's folders that of the newest version, or else the
+        # path on the search path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -111,7 +112,9 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can disable its own commands in a script; some of these commands run programs."""
+        """Return True if psql can disable its own commands in a script; otherwise a script could run programs
+        by them.
+        """
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
     def _login(self) -> dict[str, str]:
@@ -147,8 +150,8 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser may connect only from the host, the user of the load also from its
-        network.
+        """Return the access rules: the superuser may connect only from the host itself, the user of the load also from
+        the host's network.
         """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
         return (
@@ -158,10 +161,11 @@ class Postgresql(PrivateDatabase):
         )
 
     def _first_statements(self) -> str:
-        """Return statements that create the user, the database, and the extension that counts statements, if missing.
+        """Return statements that create the user, the database, and the extension that counts statements, unless they
+        exist.
 
-        The user may read all statistics. The statement contains the verifier of the password instead of the password,
-        which therefore appears neither in a log nor in the statistics of statements.
+        The user may read all statistics. The statement that creates the user contains the verifier of its password. The
+        password itself therefore appears neither in a log nor in the statistics of statements.
         """
         user = f"CREATE ROLE {_USER} LOGIN CREATEDB IN ROLE pg_monitor PASSWORD ''{scram_verifier(self._password)}''"
         lines = [
@@ -189,8 +193,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved for superusers, so that the user of the load, who is no superuser, can use all
-            # connections.
+            # No connection is reserved for superusers: the user of the load, who is none, can then use all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
@@ -210,12 +213,12 @@ class Postgresql(PrivateDatabase):
     def _preloaded(self) -> dict[str, str | int]:
         """Return the settings that load `pg_stat_statements`, the library that counts statements.
 
-        Empty if the library is not configured or not installed.
+        Empty if the study does not use the library, or if it is not installed.
         """
         if not self._part.settings.statements or not self.has_statements():
             return {}
-        # Statements are stored up to this size, enlarged because a truncated statement could not be explained by
-        # `EXPLAIN`.
+        # Statements are stored up to this size, larger than the default, because a truncated statement cannot be
+        # explained by `EXPLAIN`.
         return {"shared_preload_libraries": _STATEMENTS, "track_activity_query_size": 16384}
 
     def has_statements(self) -> bool:
@@ -224,7 +227,9 @@ class Postgresql(PrivateDatabase):
         return self.host.execute(["test", "-e", str(library)]).status == 0
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections and its populated database is on disk, otherwise the reason."""
+        """Return None if the server accepts connections, and its database is populated and written to disk; otherwise
+        the reason.
+        """
         if self.host.execute(self._as_server("pg_isready", "-q", *self._where)).status != 0:
             return "it does not accept connections yet"
         if fault := self._as_superuser("-f", str(self._beginning)):
@@ -245,8 +250,8 @@ class Postgresql(PrivateDatabase):
     def stopping(self, *, for_good: bool) -> None:
         """Shut the server down without waiting for its clients, and wait for its end.
 
-        If the data are no longer needed, the server skips its last checkpoint: the data are removed next, and their
-        disk may be slow.
+        If the data are no longer needed, the server skips its last checkpoint: the data are removed next, and a
+        checkpoint to a slow disk would take long.
         """
         mode = "immediate" if for_good else "fast"
         stop = ["-D", str(self.data), "-m", mode, "-w", "-t", f"{_STOP_WITHIN_S:.0f}", "stop"]

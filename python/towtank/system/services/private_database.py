@@ -1,7 +1,7 @@
 """Defines the base class of private database servers: folder, account, password, programs and population.
 
-These servers refuse to run as root; if Towtank is root, servers and clients run as the user of the Debian package.
-The folder of a database then belongs to root, and only the group of that user may enter the folder, so that no other
+These servers refuse to run as root. If Towtank is root, servers and clients therefore run as the user of the Debian
+package. The folder of a database then belongs to root, and only the group of that user may enter it, so that no other
 user can replace files that root writes there.
 """
 
@@ -35,7 +35,7 @@ class PrivateDatabase(PlainService):
 
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
-    # Prefix of the names of folders of this kind of database, by which folders are found whose owner was killed.
+    # Prefix of the folder names of this kind of database. It serves to find folders whose owner was killed.
     prefix: ClassVar[str] = ""
     # User as whom the server runs if Towtank runs as root.
     account: ClassVar[str] = ""
@@ -53,7 +53,9 @@ class PrivateDatabase(PlainService):
         self._secret = secrets.token_hex(16)
 
     def meet(self, others: list[Service]) -> None:
-        """Use one password for all databases of the system, because all services of a target share one password."""
+        """Use the same password for all databases of the system, because a load target has a single password for all
+        its services.
+        """
         super().meet(others)
         self._secret = min([self._secret, *(other._secret for other in others if isinstance(other, PrivateDatabase))])
 
@@ -84,7 +86,8 @@ class PrivateDatabase(PlainService):
         """Return a message if a program is missing, or if Towtank is root and the server's user is missing; None
         otherwise.
 
-        For a remote host, nothing is checked here; missing programs are reported when the database is prepared.
+        For a remote host, nothing is checked here; programs that are missing there are reported when the database is
+        prepared.
         """
         if not self.host.capabilities().shares_files:
             return None
@@ -212,7 +215,7 @@ class PrivateDatabase(PlainService):
         return as_account(self.account, command) if self._is_root else command
 
     def _sweep(self) -> None:
-        """Remove the folders of databases whose owner (a Towtank process) was killed; their servers ended with the
+        """Remove the folders of databases whose owner, a Towtank process, was killed. The servers ended with their
         owner.
         """
         for folder in filter(is_own_folder, Path(tempfile.gettempdir()).glob(f"{self.prefix}*")):

@@ -1,7 +1,7 @@
 """Defines the base class of private third-party servers: program, folder, ports and configuration file.
 
-All files of a private server are in its scratch folder, which is removed when the system goes down. `System` writes
-the output of the server's process to the run folder, as a log.
+All files of a private server are in its scratch folder, which is removed when the system is stopped. `System` writes
+the output of the server's process to a log in the run folder.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from towtank.system.service import Place, PlainService, Service
 
 # Folders with server programs that Debian does not include in the search path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
-# Permissions of a group: to enter a folder without listing its content, and to read a file.
+# Permissions for a group to enter a folder without listing its content, and to read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
-# Lowest port on which users other than root may listen, if the kernel's default is not changed.
+# Lowest port on which users other than root may listen, unless the kernel's default was changed.
 _FIRST_FREE_PORT = 1024
 
 
@@ -44,8 +44,8 @@ def server_account(names: Sequence[str]) -> str | None:
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
     """Wrap a command so that it runs as another user, with additional options of `setpriv`.
 
-    A process is set to receive a signal when its guard ends. The kernel clears this setting when the process changes
-    its user; `setpriv` keeps it.
+    The process receives a signal when its guard ends. The kernel would clear this setting when the process changes its
+    user; an option of `setpriv` keeps it.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]
@@ -99,8 +99,8 @@ class ProgramService(PlainService):
 class PrivateServer(ProgramService):
     """Third-party server program that runs only for the system under test.
 
-    If Towtank is root, the server runs as the user of its package, if that user exists. The group of that user may
-    enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to the user.
+    If Towtank is root, the server runs as the user of its package, if that user exists. The group of that user may then
+    enter the folder of the run and read its files. Folders that `make_own_folder` creates belong to that user.
     """
 
     # Users that the packages of the server may have created; the server runs as the first of them that exists.
@@ -153,8 +153,8 @@ class PrivateServer(ProgramService):
     def as_server(self, command: list[str]) -> list[str]:
         """Return a command that runs as the user of the server if Towtank is root.
 
-        The command starts in the folder of the run, because the user may have no access to the current folder, and
-        HAProxy ends without such access.
+        The command starts in the folder of the run, because that user may have no access to the current folder.
+        HAProxy, for example, ends without such access.
         """
         if self._account is None:
             return command

@@ -1,4 +1,6 @@
-"""Runs a separate Redis server for the system under test; it is empty at the start and keeps no data."""
+"""Runs a separate Redis server for the system under test. The server is empty at the start, and its data are
+not kept.
+"""
 
 from __future__ import annotations
 

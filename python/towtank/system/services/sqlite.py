@@ -1,4 +1,4 @@
-"""Creates an SQLite database in a file for every run; no server is needed, because the engine opens the file."""
+"""Creates an SQLite database in a file for every run. No server is needed, because the engine itself opens the file."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Sqlite(PlainService):
         return self._folder / "data.db"
 
     def prepare(self, place: Place) -> None:
-        """Create the database file with its population. The write-ahead log is empty afterwards, so every run starts
-        equally.
+        """Create the database file with its population. At the end, the write-ahead log is empty, so that every run
+        begins in the same state.
         """
-        # The path must be valid for this process, because the engine opens the file from outside the host.
+        # The path must be valid for this process, outside the host, because the engine opens the file there.
         base = place.scratch if self._part.disk is None else self.host.outside(self.host.disk(self._part.disk))
         self._folder = base / f"{_PREFIX}{secrets.token_hex(4)}"
         self._folder.mkdir(parents=True)
