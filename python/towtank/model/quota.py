@@ -6,8 +6,8 @@ simpler models fail. On a slow server a transaction with CPU time D would take S
 runs at full speed. A fast server would not limit the throughput. This module models the queue in steps of periods.
 
 A period begins with n transactions at the station. The quota of a period suffices for K transactions, Poisson with mean
-k = P / S, since CPU times are assumed exponential. During the period A transactions arrive, Poisson with mean u k, where
-u is the utilization of the quota. The next period begins with max(0, n + A - K) transactions. The stationary
+k = P / S, since CPU times are assumed exponential. During the period A transactions arrive, Poisson with mean u k,
+where u is the utilization of the quota. The next period begins with max(0, n + A - K) transactions. The stationary
 distribution of n gives the mean number at the station over a period, and Little's law gives the time at the station:
 
 - Of the n transactions at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1).

@@ -11,8 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Letters that may follow a backslash outside of character classes. All other letters have a different meaning or none
-# in the engine.
+# Letters that may follow a backslash, outside (`_ESCAPES`) and inside a character class. All other letters have a
+# different meaning or none in the engine.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")

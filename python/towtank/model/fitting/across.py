@@ -15,8 +15,8 @@ In the curve and in the network, the station of this host is a slow server with 
 faster than this slow server. The time saved at the resulting utilization is subtracted from the time elsewhere, and
 the computation is repeated until throughput and utilization agree.
 
-If the CPU time per transaction on the service's hosts changes with the load, the curve is fitted with the value that was
-measured at each load. The value in the predicted configuration is unknown, so the bands include this variation.
+If the CPU time per transaction on the service's hosts changes with the load, the curve is fitted with the value that
+was measured at each load. The value in the predicted configuration is unknown, so the bands include this variation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Throughput curve of a closed system: one station of m servers, a delay, and users who think.
 
 A transaction has demand S at the bottleneck, which has m servers. It spends the time O elsewhere without waiting; then
-its user thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the bottleneck,
+its user thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the
+bottleneck,
 
     p(j) ~ (Z + O)^(N-j) / (N-j)!  *  S^j / prod_{i<=j} min(i, m),      X(N) = sum_j p(j) min(j, m) / S.
 

@@ -6,9 +6,9 @@ busier the server, the fewer requests find it asleep. Arrivals find it idle with
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
 Here u is the utilization of the bottleneck, D_full the demand at full utilization, and r the ratio of the demand at
-zero utilization to D_full. The causes of r > 1 are batching, warm caches, or a clock that speeds up under load; those of
-r < 1 are contention for caches and locks. Measured CPU time gives D(u) at each load level directly. As u cannot exceed
-1, the extrapolation is bounded.
+zero utilization to D_full. The causes of r > 1 are batching, warm caches, or a clock that speeds up under load; those
+of r < 1 are contention for caches and locks. Measured CPU time gives D(u) at each load level directly. As u cannot
+exceed 1, the extrapolation is bounded.
 """
 
 from __future__ import annotations

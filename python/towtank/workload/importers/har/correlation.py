@@ -1,5 +1,5 @@
-"""Correlation: finds values that the server generated and the client sent back. The workload extracts them anew from each
-response instead of sending the recorded values.
+"""Correlation: finds values that the server generated and the client sent back. The workload extracts them anew from
+each response instead of sending the recorded values.
 
 A value qualifies under three conditions. An earlier response contains it. No request before that response contains
 it. It looks generated: it has letters and digits or is long, or its names in response and request are names of

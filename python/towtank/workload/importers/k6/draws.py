@@ -1,8 +1,8 @@
 """Random values that a script generates in a round: numbers and texts, times, rows of data.
 
-A script generates a value once and may read it several times. At first a step (`set` or `draw`) sets each value, under a
-temporary name. When all statements are converted, a value that is read only once is written in place of the reference to
-it. A row gets the name of its pool, unless another row of the pool is in use.
+A script generates a value once and may read it several times. At first a step (`set` or `draw`) sets each value, under
+a temporary name. When all statements are converted, a value that is read only once is written in place of the reference
+to it. A row gets the name of its pool, unless another row of the pool is in use.
 """
 
 from __future__ import annotations

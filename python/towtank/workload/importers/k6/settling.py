@@ -26,7 +26,7 @@ _INNER = ("steps", "then", "else")
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round, and the steps of the first round, with final names instead of the temporary names.
+    """Return the steps of each round and those of the first round, with final names instead of the temporary names.
 
     Parameters
     ----------
