@@ -70,14 +70,10 @@ def with_intervals(
     The ends of an interval are the 2.5 % and 97.5 % quantiles over the replicates. In a replicate without a steady
     state, some stations are saturated: their queues, and the response times of the classes that visit them, count as
     infinite. In a network of open classes only, the queues of the other stations are computed at the offered load,
-    which
-    is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are unknown
-    and
-    count as infinite. An infinite end is stored as None. Without replicates, or with more than `MODELS_AT_MOST` models
-    to
-    solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with their transactions,
-    stations,
-    pools, and bounds (of a bound, only the knee has an interval).
+    which is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are
+    unknown and count as infinite. An infinite end is stored as None. Without replicates, or with more than
+    `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with
+    their transactions, stations, pools, and bounds (of a bound, only the knee has an interval).
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0

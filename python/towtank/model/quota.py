@@ -17,8 +17,8 @@ utilization u c, and for those of the m transactions that are not yet complete.
 - The l transactions left at the end of the period are the last arrivals. Each of them waits P (l + 1) / (2 (A + 1)) on
 average.
 
-The result is exact in both limits: for long periods it is c / (1 - u c) in units of S; for short periods it is
-1 / (1 - u), as for a slow server. The latter is an upper bound, to which every result is reduced.
+The result is exact in both limits. For long periods it is c / (1 - u c) in units of S. For short periods it is
+1 / (1 - u), as for a slow server; this value is an upper bound, to which every result is reduced.
 """
 
 from __future__ import annotations

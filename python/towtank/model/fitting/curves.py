@@ -148,7 +148,7 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "amdahl": USL,
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
-"""For each scalability law, the law with one parameter more, of which it is a special case."""
+"""For each scalability law, the next larger family of curves, of which the law is a special case."""
 
 
 @dataclass(frozen=True)

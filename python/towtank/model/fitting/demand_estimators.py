@@ -109,11 +109,9 @@ def total(series: Series) -> Floats | None:
     Notes
     -----
     A transaction uses busy time before it is counted, so the numbers of transactions in short intervals have errors
-    too. In
-    ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest
-    to
-    the points by the singular value decomposition [1]_. The method assumes that all columns are equally uncertain
-    relative to their standard deviations, and is unstable if the classes are collinear.
+    too. In ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane
+    nearest to the points by the singular value decomposition [1]_. The method assumes that all columns are equally
+    uncertain relative to their standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------

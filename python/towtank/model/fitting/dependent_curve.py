@@ -39,12 +39,9 @@ class DependentCurve(ClosedCurve):
     Notes
     -----
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) for the demand at the mean
-    utilization.
-    This utilization is the fixed point of u = X(D(u)) D(u) / m, because only the mean demand of a level can be
-    measured. A
-    station whose speed depends on its number of jobs (product form) has the same throughput within 2.5 % for the
-    allowed
-    ratios; such a station is written to the model file.
+    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m, because only the mean demand of a level
+    can be measured. A station whose speed depends on its number of jobs (product form) has the same throughput within
+    2.5 % for the allowed ratios; such a station is written to the model file.
     """
 
     name = "load-dependent"

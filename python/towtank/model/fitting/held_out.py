@@ -52,8 +52,7 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
     ----------
     rows : sequence of mapping
         Rows with `error`, `measured_throughput` and `throughput_band_95`, the predicted band for a repeated
-        measurement,
-        as in `held_out`.
+        measurement, as in `held_out`.
 
     Returns
     -------

@@ -91,8 +91,7 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
     Notes
     -----
     The points are split in all ways that leave at least two levels on each side; the pair of lines with the smallest
-    sum of
-    squares is used [1]_. The interval comes from simulated points: the lines plus resampled residuals.
+    sum of squares is used [1]_. The interval comes from simulated points: the lines plus resampled residuals.
 
     References
     ----------

@@ -65,8 +65,7 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     -----
     `band_80` and `band_95` are bands of the true curve: percentiles over the bootstrap replicates, whose demand drifts
     beyond the measured utilizations (`drift`). `measurement_95` adds the error of a repeated measurement. An infinite
-    end is
-    None.
+    end is None.
 
     A straight line has no limit, but the true system may reach a limit anywhere beyond the highest measured load.
     Beyond that load, the bands therefore begin at the throughput of the highest measured load, and `bound` is `upper`.

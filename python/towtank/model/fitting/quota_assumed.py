@@ -30,8 +30,7 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
     A quota of c CPUs on a larger machine is a CPU time of c P in each period P. The model has ceil(c) servers of c /
     ceil(c) CPUs each, which gives the correct maximum throughput. A lone transaction takes its CPU time D on the host,
     but D ceil(c) / c in the model. If more than c transactions run at once, the quota is used up before the period
-    ends,
-    and all of them pause for the rest of the period. These pauses affect high percentiles and are not modelled.
+    ends, and all of them pause for the rest of the period. These pauses affect high percentiles and are not modelled.
     """
     found = []
     for resource in configuration.resources:

@@ -245,12 +245,9 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     -----
     Throughput below saturation hardly distinguishes the two curves; the utilization of the bottleneck at each level
     does, so the criterion combines both quantities. The curves have equally many parameters: one has a background, the
-    other
-    the change of its demand with the load. The demand counts as load-dependent only if the errors of the constant
-    demand are
-    larger than chance explains, so that noise at a few levels does not decide. The held-out level must not influence
-    which
-    curve it tests. So it tests the curve that the lower levels alone would have chosen.
+    other the change of its demand with the load. The demand counts as load-dependent only if the errors of the constant
+    demand are larger than chance explains, so that noise at a few levels does not decide. The held-out level must not
+    influence which curve it tests. So it tests the curve that the lower levels alone would have chosen.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")

@@ -14,8 +14,8 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Largest relative measuring error of busy servers. If more servers than this were busy in excess of the stated number,
-the number is wrong. [ratio]
+"""Largest relative measuring error of busy servers. If the measured value exceeds the stated number of servers by more
+than this, the stated number is wrong. [ratio]
 """
 _POINTS = 4
 """Smallest number of points for which demand and background are estimated with an interval. [1]"""

@@ -16,9 +16,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """How an importer handles a key: it converts the key into the workload, reports it in a note, or ignores it as
-    harmless.
-    """
+    """Handling of a key: the importer converts it into the workload, reports it in a note, or ignores it as harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
