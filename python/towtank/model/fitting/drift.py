@@ -88,8 +88,8 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """Return the slope of ln(demand) over utilization for each replicate; a replicate has the same slope at
-    all loads.
+    """Return the slope of ln(demand) over utilization for each replicate; the slope is the same at all
+    loads.
     """
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 

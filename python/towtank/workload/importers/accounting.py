@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """Handling of a key: the importer converts it into the workload, reports it in a note, or ignores it as harmless."""
+    """Handling of a key by an importer: converted into the workload, reported in a note, or ignored as harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"

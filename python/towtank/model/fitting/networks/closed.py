@@ -214,9 +214,12 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
     iterations suffice. A transaction that was not observed at low load gets the mean delay of the observed
     transactions; if none was observed, delays stay unchanged.
     """
-    found = list(parameters) over = np.zeros((len(found), found[0].demands.shape[1])) places = low_levels(of[0])
-    measured = [each.levels() for each in of] at = [[found_at[place] for place in places] for found_at in
-    map(conditions, of)] for _ in range(_ROUNDS):
+    found = list(parameters)
+    over = np.zeros((len(found), found[0].demands.shape[1]))
+    places = low_levels(of[0])
+    measured = [each.levels() for each in of]
+    at = [[found_at[place] for place in places] for found_at in map(conditions, of)]
+    for _ in range(_ROUNDS):
         rows = [(parameter, each) for parameter, conditions_of in zip(found, at, strict=True) for each in conditions_of]
         solved = solve(of[0], rows)
         responses = solved.responses.reshape(len(found), len(places), -1)

@@ -159,8 +159,8 @@ class _Plan:
         """Complete a transaction: add steps that take rows from pools, and empty values for variables that are read
         before they are set.
 
-        Rows are taken at the start. `drawn` are pools of which the steps of the first round (`once`) have already taken a
-        row: the first round uses that row, and the next row is taken at the end of each round.
+        Rows are taken at the start. `drawn` are pools of which the steps of the first round (`once`) have already taken
+        a row: the first round uses that row, and the next row is taken at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
