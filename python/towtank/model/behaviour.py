@@ -64,7 +64,7 @@ class CacheFile(FileModel):
 
 
 class StationBehaviour(FileModel):
-    """Optional behaviour of a station: failures, feedback, class weights, a cache, and measured service times."""
+    """Optional behaviour of a station: failures, feedback queue, class weights, a cache, and measured service times."""
 
     up: Duration | None = Field(
         None,
@@ -98,7 +98,7 @@ class StationBehaviour(FileModel):
 
 
 class BalancerFile(FileModel):
-    """Optional behaviour of a station: failures, feedback queue, class weights, a cache, and measured service times."""
+    """Load balancer in front of equal stations. Its policy chooses the station of each visit."""
 
     policy: Literal["random", "round-robin", "shortest-queue", "power-of-two"] = Field(
         "random", description="Policy that chooses a station among those that are up."
