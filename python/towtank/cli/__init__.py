@@ -1,4 +1,4 @@
-"""Command line: one module for each command, which parses options, calls a function and prints the result."""
+"""Command line. Each command has a module of its own, which parses options, calls a function and prints the result."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status of a command, or the status of a failure if the output of the command could not be
-    written.
-    """
+    """Return the exit status of a command; if its output could not be written, the status of that failure."""
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

@@ -33,8 +33,8 @@ def command(
     rules: RuleFiles = None,
     json: Annotated[bool, typer.Option("--json", help="Print the advice as JSON.")] = False,
 ) -> int:
-    """Compare a system with rules of thumb: print the recommendation of each rule, the setting, the measurement and the
-    verdict.
+    """Compare a system with rules of thumb: print, for each rule, its recommendation, the setting, the measurement and
+    the verdict.
     """
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
@@ -69,9 +69,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
-    """Return the existing folders named `rules` that lie next to the study of the results or next to a sheet
-    of values.
-    """
+    """Return those folders named `rules` that exist next to the study of the results or next to a sheet of values."""
     from towtank.size.rules import rules_beside  # noqa: PLC0415
     from towtank.size.rules.measured import study_file  # noqa: PLC0415
 

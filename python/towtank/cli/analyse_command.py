@@ -12,7 +12,9 @@ def command(
     results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
     json: Annotated[bool, typer.Option("--json", help="Print headline, verdict and the documents as JSON.")] = False,
 ) -> int:
-    """Analyse the runs of a results folder, and keep summaries, claims, models and sizing for reports."""
+    """Analyse the runs of a results folder, and store summaries, claims, models and sizing, from which reports are
+    made.
+    """
     from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415

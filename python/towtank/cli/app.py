@@ -109,7 +109,9 @@ def _repeated(arguments: list[str]) -> list[str]:
 
 
 def _no_access(error: OSError) -> int | None:
-    """Print the folder that is not usable, and the cause; return None if the error is a fault of Towtank."""
+    """Print the folder that is not usable, and the cause. Return the exit status, or None if the error is a fault of
+    Towtank.
+    """
     from towtank.files import UNUSABLE, NotAFileError  # noqa: PLC0415
 
     place = f"{error.filename}: " if error.filename is not None else ""
@@ -132,8 +134,8 @@ def _no_access(error: OSError) -> int | None:
 
 
 def _internal_fault() -> int:
-    """Write the traceback into a file and print the name of the file; print the traceback if no file can be
-    written.
+    """Write the traceback into a file and print the name of the file; if no file can be written, print the traceback
+    itself.
     """
     from towtank.containment import fault_text, keep_fault  # noqa: PLC0415
     from towtank.secrets import redacted_text  # noqa: PLC0415

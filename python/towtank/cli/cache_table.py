@@ -15,7 +15,9 @@ _DISK = {"disk_visits": "visits", "disk_demand_s": "demand", "disk_utilization":
 
 
 def cache_lines(document: Json) -> list[RenderableType]:
-    """Render source and method of a cache model, miss ratio curves, table of cache limits, and warnings."""
+    """Render the result of a cache model: source, method, miss ratios or hit ratios, the table of cache limits, and
+    warnings.
+    """
     lines: list[RenderableType] = []
     if "trace" in document:
         lines += [_trace(document), _method(document)]

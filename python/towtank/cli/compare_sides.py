@@ -83,7 +83,7 @@ class Selection:
         return self.a, self.b
 
     def _of_baseline(self) -> tuple[str, ...]:
-        """Return the names of the result that is compared with a baseline."""
+        """Return the paths of the result that is compared with the baseline."""
         given = self.results or self.b
         if not given or (self.results and self.b) or len(self.results) > 1:
             message = "must be given with one result, or with --b FILE..., one file for each run"

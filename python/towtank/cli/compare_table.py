@@ -61,7 +61,7 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """Name the metrics over all transactions that are the same in both results, and those that are undecided; empty if
+    """Name the metrics over all transactions for which both results are the same, and the undecided metrics; empty if
     no metric is the same.
     """
     same, undecided = (
@@ -110,8 +110,8 @@ def _missing(compared: Compared) -> str:
 
 def _size(found: Finding | AtLoad) -> float:
     own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
-    # The ratio of the failures of B to those of A is missing if A had no failures. If A had none over all loads, A had
-    # none at any single load, so that both ratios are infinite.
+    # If A had no failures, the ratio of B's failures to those of A does not exist and counts as infinite. Then A
+    # had none at any single load either, so that ratio is infinite too.
     return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
 
 

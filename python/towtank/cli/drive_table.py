@@ -14,8 +14,8 @@ from towtank.estimates import few_digits, interval_texts, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Kinds of failures for which the engine records a response time: a response arrived, or the wait for a response
-# timed out.
+# Kinds of failures for which the engine records a response time: a response arrived, or the engine waited for a
+# response until the timeout.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
@@ -58,8 +58,8 @@ def _throughput(rate: float | None, known: Estimate) -> str:
 
 
 def _times(document: dict[str, Any]) -> Table:
-    """Render response times with three digits, or with the digits that their confidence intervals support. Further rows
-    show the intervals.
+    """Render response times with the digits that their confidence intervals support, and the intervals in further rows.
+    Without an interval, a time has three digits.
     """
     table = Table("time, ms", *_PERCENTILES)
     for title in ("response", "exchange"):

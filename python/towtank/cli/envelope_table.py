@@ -11,7 +11,7 @@ from towtank.units import format_duration
 
 
 def envelope_parts(envelope: dict[str, Any] | None) -> list[Table | str]:
-    """Render the calibration of this machine as a load generator: a sentence and a table, or a single sentence if the
+    """Render the calibration of this machine as a load generator: a sentence and a table; only a sentence if the
     machine was never calibrated.
     """
     if envelope is None:

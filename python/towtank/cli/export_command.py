@@ -118,8 +118,8 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
 
 
 def _only(files: list[File], options: Options, form: Format) -> File:
-    """Return the single file to write to standard output. Several files are refused, and formats that send their data
-    to another program.
+    """Return the single file to write to standard output. Refuse several files, and formats whose data go to another
+    program.
     """
     if len(files) > 1:
         message = f"must name a folder: there are {len(files)} files to write, got '-' instead"

@@ -148,7 +148,7 @@ def _predictions(document: Json) -> Table:
 
 
 def refused_predictions(document: Json) -> list[str]:
-    """Render the loads for which the fit gives no prediction, by reason."""
+    """Render the loads for which the fit gives no prediction, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for row in document["predictions"]:
         if "refused" in row:
@@ -265,8 +265,8 @@ def _estimated_time(value: float, pair: Sequence[float | None] | None) -> str:
 
 
 def _places(value: float | None, pair: Sequence[float | None] | None) -> int | None:
-    """Return the number of decimal places that a confidence interval supports, or its only end if the other is
-    unbounded; None if there is no interval.
+    """Return the number of decimal places that a confidence interval supports; None if there is no interval. If one
+    end is unbounded, the other end decides.
     """
     low, high = pair or (None, None)
     if value is None or (low is None and high is None):

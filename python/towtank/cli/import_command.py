@@ -55,7 +55,7 @@ def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_S
     places : int
         Largest number of positions that are printed with each note.
     addresses : bool
-        True if the next step may send load to the origin of the requests.
+        True if the proposed command contains the addresses of the imported requests; otherwise it has HOST:PORT.
     """
     import sys  # noqa: PLC0415
 

@@ -1,4 +1,6 @@
-"""`towtank judge`: judges results of any tool, and prints their steady window, intervals and doubts."""
+"""`towtank judge`: judges result files of any tool, and prints the steady window, confidence intervals and doubts of
+each file.
+"""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the miss ratios as JSON.")] = False,
 ) -> None:
-    """Print the miss ratio of a cache by its size, in entries, in bytes or with both limits, and the remaining load of
-    the disk.
+    """Print the miss ratio of a cache by its size, in entries, in bytes or with both limits, and the load that the
+    misses cause on the disk.
     """
     from towtank.model.caching import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415
 

@@ -16,7 +16,9 @@ def command(
     *,
     json: Annotated[bool, typer.Option("--json", help="Print the demands as JSON.")] = False,
 ) -> int:
-    """Print the demand of a transaction, and of each class of transactions, at every resource, with intervals."""
+    """Print the service demand at every resource, of the mean transaction and of each class of transactions, with
+    intervals.
+    """
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415

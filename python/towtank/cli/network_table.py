@@ -58,14 +58,14 @@ def _stations(document: Json) -> Table:
 
 def _background(estimate: Json) -> str:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    # If a resource has no background work, no replicate of the fit has any, and the interval has width zero. Such an
-    # interval is not shown.
+    # If a resource has no background work in any replicate of the fit, the interval of the background work has width
+    # zero and is not shown.
     return few_digits(value) if low is None or high is None or low == high else number_estimate(value, low, high)
 
 
 def _groups(document: Json) -> list[str]:
-    """Render the groups of transactions for which only a common service demand is known, because the measurements
-    cannot distinguish the transactions.
+    """Render the groups of transactions that have only a common service demand, because the measurements cannot
+    separate the demands of the single transactions.
     """
     lines = []
     for name, station in document["stations"].items():

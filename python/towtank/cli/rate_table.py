@@ -44,7 +44,8 @@ def _ratings(document: Json) -> Table:
     for scale, rating in document["ratings"].items():
         whole = rating["whole"]
         shown, low, high = interval_texts(whole["value"], whole["low"], whole["high"])
-        # All CPUs share the disk, so the rate of one thread on a disk is not the rating of one CPU.
+        # The rating of a single CPU is shown only for the scale `towtank`. All CPUs share the disk, so the rate of one
+        # thread on a disk is not a rating of one CPU.
         per_cpu = _value(rating["per_cpu"]) if scale == "towtank" else ""
         table.add_row(
             _TITLES[scale],

@@ -23,8 +23,8 @@ group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
 )
 
-# Largest number of positions that the terminal shows with each note. A browser sends the same headers with every
-# request, so more positions would only repeat the note.
+# Number of positions that the terminal shows with each note. A browser sends the same headers with every request,
+# so more positions would only repeat the note. [1]
 _PLACES_SHOWN = 1
 _Out = Annotated[Path | None, typer.Option(help="Workload file to write; default: standard output.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
@@ -210,7 +210,7 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
 
     imported = recording.workload(out)
     if out is not None:
-        # The recording is over and would be lost: a file that has come into being since its start is replaced.
+        # `force` is set: refusing to replace a file that appeared during the recording would lose the recording.
         write_workload(out, imported.text, force=True)
     if json:
         print_json(recording.document(imported, out))

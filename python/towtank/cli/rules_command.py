@@ -67,7 +67,7 @@ def command(
 
 
 def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
-    """Return the rule with the given name. An unknown name is refused, with a hint at the most similar name."""
+    """Return the rule with the given name. An unknown name is refused, with a hint that gives the most similar name."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
     from towtank.size.rules import load_rules  # noqa: PLC0415

@@ -17,7 +17,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
     Raises
     ------
     StudyError
-        If values are unknown, missing, or not accepted by the rule; lists all of them.
+        If values are missing, not accepted by the rule, or given for unknown inputs; lists all of them.
     """
     if not rule.is_workable and rule.follows_when is None:
         message = f"must not be given: {rule.name} is advice without a formula"

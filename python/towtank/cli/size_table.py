@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 ANY_LOAD = "any load"
-# Utilization above which a percentage with one decimal place would show 100 %, that is, no idle time.
+# Utilization from which a percentage with one decimal place shows 100 %, that is, no idle time. [ratio]
 _FULLY = 0.9995
 
 
@@ -196,8 +196,8 @@ def _sentences(document: Json) -> Iterator[str]:
 
 
 def _carries(answer: Json) -> str:
-    """Render the highest load at which the hardware meets the objectives, and the headroom, or a note that nothing
-    limits the load.
+    """Render the highest load at which the hardware meets the objectives, and the headroom; if nothing limits the load,
+    a note.
     """
     if answer["load_at_limit"] is None:
         return str(answer["no_limit"])
@@ -216,8 +216,8 @@ def limited_by(answer: Json) -> str:
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of random samples in which only a throughput objective is not met. The headroom does not cover
-    these cases, since a throughput objective does not limit the load.
+    """Render the share of random samples in which a throughput objective is missed, but no other objective. The
+    headroom does not cover these samples, since a throughput objective does not limit the load.
     """
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
@@ -337,7 +337,9 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render, for the table of dates, the reason why the growing load never reaches the limit."""
+    """Render the cell of the table of dates for a load that does not pass its limit: no limit exists, or the load stays
+    below it for 20 years.
+    """
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 

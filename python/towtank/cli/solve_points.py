@@ -12,7 +12,7 @@ POINTS_AT_MOST = 100_000
 
 
 def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[Point]:
-    """Read the options and return all combinations of the varied values; each combination is a variant to solve."""
+    """Read the options and return the variants to solve: all combinations of the varied values."""
     check = OptionCheck()
     fixed = check.pairs("--set", changes)
     varied = [
@@ -43,7 +43,7 @@ def _values(check: OptionCheck, option: str, text: str) -> list[str]:
 
 
 def _only_closed_class(check: OptionCheck, file: Document) -> str:
-    """Return the class to which `--users 50,100` applies; the model must have exactly one closed class."""
+    """Return the class to which a `--users 50,100` without a class name applies: the only closed class of the model."""
     classes = file.root.child("classes")
     names = [
         name

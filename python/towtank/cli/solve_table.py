@@ -15,8 +15,8 @@ from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
 _SAME = 1e-9
-"""Relative width below which an interval is due to rounding errors only. The result then does not depend on the fitted
-service demands. [ratio]
+"""Relative width below which an interval is due to rounding errors only: the result then does not depend on the
+fitted service demands. [ratio]
 """
 
 
@@ -30,7 +30,7 @@ def solve_table(answer: dict[str, Any]) -> list[RenderableType]:
 
 
 def _rests_on(answer: dict[str, Any]) -> list[str]:
-    """Render the origin of the confidence intervals of a fitted model; empty for other models."""
+    """Render the note on where the confidence intervals of a fitted model come from; empty for other models."""
     if "fitted" not in answer:
         return []
     count = answer["fitted"]["draws"]
@@ -49,10 +49,10 @@ def _shown(
     plain: Callable[[float], str],
     estimated: Callable[[float, float, float], str],
 ) -> str:
-    """Render a result of a solved model: with its confidence interval for a fitted model, with three digits if the
+    """Render a result of a solved model: for a fitted model with its confidence interval, or with three digits if the
     interval is unknown.
 
-    The key `residence_time_s.web` selects the value of a class.
+    The key `residence_time_s.web` selects the value of class `web`.
     """
     outer, _, inner = key.partition(".")
     value = part[outer][inner] if inner else part[outer]

@@ -13,7 +13,7 @@ from towtank.foreign.requests import Collector, Requests, Skipped, Summary
 from towtank.foreign.source import Source
 
 PLAIN = "start_s,elapsed_ms and optionally ok (0 or 1) and transaction"
-"""Columns of the plain CSV format, which users can write if their tool has no known format."""
+"""Columns of the plain CSV format. Users can convert a file of an unknown format into it."""
 _Content = TypeVar("_Content")
 
 

@@ -1,4 +1,4 @@
-"""Holds the requests of a result file as arrays, or the summary of a file that has no single requests."""
+"""Holds the requests of a result file as arrays; for a file without single requests, its summary."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-# Upper limit of times in seconds since 1970, valid until the year 5138. Times in milliseconds or finer units have
-# exceeded it since 1973, so a larger number is in another unit. [s]
+# Upper limit of start times that are taken as seconds since 1970; seconds stay below it until the year 5138. A
+# larger number is in a finer unit, since milliseconds have exceeded the limit since 1973. [s]
 _SECONDS_BELOW = 1e11
 _UNITS = (("milliseconds", 1e14), ("microseconds", 1e17), ("nanoseconds", math.inf))
 
@@ -155,7 +155,7 @@ class Collector:
         self._codes, self._names = other._codes, other._names
 
     def wrong_unit(self) -> str:
-        """Return the unit in which most start times seem to be given; empty if this unit is seconds."""
+        """Return the unit in which most start times seem to be given; empty if they are in seconds."""
         starts = np.abs(np.asarray(self._starts, dtype=float))
         # The median of the start times is tested, because a few wrong times do not indicate another unit.
         usual_s = float(np.quantile(starts, 0.5, method="lower")) if len(starts) else 0.0

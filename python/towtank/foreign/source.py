@@ -25,7 +25,7 @@ class Source:
     path : Path
         Path of the file.
     cut : str
-        Reason why the compressed file is incomplete; empty if it is complete. Set while the file is read.
+        Reason why the compressed file is incomplete; empty if it is complete. Known only after the file was read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,8 +40,8 @@ class Source:
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the file with their line ends. A truncated compressed file ends at its last
-        complete byte.
+        """Yield the lines of the file with their line ends. A truncated compressed file ends with the last text that
+        can be decompressed.
         """
         with self._open() as stream:
             encoding = self._encoding(self._first_bytes)

@@ -1,5 +1,5 @@
-"""Keys of a model file for timeouts, failures, caches and load balancers, and their conversion to the engine's
-format.
+"""Keys of a model file for timeouts, failures, caches and load balancers, and their conversion into the format of the
+engine.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class CacheFile(FileModel):
 
 
 class StationBehaviour(FileModel):
-    """Optional behaviour of a station: failures, feedback, class weights, a cache, and measured service times."""
+    """Optional behaviour of a station: failures, feedback queue, class weights, a cache, and measured service times."""
 
     up: Duration | None = Field(
         None,
@@ -109,8 +109,8 @@ class BalancerFile(FileModel):
 
 
 def behaviour_document(model: ModelFile) -> dict[str, Any]:
-    """Return the keys of a model that describe timeouts, failures, caches and load balancers, in the format of the
-    engine.
+    """Return the keys of a model for timeouts, failures, caches, load balancers and other behaviour, converted into the
+    format of the engine.
     """
     stations = model.stations.items()
     return {
@@ -163,7 +163,7 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Yield a fault for each key that is given without another key that it needs, and for each name that is no class of
+    """Yield a fault for each key that is given without the key that it requires, and for each class name that is not in
     the model.
 
     The engine checks all other rules of a model file.

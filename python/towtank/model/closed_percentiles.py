@@ -1,5 +1,5 @@
-"""Variance of the time that jobs of closed classes spend at a station, from a Markov chain of the number of jobs
-there.
+"""Variance of the time that jobs of closed classes spend at a station, computed from a Markov chain of the number of
+jobs at the station.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from towtank.model.transactions import chain_by_transaction, squared_variation, 
 Json = dict[str, Any]
 Floats = npt.NDArray[np.float64]
 _FROM_OUTSIDE = 5000
-"""Highest number of open-class jobs in the Markov chain of a station; users of closed classes are counted
-separately. [1]
+"""Highest number of open-class jobs that the Markov chain of a station allows for, in addition to the users of the
+closed classes. [1]
 """
 
 
@@ -32,9 +32,11 @@ def closed_variance(
     Parameters
     ----------
     model, answer : dict
-        The solved model in the engine's form, with each node as a station, and its solution.
+        The solved model in the engine's form, and its solution. A station of several nodes appears in both as one
+        station
+        for each node.
     station : dict
-        The station in the model; any node of the station if there are several.
+        The station in the model; if it has several nodes, any of them.
     found : StationAnswer
         The station in the solution, with its nodes combined.
     name : str
@@ -88,9 +90,7 @@ def repairman_moments(users: int, service_s: float, servers: int, away_s: float,
 
 
 def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each of these
-    numbers.
-    """
+    """Return the numbers of jobs that an arriving job may find at a queue, and the probability of each number."""
     met = np.arange(users, dtype=float)
     if away_s <= 0:
         return met, (met == users - 1).astype(float)
@@ -103,7 +103,8 @@ def _met(users: int, service_s: float, servers: int, away_s: float) -> tuple[Flo
 def sharing_moments(users: int, service_s: float, servers: int, away_s: float, scv: float = 1.0) -> tuple[
     float, float
 ]:  # fmt: skip
-    """Return mean [s] and variance [s^2] of the time at the processor-sharing queue of a closed system.
+    """Return mean [s] and variance [s^2] of the time that a job spends at the processor-sharing queue of a closed
+    system.
 
     Parameters
     ----------
@@ -113,30 +114,34 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     Notes
     -----
     A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). Let mu = 1 / S, and let A
-    be the time away. The job ends at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
-    the rate (N - 1 - k) / A. Let R be the generator of this chain less the rate of the end. The time T(k) of the job
-    follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number that an arrival meets. The result is
-    exact for exponential service times. Otherwise the part of the variance from the job's own size is scaled with the
-    variation of the service times, and the part from the jobs it meets is scaled as at an open queue. Above the knee
-    the number of jobs met hardly varies: the job is served at a nearly constant lower speed, and only its own size
-    matters.
+    be `away_s`. The job completes at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
+    the rate (N - 1 - k) / A. Let R be the generator of this chain of k, with the rate c mu subtracted from its
+    diagonal.
+    The time T(k) of the job follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number of jobs that the
+    job finds on arrival. The result is exact for exponential service times. Otherwise the variance has two parts. The
+    part
+    from the job's own size is scaled with the variation of the service times. The part from the jobs that it meets is
+    scaled as at an open queue. Above the knee the number of jobs met hardly varies: the job is served at a nearly
+    constant
+    lower speed, and only its own size matters.
     """
     met, weights = _met(users, service_s, servers, away_s)
     speed = np.minimum(1.0, servers / (met + 1)) / service_s
     leave = met * speed
     come = (users - 1 - met) / away_s if away_s > 0 else np.zeros(users)
     if away_s <= 0:
-        # Without time away, a job that leaves returns at once, so the number of other jobs at the queue never changes.
+        # If the time away is zero, a job that leaves returns at once, so the number of other jobs at the queue never
+        # changes.
         leave = np.zeros(users)
     return _of_chain(weights, speed, leave, come, scv)
 
 
 def _of_chain(weights: Floats, speed: Floats, leave: Floats, come: Floats, scv: float) -> tuple[float, float]:
-    """Return mean [s] and variance [s^2] of the time of a job that ends at rate `speed`, while other jobs arrive and
-    leave.
+    """Return mean [s] and variance [s^2] of the time of a job that is completed at rate `speed`, while other jobs
+    arrive (`come`) and leave (`leave`).
 
-    The arrays of rates give the rate for 0, 1, 2, ... other jobs [1/s]. `weights` are the probabilities of
-    the numbers of other jobs that the job finds on arrival.
+    The arrays of rates have one element for each number 0, 1, 2, ... of other jobs [1/s]. `weights` are the
+    probabilities of these numbers when the job arrives.
     """
     count = len(weights)
     bands = np.zeros((3, count))
@@ -204,11 +209,12 @@ class _Crowd:
         return cls(users, sum(rates), rates[0], present[1] / both if both else 0.0, both, work, squares)
 
     def others(self, *, without: int) -> tuple[Floats, float] | None:
-        """Return the arrival rate for each number of other jobs at the station, and the mean service time of the jobs;
-        None if no jobs arrive.
+        """Return the arrival rate for each number of other jobs at the station, and the mean service time of all jobs;
+        None if no closed class visits the station.
 
-        A job that is not at the station stays away for the mean time that follows from Little's law. The share of
-        closed classes among the jobs at the station is assumed constant at its mean.
+        `without` is 1 for a job of a closed class, which is not among the other users. A user who is not at the station
+        stays away for the mean time that follows from Little's law. At any number of jobs, the same fraction of them is
+        assumed to belong to closed classes.
         """
         inside = self.rate - self.outside
         if not self.users or inside <= 0 or self.work <= 0:
@@ -232,9 +238,9 @@ def _among_several(
 
     The result is None unless closed classes visit the station and its discipline is `fcfs` or `ps`.
 
-    The jobs of all other classes count as one kind of job with the mean service time of all jobs. The
-    moments are scaled to the mean time of the solved model. For `fcfs`, only the moments of the wait are
-    scaled; the wait lasts `max(0, k - m + 1)` service completions if the job finds k jobs at m servers.
+    All other jobs count as jobs of one kind, with the mean service time of all jobs. The moments are scaled to the
+    mean time of the solved model; for `fcfs`, only those of the wait. A job that finds k jobs at m servers waits for
+    `max(0, k - m + 1)` service completions.
     """
     service = next(candidate for candidate in station["services"] if candidate["class"] == name)
     visits, time = _visits_of(service), float(service["service_time_s"])
@@ -251,7 +257,7 @@ def _among_several(
     (come, their_time), servers = others, int(station["servers"])
     met = np.arange(len(come), dtype=float)
     speed = np.minimum(1.0, servers / (met + 1))
-    # These weights are the probabilities of the numbers of other jobs if the arriving job is not counted.
+    # `weights` are the probabilities of the numbers of other jobs at the station, as an arriving job finds them.
     alone = np.minimum(met[1:], servers) / their_time
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(come[:-1], 1e-300)) - np.log(alone))])
     weights = np.exp(logs - logs.max())
@@ -268,11 +274,11 @@ def _among_several(
 
 
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
-    """Return the variance of a wait for `ends` completions with probabilities `weights`, scaled to a given mean. [s^2]
+    """Return the variance of a wait whose mean is scaled to `mean`. [s^2]
 
-    If the given mean is smaller, every wait becomes shorter. If it is larger, first more jobs wait, until
-    all jobs do; only then does every wait become longer. Otherwise a wait with almost no probability in the
-    Markov chain would become a rare but extremely long wait.
+    The wait lasts for `ends` service completions with the probabilities `weights`. For a smaller mean, every wait
+    becomes shorter. For a larger mean, first more jobs wait, until all do; only then does every wait become longer.
+    Without this order, a wait of almost no probability in the Markov chain would become a rare but extremely long wait.
     """
     waits = ends > 0
     often = float(weights[waits].sum())

@@ -1,4 +1,4 @@
-"""Confidence intervals of the predictions of a fitted model, from the bootstrap replicates of the fit."""
+"""Confidence intervals for the predictions of a fitted model, computed from the bootstrap replicates of the fit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from towtank.model.solving import solve_models
 Json = dict[str, Any]
 CONFIDENCE = 0.95
 MODELS_AT_MOST = 20_000
-"""Highest number of models that are solved to compute confidence intervals. It counts all variants and
-replicates. [1]
-"""
+"""Highest number of models (variants times replicates) that are solved to compute confidence intervals. [1]"""
 _LEAST_FACTOR = 1e-6
 """Smallest factor that is applied to a service demand. The solver rejects a demand of 0, and a factor of a millionth
 does not change the results. [ratio]
@@ -28,14 +26,16 @@ _NO_STEADY_STATE = {"response_time_s": math.inf, "users_in_system": math.inf, "q
 
 
 def replicates(model: Json, draws: Mapping[str, Sequence[float]]) -> list[Json]:
-    """Return a copy of the model for each bootstrap replicate, with the service demands of the replicate.
+    """Return copies of the model, one for each bootstrap replicate of the fit, with the service demands of the
+    replicate.
 
     Parameters
     ----------
     model : dict
         A model, or a document of several models, in the engine's form.
     draws : mapping of str to sequence of float
-        Ratio of the replicates' demands to those of the model, by station; all of equal length. [ratio]
+        By station, the ratio of each replicate's demand to the demand in the model; all sequences have the same length.
+        [ratio]
     """
     return [_replicate(model, dict(zip(draws, row, strict=True))) for row in zip(*draws.values(), strict=True)]
 
@@ -68,13 +68,12 @@ def with_intervals(
     Notes
     -----
     The ends of an interval are the 2.5 % and 97.5 % quantiles over the replicates. In a replicate without a steady
-    state, the response time of each class that visits a saturated station and the queue of that station count as
+    state, some stations are saturated: their queues, and the response times of the classes that visit them, count as
     infinite. In a network of open classes only, the queues of the other stations are computed at the offered load,
-    which is an upper bound of
-    their load. If the network has closed classes too, the queues of such a replicate are unknown and count as infinite.
-    An infinite end is stored as None. Without replicates, or with more than `MODELS_AT_MOST` models to solve, the
-    answers have no intervals and `fitted.draws` is 0. The parts are classes with their transactions, stations, pools,
-    and bounds (only the knee of a bound has an interval).
+    which is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are
+    unknown and count as infinite. An infinite end is stored as None. Without replicates, or with more than
+    `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with
+    their transactions, stations, pools, and bounds (of a bound, only the knee has an interval).
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -126,8 +125,8 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty if the throughput at the stations behind them is
-    unknown.
+    """Return the stations that open classes saturate; empty if the throughput at the other stations is then unknown,
+    because the model also has closed classes or pools.
     """
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
@@ -155,7 +154,7 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
         for other in part["residence_time_s"]:
             times = [math.inf if each is None else each["residence_time_s"][other] for each in parts]
             part["confidence_interval"][f"residence_time_s.{other}"] = _ends(times)
-        # A saturated station has utilization 1. If the solution of a station is unknown, 1 is used too.
+        # A saturated station has utilization 1. A station whose solution is unknown counts as saturated.
         used = [1.0 if each is None else float(each["utilization"]) for each in parts]
         part["confidence_interval"]["utilization"] = _ends(used)
     answers = [each.answer for each in drawn]
@@ -176,8 +175,8 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # A replicate without a steady state has no throughput, so its place in the quantiles is filled with the
-        # throughput of the model.
+        # A replicate without a steady state has no throughput. The throughput of the model is put in its place, so
+        # that the quantiles are taken over all replicates.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
@@ -186,7 +185,7 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # A value between an infinite and a finite value cannot be interpolated, so the quantile is one of the values.
+    # Between an infinite and a finite value no quantile can be interpolated, so then the end is one of the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

@@ -20,9 +20,7 @@ from towtank.yamlfile import Document, Node, fault_at, find
 
 COMMAND_LINE = "<command line>"
 SHARES_WITHIN = 1e-6
-"""Largest deviation from 1 of the sum of transaction shares that is accepted, due to rounding of decimal numbers.
-[ratio]
-"""
+"""Largest accepted difference between 1 and the sum of transaction shares; decimal numbers are rounded. [ratio]"""
 
 
 @dataclass
@@ -32,7 +30,7 @@ class ModelProblem:
     Attributes
     ----------
     tree : Node
-        YAML tree of the file with changes applied; locates the engine's faults.
+        YAML tree of the file after changes from the command line; gives the lines of the engine's faults.
     document : dict
         The model in the engine's form, with times in seconds.
     """
@@ -60,8 +58,8 @@ class ModelProblem:
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
     """Return the keys of the file that may have caused a fault of the engine.
 
-    The engine uses one name for several keys of a model file, such as `service_time` for `service_time` and
-    `demand`.
+    The engine has one name for what a model file writes under several keys: its `service_time` may stem from
+    `service_time` or `demand`.
     """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
@@ -91,7 +89,7 @@ def load_model(path: Path | str, changes: Mapping[str, str] | None = None) -> Mo
 
 
 def load_document(document: Document, changes: Mapping[str, str] | None = None) -> ModelProblem:
-    """Check a parsed model file after changes from the command line; raises StudyError with all faults."""
+    """Check a parsed model file, after applying changes from the command line; raises StudyError with all faults."""
     problem, faults = _read(_with_changes(document.root, changes or {}))
     if problem is None:
         raise StudyError(faults)
@@ -101,8 +99,8 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, including those that the engine finds. The model is not solved, so a missing
-    steady state is not found.
+    """Return all faults of a model file, including those that the engine finds without solving the model. A missing
+    steady state is therefore not found.
     """
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
@@ -113,7 +111,7 @@ def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
-    # A demand that cannot be read is left out, so its class may seem to need no station.
+    # A demand that cannot be read is left out of the model, so the engine finds that its class visits no station.
     follows = {f"classes.{fault.where.rpartition('.')[2]}" for fault in faults if ".demand." in fault.where}
     return [
         fault
@@ -194,9 +192,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check that replicates of demands belong to stations of the model, and that all stations have equally many
-    replicates.
-    """
+    """Check the replicates of demands: they must belong to stations of the model, equally many to each station."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -267,7 +263,7 @@ def _each(model: ModelFile, value: Any) -> dict[str, Any]:
     for name, load in model.classes.items():
         for each in load.transactions or (name,):
             if each in given or name in given:
-                # A value that is given for a transaction takes precedence over the value of its class.
+                # A value for the transaction takes precedence over the value for its class.
                 found[each] = given.get(each, given.get(name))
     return found
 
@@ -300,7 +296,9 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the key `transactions` of a class, or an empty mapping. The key is not sent to the engine."""
+    """Return the key `transactions` of a class, or an empty mapping. `chained` removes the key before the model is sent
+    to the engine.
+    """
     if not load.transactions:
         return {}
     return {

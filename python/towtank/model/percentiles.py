@@ -1,8 +1,8 @@
 """Percentiles of response times, computed from a solved network.
 
-The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed with the
-mean of the solution and the sum of the variances at the stations, as if the stations were independent. This
-is accurate enough for a search, whose result is then simulated.
+The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed. Its mean is that
+of the solution; its variance is the sum of the variances at the stations, as if these were independent. This is
+accurate enough for a search, whose result is then simulated.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def mmm_percentile(rate: float, service_s: float, servers: int, share: float) ->
 def response_percentiles(model: Json, answer: Json, stations: Mapping[str, StationAnswer], name: str) -> tuple[
     Callable[[float], float], str
 ]:  # fmt: skip
-    """Return a function for the percentiles of a class's response time [s], and the name of the method.
+    """Return a function that computes percentiles of a class's response time [s], and the name of the method.
 
     Parameters
     ----------
@@ -192,9 +192,10 @@ def lone_queue(
     *,
     bounded: bool = False,
 ) -> tuple[float, float, int, int | None] | None:
-    """Return rate, service time, servers and capacity if a class visits only a single M/M/m station; None otherwise.
+    """Return rate, service time, servers and capacity if the model is a single M/M/m station with a single class; None
+    otherwise.
 
-    The rate is the rate at one node. Without `bounded`, the result is None for a station with a capacity.
+    The rate is that of one node. Without `bounded`, a station with a capacity gives None.
     """
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
@@ -220,7 +221,9 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
     Notes
     -----
-    A transaction has v visits with service time s, its squared coefficient of variation c, and residence r per visit.
+    A transaction makes v visits. Each has the mean service time s with squared coefficient of variation c, and takes
+    the
+    time r including waiting.
 
     - Delay: v c s^2.
     - Processor sharing: v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r. The first term comes from the job's own size, the
@@ -244,7 +247,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
 
 
 class Visits(NamedTuple):
-    """Visits of a transaction to a station: number, service time with its variation, and time of a visit.
+    """Visits of a transaction to a station: their number, and the service time and residence time of a visit.
 
     Attributes
     ----------
@@ -277,8 +280,8 @@ def waiting_probability(station: Mapping[str, Any], found: StationAnswer, servic
     """Return the probability that a visit waits at a first-come-first-served station. [ratio]
 
     It is the larger of two estimates: Erlang's C at the utilization of the solved model, and the probability that
-    follows from its mean wait. Both agree in an open network, but in a closed network the mean wait may be longer.
-    Only Erlang's C is defined if the service time is 0.
+    follows from the station's mean wait. Both agree in an open network, but in a closed network the mean wait may be
+    longer. If the service time is 0, only Erlang's C is defined.
     """
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     solved = min(1.0, wait_s * servers * idle / service_s) if service_s > 0 else 0.0

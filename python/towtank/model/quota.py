@@ -2,23 +2,23 @@
 ends.
 
 The CPU limit of a control group, and thus of a container, grants c CPUs as a CPU time of c P in each period P. Two
-simpler models fail. A slow server, on which a transaction with CPU time D takes S = D / c, would delay work that runs
-at full speed. A fast server would have no limit. This module models the queue in steps of periods.
+simpler models fail. On a slow server a transaction with CPU time D would take S = D / c, but under the quota short work
+runs at full speed. A fast server would not limit the throughput. This module models the queue in steps of periods.
 
-A period begins with n transactions at the station. During the period A transactions arrive, Poisson with mean u k at
-utilization u of the quota. The quota suffices for K transactions, Poisson with mean k = P / S, since CPU times are
-assumed exponential. The next period begins with max(0, n + A - K) transactions. The stationary distribution of n gives
-the mean number at the station over a period, and Little's law gives the time at the station:
+A period begins with n transactions at the station. The quota of a period suffices for K transactions, Poisson with mean
+k = P / S, since CPU times are assumed exponential. During the period A transactions arrive, Poisson with mean u k,
+where u is the utilization of the quota. The next period begins with max(0, n + A - K) transactions. The stationary
+distribution of n gives the mean number at the station over a period, and Little's law gives the time at the station:
 
 - Of the n transactions at the beginning, m = min(n, K) are served one after the other, the i-th after i c P / (K + 1).
 (The K completions are evenly distributed points in the CPU time c P.) The other n - m wait for the entire period P.
-- Arrivals that are served also take c P / (K + 1). They wait for one another as at a fast server of utilization u c,
-and for the transactions among the m that are not yet complete.
+- Arrivals that are served in the same period take c P / (K + 1) each. They wait for one another as at a fast server of
+utilization u c, and for those of the m transactions that are not yet complete.
 - The l transactions left at the end of the period are the last arrivals. Each of them waits P (l + 1) / (2 (A + 1)) on
 average.
 
-The result is exact for long periods, c / (1 - u c) in units of S. It is also exact for short periods, 1 / (1 - u) as
-for a slow server, which is an upper bound of the result.
+The result is exact in both limits. For long periods it is c / (1 - u c) in units of S. For short periods it is
+1 / (1 - u), as for a slow server; this value is an upper bound, to which every result is reduced.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ TICK_S = 0.004
 There are 250 checks (ticks) a second, as in the kernels of most distributions.
 """
 
-# Grid of utilizations and periods on which the queue is solved. Periods are in units of S, as powers of the square
-# root of two.
+# Grid on which the queue is solved: utilizations, and lengths of the period in units of S. The lengths are powers of
+# the square root of two, with exponents from `_LOWEST` to `_HIGHEST`.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Points at which the computed part of a distribution ends. A geometric distribution ends after a decrease by this
-# number of factors of e, a Poisson distribution at this number of standard deviations.
+# A distribution is computed up to a point where its rest is negligible: where a geometric one has fallen by the factor
+# exp(`_FACTORS`), and `_DEVIATIONS` standard deviations from the mean of a Poisson one. [1]
 _FACTORS, _DEVIATIONS = 16.0, 8.0
-# Number of values that represent a distribution. In a distribution with more values, neighbouring values are grouped.
+# Number of values that represent a distribution. If it has more values, neighbouring ones are grouped. [1]
 _GROUPS = 48
 
 
@@ -77,7 +77,7 @@ class Quota:
         periods.
 
         For example, a tenth of a CPU in periods of 20 ms acts like a tenth in periods of 40 ms: a program runs
-        for the first 4 ms of each period.
+        for the first 4 ms of every 40 ms.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 
@@ -107,7 +107,7 @@ class Quota:
         demand_s : float or ndarray
             As in `residence`.
         utilization : float or ndarray of the same shape
-            In [0, 1]. At 1 both times are infinite, so values near 1 are reduced to 0.985.
+            In [0, 1]. At 1 both times are infinite, so values above 0.985 count as 0.985.
         """
         demand = np.asarray(demand_s, dtype=float)
         used = np.clip(utilization, 0.0, _UTILIZATIONS[-1])
@@ -118,15 +118,15 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # For periods shorter than those of the grid, the saved time is proportional to the period.
+        # For periods shorter than the shortest of the grid, the saved time is proportional to the period.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
 
 @cache
 def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
-    """Return the time at a station with a CPU quota as a function of utilization, for one period length. The time is
-    relative to that at a constantly slower server.
+    """Return, for one length of the period, a function of utilization: the time at a station with a CPU quota, divided
+    by the time at a constantly slower server.
     """
     periods = math.exp(place * _STEP)
     rows = [min(1.0, (1 - used) * scaled_residence(used, periods, cpus)) for used in _UTILIZATIONS]
@@ -134,8 +134,8 @@ def _curve(cpus: float, place: int) -> scipy.interpolate.PchipInterpolator:
 
 
 def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
-    """Return the time at a station with a CPU quota, in units of S; it may exceed the time at a constantly slower
-    server.
+    """Return the time at a station with a CPU quota, in units of S. Unlike the results of `Quota`, it may exceed the
+    time at a constantly slower server.
 
     Parameters
     ----------
@@ -154,13 +154,14 @@ def scaled_residence(utilization: float, periods: float, cpus: float) -> float:
 
 @cache
 def _areas(utilization: float, periods: float) -> tuple[float, float, float, float]:
-    """Return four means per period of a CPU quota, which do not depend on the CPUs that the quota grants.
+    """Return four means over a period of a CPU quota, from which the time at the station is computed for any number c
+    of CPUs. Times are in units of S.
 
-    - Number of jobs times their time in service, divided by c, in units of S.
-    - Number of jobs times their time while the quota is used up, in units of S.
-    - Number of arrivals that are served.
-    - Number of arrivals that are served times half the square of the time that earlier jobs take (divided by c), over
-      the length of the period.
+    - Sum over the jobs of their time in service, divided by c.
+    - Sum over the jobs of their wait while the quota is used up.
+    - Number of arrivals that are served in the period.
+    - Number of these arrivals, times half the square of the time that earlier jobs take (divided by c), over the length
+      of the period.
     """
     number, weights = _grouped(*_at_beginning(utilization, periods))
     come, come_weights = _grouped(*_poisson(utilization * periods))
@@ -190,8 +191,8 @@ def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # Transition probabilities from each number of jobs. Transitions below zero or beyond the largest number end at
-    # zero or at the largest number.
+    # Transition probabilities from each number of jobs. A transition to a number below zero ends at zero; beyond the
+    # largest number, at that number.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):

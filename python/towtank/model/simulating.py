@@ -15,8 +15,8 @@ from towtank.model.transactions import chained, spread
 _DIGITS = 6
 """Number of significant digits of times, visits and rates in a simulated model. [1]
 
-The ninth digit of a fitted number depends on the type of CPU. If it differed, the simulation would generate
-different random events.
+The ninth digit of a fitted number depends on the type of CPU. If it were passed on, the simulation would generate
+different random events on different CPUs.
 """
 _CERTAIN = ("routing",)
 """Keys of a model whose numbers are not rounded. These numbers come from a file, and rounding would change
@@ -97,7 +97,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """Round the numbers of a model to as many digits as are equal on all CPUs."""
+    """Round the numbers of a model to `_DIGITS` digits, which are the same on all CPUs."""
     if isinstance(part, dict):
         return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):

@@ -16,7 +16,7 @@ _WRITTEN = 1e-6
 
 
 def servers_of(station: Mapping[str, Any]) -> int | None:
-    """Return the number of servers of a station; None for a station with rates that do not come from a fit.
+    """Return the number of servers of a station; None for a station whose rates do not come from a fit.
 
     Notes
     -----
@@ -37,8 +37,8 @@ def servers_of(station: Mapping[str, Any]) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Return the rates of a fitted station for another number of servers, such that the demand at equal utilization is
-    the same.
+    """Return the rates of a fitted station for another number of servers, with the same demand at the same
+    utilization.
     """
     ratio = 1 / rates[0]
     return [

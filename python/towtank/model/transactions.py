@@ -1,5 +1,5 @@
-"""Transactions of a class: a user runs one transaction at a time, and chooses it at random by its share after each
-pause.
+"""Transactions of a class: a user runs one transaction at a time, and after each pause chooses the next at random by
+its share.
 
 Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
 jobs change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a
@@ -128,12 +128,14 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
     Notes
     -----
     R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, all are slowed by the same factor:
-    R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W: R_t = v_t (s_t + W).
+    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence of each transaction is
+    proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
+    R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and
     utilization U, the mean number of waiting jobs is about (Q - m U) U^(T - m), since the probabilities of M/M/m fall
-    by the factor U with each job. The waiting part of R is divided by visits, the rest by demands.
+    by the factor U with each job. The waiting part of R is divided among the transactions by visits, the rest by
+    demands.
 
     Time that no station explains, such as waiting for a pool, is equal for all transactions.
     """
@@ -168,8 +170,8 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # The time that a job does not wait in the queue is spent in processor sharing, which slows all transactions
-            # by the same factor.
+            # Except for its wait in the queue, a job spends the residence in processor sharing, which slows all
+            # transactions by the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found

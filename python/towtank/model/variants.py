@@ -1,4 +1,4 @@
-"""Solves or simulates variants of models together."""
+"""Solves or simulates several variants of models in one call of the engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Point:
     Attributes
     ----------
     changes : dict of str to str
-        Varied values, by path.
+        Values that differ between the variants, by path.
     fixed : dict of str to str
         Values set for all variants, by path.
     """
@@ -71,9 +71,7 @@ def solve_points(document: Document, points: list[Point], method: str) -> list[P
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """If the model does not allow the solution method, convert the fault of the model into a fault of the option
-    `--method`.
-    """
+    """If the model does not allow the solution method, convert its fault into a fault of the option `--method`."""
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
         return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
     return fault

@@ -1,8 +1,8 @@
 """Percentiles of the time that a transaction waits in a queue before it is served.
 
 The result is exact for an open class at one M/M/m station, with or without a limit on the jobs there. Otherwise a
-transaction counts as waiting if it has to wait at any station, and its wait is assumed to follow a gamma distribution.
-This distribution has the mean of the solved model and the variances of the stations.
+transaction counts as waiting if it waits at any station, and its wait is assumed to follow a gamma distribution. The
+mean of this distribution comes from the solved model, its variance from the variances at the stations.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: in
 def wait_percentiles(
     model: Mapping[str, Any], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[Callable[[float], float], str]:
-    """Return a function for the percentiles of the wait of a class, and the name of the method.
+    """Return a function that computes percentiles of the wait of a class, and the name of the method.
 
     Parameters
     ----------
@@ -122,8 +122,8 @@ def wait_percentiles(
 def _moments(
     known: Mapping[str, Mapping[str, Any]], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[float, float, float]:
-    """Return the probability that a transaction does not wait, and the mean and mean square of its wait over all
-    visits. [1], [s], [s^2]
+    """Return the probability that a transaction does not wait at all, and the mean and mean square of the wait that it
+    has over all its visits. [1], [s], [s^2]
     """
     nodes = Counter(each.partition(NODE)[0] for each in known)
     none, mean, variance = 1.0, 0.0, 0.0

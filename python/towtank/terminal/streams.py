@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol, TextIO
 
-# Name under which an error handler is registered with `codecs`. It replaces characters that the encoding of a stream
-# lacks.
+# Name under which an error handler is registered with `codecs`. The handler replaces characters that a stream's
+# encoding lacks.
 FALLBACK = "towtank-plain"
 _PLAIN = {
     "µ": "u", "μ": "u", "×": "x", "·": "*", "÷": "/", "±": "+/-", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
@@ -79,12 +79,12 @@ def is_unicode(stream: TextIO) -> bool:
 
 
 class _Lasting(io.RawIOBase):
-    """Stream over a file descriptor; it discards output once the pipe is closed or the disk is full.
+    """Stream over a file descriptor. It discards output once the pipe is closed or the disk is full.
 
     Attributes
     ----------
     fault : OSError or None
-        Reason why output was lost; None for a closed pipe, whose reader needs no more output.
+        Reason why output was lost; None if none was lost, and for a closed pipe, whose reader needs no more output.
     """
 
     def __init__(self, descriptor: int | None) -> None:
@@ -139,10 +139,11 @@ class _Output:
         self._raws: list[_Lasting] = []
 
     def wrap(self, stream: TextIO | None) -> TextIO:
-        """Return a stream over the descriptor of another stream, whose writes never raise an error."""
+        """Return a stream that writes to the descriptor of another stream but never raises an error."""
         raw = _Lasting(_descriptor(stream))
         self._raws.append(raw)
-        # Each line is written immediately on a terminal, and on standard error, which shows progress.
+        # Lines are written immediately on a terminal, and on standard error even if it is no terminal, so that progress
+        # is seen.
         by_line = raw.isatty() or stream is sys.__stderr__
         return io.TextIOWrapper(
             io.BufferedWriter(raw),
@@ -166,7 +167,7 @@ def _descriptor(stream: TextIO | None) -> int | None:
 def any_output() -> Iterator[Outcome]:
     """Replace standard output and standard error by streams whose writes never raise an error.
 
-    Streams that were replaced already, for example by a test, are kept.
+    Streams that are already replaced, for example by a test, stay as they are.
     """
     output = _Output()
     before = sys.stdout, sys.stderr

@@ -1,5 +1,5 @@
-"""Fits tables to the width of a terminal: folds names but never numbers. A table that is still too wide is printed as
-lines.
+"""Fits tables to the width of a terminal by folding names, never numbers. A table that is still too wide is printed as
+lines, one for each cell.
 """
 
 from __future__ import annotations

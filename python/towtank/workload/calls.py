@@ -1,8 +1,8 @@
-"""Steps for protocols other than HTTP: SQL, files and TCP.
+"""Steps for protocols other than HTTP: SQL, files, TCP.
 
-Each driver returns its response as a table of texts and a count, so that checks and extraction are the same for
-all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the
-driver in `crates/drivers`.
+Each driver returns its response as a table of texts and a number of rows, so that checks and extraction are the same
+for all drivers. To add a driver, write a step class in `CALLS` of `steps`, its scheme in `drivers`, and the driver in
+`crates/drivers`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TITLE_LENGTH = 60
 
 
 class CountRange(FileModel):
-    """Smallest and largest count that pass a check."""
+    """Smallest and largest number of rows or entries that pass a check."""
 
     min: int = Field(0, ge=0, le=SIZE_AT_MOST, description="Smallest number that passes the check.")
     max: int | None = Field(
@@ -57,9 +57,9 @@ BytesOrRange = Annotated[
 
 
 class Expected(FileModel):
-    """Checks of a response that are available for every protocol."""
+    """Checks of a response that every protocol other than HTTP offers."""
 
-    # Keys of the checks of numbers in a workload file, each with the name of the same check in the plan.
+    # Checks that compare a number with bounds: the key in the workload file, and the name of the check in the plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -99,7 +99,7 @@ class Expect(Expected):
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
-    """Return the lower and upper bound of a range for the plan; `max` is omitted if the range has no upper bound."""
+    """Return the bounds of a range for the plan; `max` is omitted if the range has no upper bound."""
     if isinstance(given, int):
         return {"min": given, "max": given}
     return {"min": given.min, **({} if given.max is None else {"max": given.max})}
@@ -129,14 +129,14 @@ class CallExtract(FileModel):
 
 
 def _extract(value: object) -> object:
-    """Convert a plain column name to an extraction of the first value in this column."""
+    """Convert a column name without further keys to an extraction of the first value in this column."""
     return {"column": value} if isinstance(value, str) else value
 
 
 class CallStep(FileModel):
     """Step that calls a server, with checks of the response and values to extract."""
 
-    # Protocol that a target must have for this kind of call.
+    # Protocol that this kind of call uses; its target must have the same protocol.
     speaks: ClassVar[str] = ""
 
     name: str | None = Field(None, min_length=1, description="Name of the step in the results; default: the operation.")
@@ -158,7 +158,7 @@ class CallStep(FileModel):
 
     @property
     def title(self) -> str:
-        """Name of the call in the results. Secrets in the SQL statement of a call are hidden."""
+        """Name of the call in the results, with the secrets of an SQL statement hidden."""
         return self.name or redacted_statement(self.what)
 
     @property
@@ -173,7 +173,7 @@ class CallStep(FileModel):
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """Return the operation of the call, which is the content of the key `do` in the plan."""
+        """Return the operation of the call in the form of the plan, where it is the value of the key `do`."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -402,7 +402,7 @@ class Tcp(TableStep):
 
     @property
     def what(self) -> str:
-        """Direction of the transfer: `exchange`, `send`, `receive` or `connect`."""
+        """Name of the operation: `exchange`, `send`, `receive` or `connect`."""
         sends = self.tcp.send is not None or self.tcp.text is not None
         receives = self.tcp.receive is not None
         if sends and receives:

@@ -17,7 +17,8 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, fault_at, find
 
-# Shares are written with few decimals, so a sum that differs from 100 % by more than this is a mistake, not rounding.
+# Largest difference between 100 % and a sum of shares that counts as rounding, since shares are written with few
+# decimals. A larger difference is a mistake. [ratio]
 _SUM_TOLERANCE = 1e-6
 
 
@@ -31,7 +32,7 @@ class WorkloadCheck:
     tree : Node
         Tree of the valid part.
     written : Node
-        File as written, including parts of the wrong form, whose names count as known.
+        File as written. The names of malformed parts also count as known.
     folder : Path
         Folder to which file names are relative.
     """
@@ -76,8 +77,8 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group and no share of a transaction was dropped from the workload because of its wrong
-        form.
+        """Return True if the workload contains all groups of the file with their shares, that is, none was dropped as
+        malformed.
         """
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
@@ -198,7 +199,9 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if a `${...}` in a text file is a placeholder for which this workload could have a value."""
+        """Return True if a `${...}` in a text file could be a placeholder, because the workload could have a value for
+        it.
+        """
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -210,7 +213,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names that malformed steps would have set. These steps were dropped from the workload."""
+        """Return the names that malformed steps would have set; the workload lacks these steps."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:

@@ -1,4 +1,6 @@
-"""Compiles a workload into the workload part of the engine's plan, in which indexes replace names."""
+"""Compiles a workload into the workload part of the engine's plan. The plan refers to variables, steps and targets by
+index, not by name.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target with the user and password for its requests. The plan has them in the requests, not in the target.
+# Option of a target: the user and password of its requests. In the plan they stand in the requests, not in the target.
 _LOGIN = "login"
 
 
@@ -85,7 +87,7 @@ def compile_workload(
 
 @dataclass(frozen=True)
 class _TargetDetails:
-    """Properties of all targets other than their addresses, by target name."""
+    """Properties of the targets apart from their addresses, each by the name of the target."""
 
     balance: dict[str, str]
     options: dict[str, dict[str, Any]]
@@ -184,7 +186,9 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if connections are pooled although each user of a target stays with one of its services."""
+        """Return a fault if the file sets a connection pool although each user must stay with one service of a
+        target.
+        """
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -207,8 +211,8 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # With the balancing `user`, the engine counts users per service name, so the plan needs the name even if there
-        # is only one service.
+        # With the balancing `user`, the plan needs the name of the service even if there is only one, because the
+        # engine counts users per service name.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -339,7 +343,7 @@ class _Compiler:
     def _step(self, step: Request | CallStep, transaction: str) -> int:
         """Return the index of a step.
 
-        Steps whose names differ only in hidden secrets get a number, so that their names stay unique.
+        Hidden secrets may make the names of different steps equal; such names get a number.
         """
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
@@ -386,8 +390,8 @@ class _Compiler:
                     {"op": "set", "variable": self.variables(name), "value": write(text)}
                     for name, text in step.set.items()
                 ]
-                # The engine's operation `set` sets only one variable, so a step that sets several becomes a loop with
-                # one iteration.
+                # The engine's operation `set` sets one variable. A step that sets several becomes several operations,
+                # grouped by a loop with one iteration.
                 return ops[0] if len(ops) == 1 else {"op": "loop", "count": 1, "ops": ops}
             case Push():
                 return {"op": "push", "list": self.lists(step.to), "value": write(step.push)}
@@ -398,7 +402,7 @@ class _Compiler:
                 return {"op": "pick", "list": self.lists(step.pick), "variable": self.variables(step.into)}
 
     def _draw(self, step: Draw) -> dict[str, Any]:
-        """Compile a step that takes a random row from a pool. Only columns that templates read get a user variable."""
+        """Compile a step that takes a row from a pool. Only columns that templates read are stored in variables."""
         row = step.as_ or step.draw
         variables = [
             self.variables(f"{row}.{column}") if f"{row}.{column}" in self.read else None
@@ -419,8 +423,8 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # Pacing sets the interval between the starts of two transactions, so the default think time must not be added
-        # to this interval.
+        # Pacing sets the interval between the starts of two transactions. A default think time would be added to it, so
+        # it is not used.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,

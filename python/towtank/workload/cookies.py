@@ -13,7 +13,7 @@ from towtank.workload import templates
 from towtank.workload.httpfields import HeaderName, HeaderValue, check_path
 from towtank.workload.texts import Template
 
-# Number of cookies that the engine keeps per user. It must equal `MOST` in the engine's cookies.rs.
+# Number of cookies that the engine keeps per user; must be equal to `MOST` in the engine's cookies.rs. [1]
 COOKIES_AT_MOST = 50
 _KEPT = {"per_user": "user", "per_round": "round", "never": "never"}
 
@@ -30,7 +30,7 @@ def _path(text: str) -> str:
 
 
 class GivenCookie(FileModel):
-    """Cookie that each user has from the start of the user."""
+    """Cookie that a user has from the beginning."""
 
     name: HeaderName = Field(description="Name of the cookie.")
     value: Annotated[HeaderValue, AfterValidator(_value)] = Field(description="Value of the cookie.")

@@ -12,7 +12,8 @@ from towtank.workload import templates
 
 # Greatest length of the header line of a CSV file. A longer first line is not a header. [character]
 _HEADER_AT_MOST = 65536
-# Number of bytes at the start of a file that are searched for `${...}`. Files written by hand are shorter. [byte]
+# Number of bytes at the start of a file that are searched for `${...}`. Text files written by hand are shorter, so
+# they are searched to the end. [byte]
 _LOOKED_AT = 1 << 20
 _PLACE = re.compile(r"(?<!\$)\$\{[^{}\n]{1,80}\}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
@@ -63,8 +64,9 @@ def check_rows(path: Path, weight_column: str | None) -> None:
     Raises
     ------
     ValueError
-        If a row and the header differ in the number of fields, if a required weight is missing, or if no row has a
-        weight above 0.
+        If a row has another number of fields than the header, if the weight of a row is missing or invalid, or if no
+        row
+        has a weight above 0.
     """
     total, any_row = 0.0, False
     try:

@@ -160,7 +160,7 @@ class LdapOperation(FileModel):
     def asked(self) -> filters.Filter:
         """Filter of an LDAP search.
 
-        The values in the filter are numbered from 1, because value 0 is the base entry of the search.
+        Its values are numbered from 1, because value 0 of the call is the base entry of the search.
         """
         return filters.parse(self.filter or "(objectClass=*)", first=1)
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# Protocol for each scheme of a target's address. All other schemes are HTTP.
+# Protocol for each scheme of a target's address; a scheme that is not listed is HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",
@@ -69,7 +69,7 @@ def with_place(address: str, place: str) -> str:
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return a target with a driver in the form of the plan, but without the name and the balancing of the target.
+    """Return a target that a driver reaches, in the form of the plan, except its name and balancing.
 
     Parameters
     ----------

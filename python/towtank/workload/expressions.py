@@ -1,7 +1,4 @@
-"""Checks expressions that the engine evaluates on responses.
-
-JSON paths are checked in this module, regular expressions in `patterns`.
-"""
+"""Checks JSON paths, with which the engine finds values in responses. Regular expressions are checked in `patterns`."""
 
 from __future__ import annotations
 
@@ -23,8 +20,7 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 
-# Blanks after the opening and before the closing bracket of a JSON path element. Blanks within quotes belong to the
-# name.
+# Blanks between the brackets of a JSON path element and its content. Blanks within quotes are part of the name.
 _BLANKS = re.compile(r"(?<=^\[)\s+|\s+(?=\]$)")
 
 

@@ -7,7 +7,7 @@
             | [attribute] [":dn"] [":" rule] ":=" value
     value   = text, placeholders `${...}`, and a backslash with two hexadecimal digits for ( ) * and the backslash
 
-Placeholders are allowed in values only, so that the value of a variable never becomes part of the filter syntax.
+Placeholders are allowed only in values, so that the value of a variable never becomes part of the filter syntax.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter in the form of the plan, with the templates of its values."""
+    """LDAP filter in the form of the plan. Its values are templates, to which the plan refers by index."""
 
     plan: dict[str, Any]
     values: list[str]
@@ -168,7 +168,7 @@ class _Reader:
         return self.first + len(self.values) - 1
 
     def _parts(self) -> list[str]:
-        """Split the value of a filter at its `*` signs into templates, one for each part."""
+        """Split the value of a filter at its `*` signs; return a template for each part."""
         parts, literal = [""], bytearray()
         while self.next and self.next not in "()":
             token = self.next
@@ -195,8 +195,10 @@ class _Reader:
         return bytes.fromhex(digits)
 
     def _literal(self, text: bytearray, *, ends: bool) -> str:
-        """Return text as a template. Text before a placeholder `${...}` must not end with a dollar sign, which would
-        escape it.
+        """Return literal text as a template.
+
+        With `ends`, a placeholder `${...}` follows. The text must then not end with a dollar sign, which would escape
+        it.
         """
         try:
             shown = text.decode()

@@ -62,6 +62,6 @@ def check_path(text: str) -> None:
 HeaderName = Annotated[str, AfterValidator(_token)]
 """Name of a header that a workload reads from responses."""
 SentHeaderName = Annotated[HeaderName, AfterValidator(_sent)]
-"""Name of a header that a workload may send."""
+"""Name of a header that a workload may send: not a header that only the engine sets."""
 HeaderValue = Annotated[Template, AfterValidator(_value)]
 """Value of a header: a template on one line."""

@@ -1,4 +1,4 @@
-"""Checks `stored` in a workload: after the run, Towtank must be able to read back each kind of stored item."""
+"""Checks `stored` in a workload: Towtank must be able to read back every kind of stored item after the run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from towtank.workload.noted import STORED
 from towtank.yamlfile import Path_
 
 Problem = tuple[Path_, str, bool]
-"""Path and message of a fault, and a flag that is True if the key at this path is wrong, False if its value is
-wrong.
-"""
+"""Path and message of a fault. The flag is True if the key at this path is wrong, and False if its value is."""
 
 
 def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[str]) -> Iterator[Problem]:
-    """Yield the faults of stored items: in their kinds, in requests that store them, and in transactions that read
-    them back.
+    """Yield the faults of stored items: in their kinds, in requests that name them, and in transactions that read them
+    back.
 
     Parameters
     ----------
@@ -47,8 +45,8 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
 
 
 def _requests(workload: WorkloadFile, kinds: list[str]) -> Iterator[Problem]:
-    """Check that requests name existing kinds of stored items, and that only a read-back transaction reads stored
-    content.
+    """Check that requests name existing kinds of stored items, and that `reads` is used only in read-back
+    transactions.
     """
     for name, transaction in workload.transactions.items():
         for path, step in references.walk(transaction, ("transactions", name)):
@@ -81,7 +79,9 @@ def _used(workload: WorkloadFile) -> Iterator[Problem]:
 
 
 def _reader(workload: WorkloadFile, kind: str, name: str) -> Iterator[Problem]:
-    """Check that a read-back transaction has no pages, and exactly one request whose response is the stored content."""
+    """Check that a read-back transaction has no pages, and has exactly one request with `reads`, whose response is the
+    stored content.
+    """
     transaction = workload.transactions[name]
     path: Path_ = ("transactions", name)
     if any(isinstance(item, Page) for item in transaction):

@@ -88,7 +88,7 @@ class Workload:
 def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check the form and the content of a workload file; return the workload and its faults.
 
-    A misspelt word counts as one fault. Faults that it causes in other parts of the file are omitted.
+    A misspelt word counts as one fault: its consequences in other parts of the file are not reported.
     """
     return as_meant(lambda corrected: check_workload_as_written(corrected.document(document), parameters))
 
@@ -96,7 +96,7 @@ def check_workload(document: Document, parameters: dict[str, Any]) -> tuple[Work
 def check_workload_as_written(document: Document, parameters: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Check a workload file as written; return the workload and all its faults.
 
-    Unlike `check_workload`, this function also returns the faults that a misspelt word causes in other parts of the
+    Unlike `check_workload`, this function also reports the faults that a misspelt word causes in other parts of the
     file.
     """
     substituted = substitute(document.root, parameters)

@@ -22,7 +22,7 @@ from towtank.workload.steps import Auth, Step
 SCHEMA = "towtank/workload/1"
 
 
-# Largest number of connections. No machine has so many ports or file descriptors. The engine has the same limit.
+# Largest number of connections; no machine has so many ports or file descriptors. Equal to the limit of the engine. [1]
 CONNECTIONS_AT_MOST = 2**28
 
 
@@ -75,7 +75,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which users get the rows of the pool, by its name in the plan."""
+        """Order in which users get the rows of the pool, as the plan names it."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -201,7 +201,7 @@ Item = Annotated[
 Transaction = Annotated[list[Item], Field(min_length=1)]
 
 
-# Upper limit of a weight. It is so low that sums of weights are exact in floating point.
+# Largest weight. It is low enough for sums of weights to be exact in floating point. [1]
 _WEIGHT_AT_MOST = 1_000_000_000
 
 
@@ -317,5 +317,5 @@ class WorkloadFile(FileModel):
 
     @property
     def readers(self) -> dict[str, str]:
-        """For each read-back transaction, the kind of stored item that it reads."""
+        """Kind of stored item that each read-back transaction reads, by name of the transaction."""
         return {stored.read_back: kind for kind, stored in self.stored.items()}

@@ -50,7 +50,7 @@ Reads = Annotated[
 
 
 def given(step: Any) -> list[str]:
-    """Return those keys of a step that concern stored items.
+    """Return the key of a step that concerns stored items, in a list; empty without such a key.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def given(step: Any) -> list[str]:
 
 
 def note_of(step: Any) -> tuple[str, str, str] | None:
-    """Return the effect of a step on stored items as verb (such as `stores`), kind and key.
+    """Return the verb (such as `stores`), kind and key with which a step refers to a stored item.
 
-    The result is None if the step has no effect on stored items.
+    The result is None if the step refers to no stored item.
     """
     reads = getattr(step, "reads", None)
     if reads is not None:
@@ -78,7 +78,7 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the key `note` of a step in the plan; empty if the step has no effect on stored items.
+    """Return the key `note` of a step in the plan, in a mapping; empty if the step refers to no stored item.
 
     Parameters
     ----------

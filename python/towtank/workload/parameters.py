@@ -25,7 +25,7 @@ _ENCODED: dict[str | None, Callable[[str], str]] = {
     "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
     "html": html.escape,
 }
-# Matches a parameter that follows a name in a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
+# Matches a name and the parameter after it in a text: `token=${parameters.mine}`, `"password": "${parameters.mine}"`.
 _NAMED = re.compile(
     r"([\w.\[\]-]+)[\"']?\s*[=:]\s*[\"']?(?:Bearer |Basic |Token )?\$\{\s*parameters\.([\w-]+)\s*(?:\|\s*\w+\s*)?\}"
 )
@@ -34,7 +34,8 @@ _NAMED = re.compile(
 def secret_parameters(root: Node) -> frozenset[str]:
     """Return the names of the parameters that are used as secrets.
 
-    These are parameters in the value of a key that has the name of a secret, or after such a name within a text.
+    Such a parameter is used in the value of a key that has the name of a secret, such as `password`, or after such a
+    name within a text.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Substituted:
     faults : list of Fault
         Faults of unknown parameters and of invalid values.
     places : set of (int, int)
-        Source positions of values that could not be substituted; they are not checked further.
+        Source positions of values that could not be substituted; other faults at these positions are dropped.
     """
 
     tree: Node
@@ -103,7 +104,7 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # A fault in the declaration of this parameter in the file has been reported already.
+        # A fault in the parameter's declaration in this file was already reported there.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

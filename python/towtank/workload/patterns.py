@@ -1,8 +1,8 @@
 """Checks that a regular expression has the same meaning in Python and in the engine.
 
 The engine uses the Rust crate `regex`. It matches in linear time, supports neither look-around nor back-references, and
-differs from Python in some syntax. Only syntax with the same meaning in both is accepted. Other syntax is reported
-with its position before a run, so that the engine does not reject the pattern at the start of the load.
+differs from Python in some syntax. Only syntax that means the same in both is accepted. Other syntax is reported with
+its position when the file is checked, so that the engine need not reject the pattern at the start of the load.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-# Letters that may follow a backslash, outside and inside character classes. All other letters after a backslash have a
-# different meaning or no meaning in the engine.
+# Letters that may follow a backslash, outside (`_ESCAPES`) and inside a character class. All other letters have a
+# different meaning or none in the engine.
 _ESCAPES = frozenset("dDwWsSbBAntrfva")
 _CLASS_ESCAPES = frozenset("dDwWsSntrfva")
 _CODE = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}")
@@ -22,23 +22,23 @@ _LOOKING = re.compile(r"\(\?(?:=|!|<=|<!|P=|\()")
 _SET_OPERATIONS = ("&&", "--", "~~")
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHARACTER = 0x10FFFF
-# Largest size of a regular expression after its counts are expanded, in characters. At twice this size, the engine
-# reaches its limit of 10 MiB. The sizes of character classes follow from this limit, too: the engine accepts `\w{200}`,
-# `\d{2000}`, `[^"]{10000}` and `a{100000}`.
+# Largest size of a regular expression with its counts expanded, where an ASCII character has size 1. At twice this
+# size, the engine reaches its limit of 10 MiB. The sizes of character classes were measured by this limit: the engine
+# accepts `\w{200}`, `\d{2000}`, `[^"]{10000}` and `a{100000}`.
 _SIZE_AT_MOST = 50_000
 _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
 _FAR_SIZE = 20
-# If case is ignored, each letter matches several characters and therefore has a larger size.
+# Factor of the size of a letter if case is ignored, because it then matches several characters. [1]
 _CASELESS = 5
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes within an open group of a regular expression: of its last piece, which a count may multiply, and of all
-    pieces before the last.
+    """Sizes within an open group of a regular expression. `last` is that of the last piece, which a count may still
+    multiply; `before` is that of all pieces before it.
     """
 
     before: int = 0
@@ -79,8 +79,8 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add the size of a piece of the regular expression. The total is limited, to bound the memory of the
-        engine.
+        """Add the size of a piece of the regular expression. The total is limited, because the memory of the
+        engine is.
         """
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size

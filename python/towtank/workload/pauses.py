@@ -35,7 +35,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution that is truncated at both ends: a random value outside of the bounds is generated again."""
+    """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new one."""
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
@@ -47,8 +47,8 @@ class Normal(FileModel):
 
     @model_validator(mode="after")
     def _within(self) -> Normal:
-        # Values outside of the bounds are generated again. This ends soon only if the bounds contain a sufficient part
-        # of the distribution.
+        # A value outside of the bounds is generated again until it lies inside. This takes few attempts only if the
+        # bounds contain a sufficient part of the distribution.
         if not self.min <= self.mean <= self.longest or self.longest <= self.min:
             raise ValueError("must have min <= mean <= max and min < max, got another order")
         if self.longest > LONGEST_S:
@@ -128,7 +128,8 @@ def _short_form(value: object) -> object:
 
 
 def read_pacing(value: object) -> object:
-    """Convert a rate such as `5 /h` or `5 /h per user` to the time between starts. Return any other value unchanged.
+    """Convert a rate such as `5 /h` or `5 /h per user` to the time between the starts of two transactions. Return any
+    other value unchanged.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Derives a workload that reads back the stored items from the workload whose users stored them."""
+"""Derives a workload that reads back stored items. It is made from the workload whose users stored the items."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads that follow each other without a pause. If no items are left in the pool, every read fails
-# immediately, and users without pauses would use a whole processor.
+# Number of reads between two pauses. Pauses are needed when no items are left in the pool: every read then fails
+# immediately, and users without pauses would keep a processor busy. [1]
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 

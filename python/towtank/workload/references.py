@@ -35,7 +35,9 @@ class Placed:
 
 
 def steps_of(transaction: Transaction, path: Path_) -> Iterator[tuple[Path_, list[Step]]]:
-    """Yield each step of a transaction, including steps of its pages, as a one-element list with the step's path."""
+    """Yield each step of a transaction, including steps of its pages, with its path; the step is the only element of a
+    list.
+    """
     for index, item in enumerate(transaction):
         if isinstance(item, Page):
             for inner, step in enumerate(item.steps):
@@ -113,7 +115,7 @@ def _templates_of_request(step: Request) -> Iterator[Placed]:
 def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
     """Yield the key of a stored item that a request replaces or removes.
 
-    This key must be known before the response arrives.
+    Such a key is read before the request is sent, unlike the key of an item that the request stores.
     """
     note = note_of(step)
     if note is not None and note[0] in ("replaces", "removes"):
@@ -121,7 +123,7 @@ def _templates_of_note(step: Request | CallStep) -> Iterator[Placed]:
 
 
 def _templates_of_check(step: Request) -> Iterator[Placed]:
-    assert step.check is not None  # only requests with checks are passed to this function
+    assert step.check is not None  # only requests with checks get here
     for key, texts in (("contains", step.check.contains), ("not_contains", step.check.not_contains)):
         for index, text in enumerate(texts):
             yield Placed(("check", key, index), text)
@@ -150,7 +152,9 @@ def reads(step: Step) -> Iterator[Placed]:
 
 
 def reads_after_answer(step: Step) -> Iterator[Placed]:
-    """Yield the variables that a step reads after a successful response. The response itself may have set them."""
+    """Yield the variables in the key of an item that a step stores. They are read after a successful response, which
+    may have set them.
+    """
     note = note_of(step)
     if note is not None and note[0] == "stores":
         for name in templates.variables(note[2]):

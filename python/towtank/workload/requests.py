@@ -53,7 +53,7 @@ class RequestWriter:
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
         """Return the operation of the plan for a request.
 
-        `step` and `target` are indexes. `login` is the login in the target's address.
+        `step` and `target` are indexes. `login` is the user and password in the target's address.
         """
         return {
             "op": "request",
@@ -87,8 +87,8 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request, and those default headers that it does not replace. Case is ignored in
-        names.
+        """Return the headers of a request, and those default headers that it does not replace. Names are compared
+        without case.
         """
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
@@ -110,8 +110,8 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the Basic authorization: that of the request, otherwise that of the defaults or of the target's
-        address.
+        """Return the login for Basic authorization: that of the request, otherwise that of the defaults, otherwise that
+        in the target's address.
         """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):

@@ -1,8 +1,8 @@
 """Checks that each variable and list can have a value wherever a user reads it.
 
-A variable counts as set after any step that can set it, earlier in the same transaction or in a `once`
-transaction of the group. Other transactions of the mix do not count, because they may not have run yet. `if`
-may test any variable that is set somewhere, and the variable counts as set in the steps inside the `if`.
+A variable counts as set after any step that can set it: an earlier step of the same transaction, or a step of a `once`
+transaction of the group. Other transactions of the mix do not count, because they may not have run yet. An `if`
+may test any variable that is set somewhere; in the steps inside the `if`, this variable counts as set.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scope:
     pools : list of str
         Names of all pools.
     doubtful : set of str
-        Names set by steps of the wrong form; these names are not checked.
+        Names that malformed steps would set; these names are not checked.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Scope:
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the faults of variables and lists that are read where they cannot have a value, and of ambiguous
-        names.
+        """Yield the faults of variables and lists that are read where they cannot have a value, and of names that
+        denote both a variable and a list.
         """
         yield from self._double_names()
         used: set[str] = set()
@@ -74,8 +74,7 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # A user that reads back stored items has executed no other transaction, so it knows only the key of the
-                # item.
+                # The transaction runs in a user of its own after the load, so it knows only the key of the stored item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))
@@ -193,7 +192,7 @@ class Scope:
         return misnamed(allowed, name, [*sorted(self.variables), *columns])
 
     def _defaults(self, everything: set[str]) -> Iterator[Problem]:
-        """Check that default headers and logins read only known variables."""
+        """Check that default headers and logins read only variables that some step sets."""
         defaults = self.workload.defaults
         for path, text in references.templates_of_defaults(defaults):
             for name in references.names_in(text):

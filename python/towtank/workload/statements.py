@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# The expression also matches quoted texts and comments, so that parameters in them are not counted. If a quote is not
-# closed, the search ends at the quote.
+# Matches quoted texts and comments as well as parameters, so that a `$1` inside a text or comment is not counted. An
+# open quote extends to the end of the statement.
 _PIECES = re.compile(r"'[^']*(?:'|\Z)|\"[^\"]*(?:\"|\Z)|--[^\n]*|\$([0-9]*)")
 MOST = 65_535
 """Largest number of parameters that the databases accept in an SQL statement."""

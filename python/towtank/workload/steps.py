@@ -231,7 +231,9 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends exactly one piece of content, so that its digest can be recorded."""
+        """Return True if the request sends one piece of content whose digest can be recorded: a body, or exactly one
+        part that is a file or generated.
+        """
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -315,7 +317,9 @@ class Pop(FileModel):
 
 
 class Pick(FileModel):
-    """Reads a random value of a list and leaves it there; if the list is empty, the variable becomes empty."""
+    """Copies a random value of a list into a variable; the list stays unchanged. If the list is empty, the variable
+    becomes empty.
+    """
 
     pick: Name = Field(description="Name of the list to read a random value from.")
     into: Name = Field(description="Name of the variable that receives the value.")
@@ -396,9 +400,10 @@ class Repeat(FileModel):
 
 
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
-"""Step classes of protocols that a driver implements, by the key that identifies the step."""
+"""Classes of steps that use a driver, by the key that identifies the step."""
 
-# Pydantic inserts these tags into the paths of errors. Their brackets distinguish them from keys of the file.
+# Kind of a step for each key that identifies one. Pydantic inserts these kinds into the paths of errors, where the
+# brackets distinguish them from keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -418,7 +423,9 @@ def _known(value: Any) -> Any:
 
 
 def _kind(value: Any) -> str | None:
-    """Return the kind of a step, derived from its keys. In a step with `pop`, the key `pick` is only an option."""
+    """Return the kind of a step, derived from its keys; None if it is not a step. `pick` counts last, because it is
+    only an option in a step with `pop`.
+    """
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

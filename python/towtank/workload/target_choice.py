@@ -20,8 +20,8 @@ Aimed = Request | CallStep | GivenCookie
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
     """Return the name of the target for a step or a cookie; None if no target fits or the choice is ambiguous.
 
-    The target is, in this order: the target that the step or cookie names, the default target if it fits, the only
-    target that fits. A target fits if it speaks the protocol of the step.
+    The first that exists is chosen: the target that the step or cookie names, the default target if it fits, the only
+    target that fits. A target fits if it speaks the protocol of the step, for a cookie HTTP.
     """
     if aimed.target is not None:
         return aimed.target
@@ -80,7 +80,7 @@ def _aimed(workload: Workload) -> Iterator[tuple[Path_, Aimed]]:
 
 
 def _unfit(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> list[str]:
-    """Return the reasons why no target fits a step or a cookie.
+    """Return the reasons why a step or a cookie has no fitting target; empty if it has one.
 
     Names of targets that do not exist are reported by `target_faults`.
     """

@@ -12,8 +12,8 @@ from towtank.dialing import fact, next_step
 from towtank.errors import Fault, StudyError, TargetError
 from towtank.units import shown
 
-# Loopback, private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291), and the benchmark network
-# (RFC 2544). The benchmark network is never routed, and Towtank's systems have their hosts in it.
+# Loopback networks, private networks (RFC 1918, RFC 4193), link-local networks (RFC 3927, RFC 4291), and the benchmark
+# network (RFC 2544). The benchmark network is never routed, and contains the hosts of Towtank's systems.
 _OWN = [
     ipaddress.ip_network(network)
     for network in (
@@ -28,15 +28,15 @@ _OWN = [
         "fe80::/10",
     )
 ]
-# Link-local and private addresses of metadata services in clouds, which return secrets. Load must never be sent to
-# them.
+# Addresses of the metadata services of clouds, in link-local and private networks. These services return secrets, so
+# load must never be sent to them.
 _METADATA = [ipaddress.ip_network(network) for network in ("169.254.169.0/24", "169.254.170.0/24", "fd00:ec2::/32")]
 
 COMMAND_LINE = "<command line>"
 
 
 def is_own(address: str) -> bool:
-    """Return True if a numeric address is loopback, private or link-local, and not a cloud metadata service."""
+    """Return True if a numeric address is in one of the networks `_OWN` and not that of a cloud metadata service."""
     number = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped is not None:
         number = number.ipv4_mapped
@@ -151,7 +151,7 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
     Parameters
     ----------
     plan : dict
-        Plan of the engine. Requests and certificates keep the name of the target.
+        Plan of the engine. Requests and the check of certificates still use the name of the target.
     numbers : mapping of str to sequence of str
         Numeric addresses by host name, as returned by `check_targets`.
 

@@ -227,7 +227,7 @@ class Writer:
 
 
 def append_text(written: list[Any], text: str) -> None:
-    """Append literal text to a converted template. If the template ends with text, the texts are joined."""
+    """Append literal text to a converted template. If the template already ends with text, both texts become one."""
     if text and written and isinstance(written[-1], str):
         written[-1] += text
     elif text:
@@ -235,7 +235,7 @@ def append_text(written: list[Any], text: str) -> None:
 
 
 def extend(written: list[Any], more: list[Any]) -> None:
-    """Append a converted template to another converted template. Adjacent texts are joined."""
+    """Append a converted template to another converted template. Adjacent texts become one."""
     for part in more:
         if isinstance(part, str):
             append_text(written, part)

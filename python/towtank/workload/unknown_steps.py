@@ -1,5 +1,5 @@
-"""Builds the message about an unknown kind of step: the keys of the step, the most similar valid key, and the
-equivalent step if the key is from another tool.
+"""Builds the message about a step of an unknown kind: its keys, the valid key that is most similar, and the equivalent
+step if the key is from another tool.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from pydantic_core import InitErrorDetails
 from towtank.treecheck import misspelt_key
 from towtank.yamlfile import did_you_mean
 
-# Largest number of keys of the faulty mapping that a message lists.
+# Largest number of keys of the faulty mapping that a message lists. [1]
 _KEYS_SHOWN = 5
-# Names of steps in other tools, each with the equivalent step of a workload; None if there is no equivalent.
+# Keys of steps in other tools, each with the key of the equivalent step of a workload; None if there is no equivalent.
 _ELSEWHERE = {
     "wait": "think",
     "sleep": "think",

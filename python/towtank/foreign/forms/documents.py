@@ -12,7 +12,7 @@ import numpy as np
 from towtank.foreign.source import Source
 
 WANTED = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of a summary: their names, and the share of the values below each of them. [1]"""
+"""Percentiles of a summary by name, each with the fraction of the values that lie below it. [ratio]"""
 
 
 def document(source: Source) -> Mapping[str, Any]:
@@ -53,7 +53,7 @@ def table_at(found: Mapping[str, Any], *path: str) -> dict[str, float]:
 
 
 def fraction(name: str) -> float | None:
-    """Return the share that a percentile's name stands for, such as 0.99 for `p99`; None for other names."""
+    """Return the fraction that the name of a percentile stands for, such as 0.99 for `p99`; None for other names."""
     try:
         return float(name.removeprefix("p")) / 100 if name.startswith("p") else None
     except ValueError:
@@ -61,19 +61,20 @@ def fraction(name: str) -> float | None:
 
 
 def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, float]:
-    """Return percentiles of all values of several distributions together, from a few quantiles of each distribution.
+    """Return the percentiles of all values of several distributions, from a few quantiles of each distribution.
 
     Parameters
     ----------
     parts : sequence of (float, dict)
-        For each distribution, its number of values [1], and its quantiles by share in [0, 1]. [any unit]
+        For each distribution, its number of values [1], and its quantiles [any unit] by their fraction in [0, 1].
 
     Returns
     -------
     dict
-        Percentiles by name, as in `WANTED`, except percentiles above the highest known share. A percentile is exact if
-        there is a single distribution and this quantile of it is given. Otherwise each distribution is assumed to be
-        linear between its quantiles.
+        Percentiles by name, as in `WANTED`, except those above the highest fraction that is given. For a single
+        distribution, a given quantile is returned unchanged. Otherwise the values of each distribution are assumed to
+        be
+        spread evenly between its quantiles.
 
     Examples
     --------

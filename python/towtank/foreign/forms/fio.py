@@ -13,8 +13,8 @@ from towtank.foreign.source import Source
 NAME = "fio JSON"
 _JOBS = "jobs"
 _DIRECTIONS = ("read", "write", "trim")
-# Keys of the response times in fio's document, in order of preference: total time, then time from submission to
-# completion.
+# Keys of the response times in fio's document, each with its units per second, in order of preference. `lat` is the
+# total time of a request, `clat` the time from submission to completion.
 _TIMES = (("lat_ns", 1e9), ("clat_ns", 1e9), ("lat", 1e6), ("clat", 1e6))
 _NOTE = "percentiles over several jobs or directions are interpolated linearly from the quantiles of each"
 

@@ -14,7 +14,7 @@ from towtank.foreign.source import Source
 
 NAME = "JMeter JTL (CSV)"
 SUMS_UP = "Number of samples in transaction"
-"""Text with which the response message begins in a sample of a Transaction Controller."""
+"""Beginning of the response message of a sample that a Transaction Controller wrote."""
 _FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%Y-%m-%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
@@ -30,7 +30,7 @@ class Sample:
     Attributes
     ----------
     sums_up : bool
-        Whether the sample is from a Transaction Controller, and thus the sum of other samples.
+        True if a Transaction Controller wrote the sample, so that it is the sum of other samples.
     """
 
     start_s: float
@@ -42,8 +42,8 @@ class Sample:
 
 
 def read(source: Source, rows: Collector) -> Found:
-    """Read the samples of the file. The sample of a Transaction Controller is left out if the file also contains the
-    samples whose times it adds up.
+    """Read the samples of the file. A Transaction Controller's sample is left out if the file also contains the samples
+    that it sums up.
     """
     samples = []
     for line, row in cells(source, rows):
@@ -79,9 +79,9 @@ def _stamp(text: str) -> float:
 
 
 def leave_out_sums(samples: list[Sample], rows: Collector) -> tuple[str, ...]:
-    """Remove the samples of Transaction Controllers that contain other samples of their thread; return a note.
+    """Remove each Transaction Controller's sample that contains other samples of its thread; return a note.
 
-    A removed sample repeats the time of the samples that it adds up, so every request would count twice.
+    Such a sample repeats the times of the samples that it sums up, so every request would count twice.
     """
     starts: dict[str, list[float]] = {}
     for sample in samples:

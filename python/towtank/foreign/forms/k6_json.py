@@ -24,8 +24,8 @@ def read(source: Source, rows: Collector) -> Found:
     """Read the values of those k6 metrics that measure requests."""
     values = Values()
     for line, text in enumerate(source.lines(), start=1):
-        # Most lines belong to metrics that are not needed. They are skipped unparsed, because parsing would take most
-        # of the time.
+        # Most lines belong to metrics that are not needed. They are skipped without parsing, which would take most of
+        # the time.
         if not text.strip() or not any(name in text for name in _WANTED):
             if text.strip() and not text.rstrip().endswith("}"):
                 rows.skipped.add("not a line of JSON", line)

@@ -19,7 +19,9 @@ METRICS = (*TIMES, DROPPED)
 
 
 class Values:
-    """Values of a k6 result file by metric. Of these metrics, only the most suitable is used for the requests."""
+    """Values of a k6 result file by metric. The requests are taken from only one of these metrics, the most
+    suitable.
+    """
 
     def __init__(self) -> None:
         self._collected = {name: Collector() for name in TIMES}
@@ -38,8 +40,8 @@ class Values:
             return
         ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
         name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
-        # The value is parsed here, although it may not be used, because only here the number of its line is known for
-        # an error.
+        # The value is parsed here, even if its metric turns out not to be used: if the value is wrong, only the caller
+        # of this method knows the line for the error.
         self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
 
     def best(self, rows: Collector) -> Found:

@@ -43,7 +43,7 @@ def read(source: Source, rows: Collector) -> Found:
 
 
 def _history(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
-    """Return counts and mean from the last row of the history, and percentiles over all its rows."""
+    """Return counts and mean from the last row of the history, and percentiles combined over all its rows."""
     good = []
     for line, row in kept:
         try:
@@ -92,7 +92,9 @@ def _stats(kept: list[tuple[int, dict[str, str]]], rows: Collector) -> Found:
 
 
 def _quantiles(row: Mapping[str, str]) -> dict[float, float]:
-    """Return the response times of a row, by the share in [0, 1] that their percentile stands for. [s]"""
+    """Return the response times of a row, by the fraction in [0, 1] that the name of their percentile stands
+    for. [s]
+    """
     found = {share: _known(row, name) for name, share in _SHARES.items()}
     return {share: value / 1e3 for share, value in found.items() if value is not None}
 

@@ -41,7 +41,7 @@ def cells(source: Source, rows: Collector) -> Iterator[tuple[int, dict[str, str]
 
 
 def add_each(source: Source, rows: Collector, add: Callable[[Mapping[str, str]], object]) -> None:
-    """Add a request for each row below the header, and count the rows that contain no valid request."""
+    """Add a request for each row below the header; count the rows that contain no valid request."""
     for line, row in cells(source, rows):
         try:
             add(row)

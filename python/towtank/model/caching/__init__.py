@@ -1,4 +1,6 @@
-"""Miss ratios of caches, from traces or from laws of popularity, and the disk load that the misses cause."""
+"""Miss ratios of caches, computed from traces or from laws of popularity, and the load that the misses cause on the
+disk.
+"""
 
 from towtank.model.caching.disk import Disk
 from towtank.model.caching.index import Index, index_document

@@ -13,7 +13,8 @@ class Disk:
     Attributes
     ----------
     reads : float, default 1.0
-        References of one transaction to the cache, > 0. With 1, a service demand is the demand per reference. [1]
+        Number of references that one transaction makes to the cache, > 0. With 1, visits and service demands are per
+        reference. [1]
     time_s : float or None, default None
         Service time of a miss; if None, only visits are computed. [s]
     """
@@ -42,9 +43,8 @@ class Disk:
         return miss_ratio * self.reads
 
     def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Return the visits to the disk and, if their inputs are given, its service demand and its utilization.
-
-        The service demand is visits times `time_s`. The utilization is the rate of misses times `time_s`.
+        """Return the visits of a transaction to the disk. Add its service demand, visits times `time_s`, if `time_s` is
+        given, and the utilization, rate of misses times `time_s`, if the rate of references is given too.
         """
         visits = self.visits(miss_ratio)
         found: dict[str, Any] = {"disk_visits": visits}

@@ -18,7 +18,7 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     Parameters
     ----------
     options : list of str
-        Options, with the file of the trace, if the trace is a file.
+        Options of the engine; the path of the trace is among them if the trace is a file.
     lines : iterable of bytes, optional
         Trace as lines, generated while the engine reads it; only one line is in memory at a time.
     source : file, optional
@@ -32,7 +32,7 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     Raises
     ------
     EngineError
-        If the engine ends without printing either.
+        If the engine ends and has printed neither an answer nor faults.
     """
     stdin: Any = subprocess.PIPE if lines is not None else source or subprocess.DEVNULL
     with subprocess.Popen(

@@ -1,6 +1,4 @@
-"""Computes whether an index fits completely into the page cache, and the hit ratio of the page cache if the index is
-larger.
-"""
+"""Computes if an index fits completely into the page cache, and, if not, the hit ratio of the page cache."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ SKEWS = (0.0, 0.6, 0.8, 1.0)
 are equally popular; 0.6 to 1.0 are usual for content. [1]
 """
 NEAR = 0.05
-"""Smallest spare memory, as a share of the index size, that gives no warning. An index grows, so it soon fills less
-spare memory. [ratio]
+"""Smallest free memory beside the index that gives no warning, as a share of the index size. An index grows, so a
+smaller reserve is soon used up. [ratio]
 """
 
 
@@ -26,10 +24,16 @@ class Index:
 
     Attributes
     ----------
-    index_bytes, memory_bytes, heap_bytes, page_bytes : int
-        Sizes of the index, the memory, the largest memory use of programs, and a page, > 0 (heap >= 0). [byte]
+    index_bytes : int
+        Size of the index, > 0. [byte]
+    memory_bytes : int
+        Memory of the host, > 0. [byte]
+    heap_bytes : int
+        Most memory that programs use, >= 0. [byte]
+    page_bytes : int
+        Size of a page, > 0. [byte]
     skew : float or None
-        Exponent of Zipf's law of its pages, >= 0; None for the exponents of `SKEWS`. [1]
+        Exponent of Zipf's law for the popularity of the pages, >= 0; None: each of `SKEWS`. [1]
     """
 
     index_bytes: int

@@ -29,7 +29,7 @@ class CacheRequest:
     entries, bytes : tuple of int
         Cache sizes; if both are given, the result is a table of all pairs. [1], [byte]
     metadata_bytes : int
-        Size of the metadata of an entry, which occupies part of the `bytes`. [byte]
+        Metadata of an entry, which count towards the cache size in `bytes`. [byte]
     rate : float or None
         Share of the keys to sample, in (0, 1].
     samples : int or None
@@ -86,7 +86,9 @@ class _LogLines:
         self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """Return warnings about log lines that are unreadable or do not record the read of a file."""
+        """Return warnings about two kinds of log lines: those that are unreadable, and those that do not record the
+        read of a file.
+        """
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
@@ -125,7 +127,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
 
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Analyse a trace with the engine, and return the engine's answer with warnings about skipped log lines."""
+    """Analyse a trace with the engine; return the engine's answer, and warnings about skipped log lines."""
     from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
@@ -135,7 +137,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
         got = "a folder" if path.is_dir() else "a path that does not exist"
         raise StudyError.at(path, f"must be a file with a trace, got {got}")
     if not path.is_file():
-        # A pipe can be read only once. Reading its first line to detect an access log would lose that line.
+        # A pipe can be read only once: if its first line were read to detect an access log, the line would be lost.
         with path.open("rb") as stream:
             return run_caches(options, source=stream), []
     try:
@@ -143,13 +145,13 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     except OSError as error:
         raise StudyError.at(path, f"must be a file that can be read, got: {error.strerror}") from None
     if not log:
-        # The engine would mistake a path that begins with a dash for an option.
+        # The path is made absolute, because the engine would mistake a path that begins with a dash for an option.
         return run_caches([str(path.absolute()), *options]), []
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # Line numbers of the generated trace are removed. They are not the line numbers of the log, so they would
-        # mislead the user.
+        # The faults have line numbers of the trace that was generated from the log. These are removed, as they are not
+        # those of the log.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 
@@ -191,6 +193,6 @@ def zipf_document(keys: int, skew: float, request: CacheRequest) -> dict[str, An
 
 
 def zipf_hit_ratios(keys: int, skew: float, entries: tuple[int, ...]) -> list[float]:
-    """Return the hit ratio of a cache for each cache size in entries, by Che's approximation for Zipf's law. [ratio]"""
+    """Return the hit ratio for each cache size in `entries`, by Che's approximation for Zipf's law. [ratio]"""
     options = ["--zipf", f"{keys}:{skew!r}", "--entries", ",".join(map(str, entries))]
     return [row["hit_ratio"] for row in run_caches(options)["answer"]]

@@ -1,4 +1,5 @@
-"""Fits capacity curves and queueing networks with intervals to measurements, and estimates service demands.
+"""Fits capacity curves and queueing networks to measurements, with confidence intervals, and estimates service
+demands.
 
 `fit_table` fits a CSV file of any tool, `fit_results` a results folder; `demands_document` estimates the
 service demands of a results folder. All of these functions audit their input first.

@@ -2,21 +2,21 @@
 grows.
 
 The measured throughput over users is fitted by the closed curve: a bottleneck with demand S, and time O elsewhere.
-With n servers instead of m, each transaction visits one of the servers, so each server is a station of demand S / n (m
-servers of one queue are treated as m stations). On a host of c CPUs, S = D / c if c is below 1, where D is the CPU time
-of a transaction; otherwise the host has ceil(c) CPUs, and S = D ceil(c) / c. On hosts of another size c', D stays the
-same. Each node is then one station of ceil(c') servers with a demand of D ceil(c') / c', since one transaction uses at
-most one CPU. Shared services, such as the database and the gateway, are stations whose demand is the CPU time of a
-transaction there, on hosts with their own number of CPUs; this demand is subtracted from O. The physical machine that
-runs all hosts sets a bound: throughput is at most what its CPUs allow.
+With n servers instead of m, each transaction visits one of the n servers, so each server is a station of demand S / n.
+(The m servers of one queue are treated as m stations.) Let D be the CPU time of a transaction on a host of c CPUs. If
+c is below 1, S = D / c; otherwise the host has ceil(c) CPUs, and S = D ceil(c) / c. On hosts of another size c', D
+stays the same: each host is one station of ceil(c') servers with a demand of D ceil(c') / c', since one transaction
+uses at most one CPU. Shared services, such as the database and the gateway, are stations too. Their demand is the CPU
+time of a transaction on their hosts, which have their own number of CPUs; this demand is subtracted from O. The
+physical machine that runs all hosts sets a bound: throughput is at most what its CPUs allow.
 
 A host with less than one CPU has a CPU quota, which lets short work pass at full speed (`towtank.model.quota`).
 In the curve and in the network, the station of this host is a slow server with S = D / c. The quota makes the host
 faster than this slow server. The time saved at the resulting utilization is subtracted from the time elsewhere, and
 the computation is repeated until throughput and utilization agree.
 
-If the CPU time per transaction on the service's hosts changes with the load, the curve is fitted with the measured
-values. The value in the predicted configuration is unknown, so the bands include the variation over the loads.
+If the CPU time per transaction on the service's hosts changes with the load, the curve is fitted with the value that
+was measured at each load. The value in the predicted configuration is unknown, so the bands include this variation.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Return the predicted throughput and response time of a configuration with more or larger servers, for
-    JSON.
+    """Return the throughput and response time that are predicted for more or larger servers, for JSON.
 
     Parameters
     ----------
@@ -62,7 +61,7 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     Raises
     ------
     ModelError
-        If the points do not support a curve, or the bottleneck was not the tier that grows.
+        If no curve can be fitted to the points, or the bottleneck was not the tier that grows.
     """
     work = _work(configuration, asked)
     used = replace(configuration.observations, busy=None, busy_error=None, others=None, work=work)
@@ -97,7 +96,8 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
 
 
 def _work(configuration: Configuration, asked: Json) -> Floats | None:
-    """Return the CPU time per transaction on the service's hosts at each load, relative to the mean over all loads.
+    """Return the CPU time per transaction on the service's hosts at each load, divided by the mean over all loads.
+    [ratio]
 
     The result is None if a run lacks CPU use or throughput. The values are in ascending order of load.
     """
@@ -174,7 +174,7 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number does not grow, and for the physical machine a pair: the CPU time per transaction
+    """Return the hosts whose number does not grow, and a pair for the physical machine: the CPU time per transaction
     and the number of CPUs.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
@@ -228,7 +228,7 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
 
 
 def _begun(path: Path, asked: Json) -> list[str]:
-    """Return the names of the runs of the predicted configuration that started before the prediction."""
+    """Return the names of those runs of the predicted configuration that had already started before the prediction."""
     return [run.run_id for run in ResultsFolder.open(path).runs() if _is_of(run, asked["to"])]
 
 
@@ -240,8 +240,8 @@ def _is_of(run: RunFolder, place: Json) -> bool:
 
 
 def write_prediction(path: Path) -> Json | None:
-    """Write the prediction that a study requests into its results folder, and return it; None if the study requests
-    none.
+    """Write the prediction that a study asks for into its results folder, and return it; None if the study asks for no
+    prediction.
 
     If the prediction is impossible, the document states the reason.
     """

@@ -1,4 +1,6 @@
-"""Network for a prediction of more servers. Each bottleneck server and each shared host is a station."""
+"""Queueing network that predicts the throughput of more servers. Each bottleneck server and each shared host is a
+station.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
-# `_ROUNDS` is the highest number of iterations until throughput and the time saved by quotas agree. `_AGREES`
-# is the relative change of throughput that ends the iteration. [ratio]
+# The throughput and the time that CPU quotas save depend on each other and are computed in turn: at most `_ROUNDS`
+# times, or until the throughput changes by less than the share `_AGREES`. [1], [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# Highest utilization from which the queue of a host is computed. At utilization 1 the queue has no finite value.
+# Highest utilization for which the queue of a host is computed; a higher one counts as this value, since the queue
+# has no finite length at 1. [ratio]
 _MOST_USED = 0.95
 Json = dict[str, Any]
 
@@ -49,8 +52,8 @@ class Station:
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
         """Return the station of a host, computed from the CPU time per transaction.
 
-        The requests of a transaction are distributed over `among` stations. Consecutive requests that reach the
-        same station count as one job with the sum of their work.
+        The requests of a transaction are distributed over `among` stations. Of these, consecutive requests to the same
+        station count as one job with the sum of their work.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus
@@ -58,8 +61,8 @@ class Station:
         return cls(demand / among, servers, demand * together, Quota.of_linux(cpus, period_s) if cpus < 1 else None)
 
     def spared_s(self, rate: float) -> float:
-        """Return the time per transaction that a host with a CPU quota saves at a throughput, compared with a
-        constantly slower server; 0 without a quota. [s]
+        """Return the time per transaction that a CPU quota saves at throughput `rate`, compared with a constantly
+        slower server; 0 without a quota. [s]
         """
         if self.quota is None:
             return 0.0
@@ -113,8 +116,8 @@ class Shared:
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """Return random CPU times per transaction. [s]
 
-        They vary by the standard error of `demand_s`, and by a drift of the demand towards full utilization. The
-        drift is larger the less busy the host was.
+        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization,
+        which is larger the less busy the host was.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
@@ -135,7 +138,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Return the growth that a study manifest requests.
+        """Return the growth that the manifest of a study asks for.
 
         `requests` is the number of requests per transaction.
         """
@@ -148,7 +151,9 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Number of servers of the fitted curve: the sum over all measured hosts of their CPUs, each rounded up. [1]"""
+        """Number of servers of the fitted curve: for each measured host its number of CPUs, rounded up; summed over all
+        hosts. [1]
+        """
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:

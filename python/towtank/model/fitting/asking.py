@@ -17,7 +17,9 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path is neither a CSV file nor a results folder; None if the path may be used."""
+    """Return the reason why a path is not usable as a source, being neither a CSV file nor a results folder; None if it
+    is usable.
+    """
     if not source.exists():
         return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):
@@ -26,7 +28,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that do not apply to the kind of source, each with the reason.
+    """Return the options that do not apply to this kind of source, each with the reason.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def misplaced(source: Path, columns: Columns, configuration: str | None) -> list
     columns : Columns
         Columns named by options; with a results folder, only a think time is allowed.
     configuration : str or None
-        Part of a configuration's label; not allowed with a CSV file.
+        Text to find in labels of configurations; not allowed with a CSV file.
     """
     if not is_results(source):
         message = f"must be given with a results folder only, got {configuration!r}"
@@ -66,14 +68,14 @@ def fit_source(source: Path, columns: Columns, request: FitRequest, configuratio
     request : FitRequest
         Curve to fit, and settings of the fit.
     configuration : str or None
-        Part of the labels of the configurations to fit; None for all configurations.
+        Text that the labels of the configurations to fit contain; None for all configurations.
 
     Raises
     ------
     StudyError
         If the CSV file is invalid, or no configuration has a label that contains the text.
     MeasurementError
-        If no run may be modelled.
+        If no run is good enough to be modelled.
     """
     if not is_results(source):
         return [fit_table(source, columns, request)]

@@ -1,10 +1,10 @@
-"""Audit of measurements before a fit: users, throughput and times must agree, or a counter is wrong.
+"""Audit of measurements before a fit: if users, throughput and times do not agree, a counter is wrong.
 
     N = X (R + Z),        U = X D for every tier
 
-with N users, throughput X, response time R, think time Z, utilization U and service demand D hold for any system,
-whatever its distributions [1]_. Measurements that contradict these laws are not modelled; the message names the counter
-whose error explains the contradiction best.
+Here N is the number of users, X the throughput, R the response time, Z the think time, U the utilization and D the
+service demand. Both laws hold for any system, whatever its distributions [1]_. Measurements that contradict them are
+not modelled; the message names the counter whose error explains the contradiction best.
 
 References
 ----------
@@ -24,16 +24,18 @@ from towtank.estimates import few_digits
 from towtank.model.fitting.observations import Floats, Observations
 
 LIMIT = 0.05
-"""Largest relative residual of Little's law; the analysis of single runs uses the same limit. [ratio]"""
+"""Largest relative difference between the two sides of Little's law (the residual) that is accepted; the same limit
+as in the analysis of single runs. [ratio]
+"""
 UNKNOWN = "users, throughput, response time or think time"
-# Several runs agree if no value deviates from their median by more than this ratio. [ratio]
+# Values of several runs agree if none deviates from the median by more than this share. [ratio]
 _AGREE = 0.10
 # The CPU counter of a tier is wrong if the tier's demand at one load level differs from its demand at the other
 # levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
 # [ratio], [1]
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# Share of the busiest tier's CPU use. A deviation of CPU use below this share may be the background work of
-# an idle server, so it is not reported as a wrong counter. [ratio]
+# Share of the busiest tier's CPU use. A deviation below this share may be the background work of an idle server, so
+# it is not reported as a wrong counter. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -46,13 +48,13 @@ _UNITS = (
     ("think time", "think_s", 1 / 1000, "in milliseconds"),
     ("think time", "think_s", 60.0, "in minutes"),
 )
-"""Units in which counters are often recorded by mistake. Each row has the counter, its attribute, the factor to the
-expected unit, and the name of the mistaken unit.
+"""Units in which values are often recorded by mistake: counter, its attribute, factor that converts the value to the
+expected unit, and name of the mistaken unit.
 """
-# Smallest share of the runs violating Little's law that a mistaken unit must explain. [ratio]
+# Among the runs that violate Little's law, the smallest share that a mistaken unit must explain. [ratio]
 _MOST = 0.8
-# Residual of Little's law that miscounting cannot cause. Above it, a mistaken unit is accepted even if the
-# converted value hardly matters in the law. [ratio]
+# Residual of Little's law above which no miscounting is possible, only a mistaken unit. The unit is then accepted
+# even if the converted value is too small to matter in the law. [ratio]
 _FAR_OFF = 5.0
 
 
@@ -72,10 +74,9 @@ class Quantities:
     cpus : dict of str to float
         CPUs used by each tier. [1]
     drifting : dict of str to tuple
-        Tiers whose demand changed within the run: residual and limit.
+        Tiers whose demand changed within the run, each with its residual and the limit of the residual.
     is_timed : bool
-        False if too many transactions have no response time. Little's law is then not checked on the run, nor with the
-        run's values on other runs.
+        False if too many transactions have no response time. The run is then left out of the checks of Little's law.
     """
 
     name: str
@@ -130,9 +131,7 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both operational laws on every run of a configuration, and Little's law only on runs with response
-    times.
-    """
+    """Check both operational laws on every run of a configuration; Little's law only on runs with response times."""
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
@@ -210,10 +209,9 @@ def _residual(run: Quantities) -> float:
 
 
 def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
-    """Return True if Little's law holds after the unit of a counter is converted, and the converted value still matters
-    in the law.
+    """Return True if Little's law holds once the unit of a counter is converted.
 
-    If the residual is very large, the converted value need not matter.
+    The converted value must not be so small that the law holds without it, unless the residual was very large.
     """
     if _residual(changed) > changed.limit:
         return False
@@ -222,9 +220,10 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if the CPU time per transaction deviates from other runs by the same factor as Little's law.
+    """Return True if the CPU time per transaction differs from that of other runs by the same factor by which Little's
+    law is violated.
 
-    A wrong throughput explains both deviations, since CPU time per transaction is CPU time over throughput.
+    A wrong throughput explains both, since CPU time per transaction is CPU time over throughput.
     """
     ratios = []
     for tier, used in run.cpus.items():
@@ -235,7 +234,9 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter error that all runs may share, and the reason; used if every run violates Little's law."""
+    """Return the counter error that all runs may share, and the reason. This function is used if every run violates
+    Little's law.
+    """
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "a single run does not show which counter is wrong"
@@ -286,8 +287,8 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or the highest throughput of all runs. There, background work or contention
-    may change the demand.
+    """Return True if the run has the lowest or the highest throughput of all runs: there the demand may differ because
+    of background work or contention.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -1,4 +1,4 @@
-"""Builds the capacity model that a report shows: curve with bands, utilizations, demands and bottleneck.
+"""Builds the capacity model that a report shows: curve with confidence bands, utilizations, demands and bottleneck.
 
 The same results always give the same document.
 """
@@ -55,8 +55,8 @@ def capacity_document(path: Path) -> Json:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     modelled = [configuration for configuration in found if configuration["refused"] is None]
-    # A study with a single load level is reported once here. Otherwise the fit of each configuration would fail
-    # with the same message.
+    # A study with a single load level is reported here, once for all configurations. Otherwise the fit of each
+    # configuration would fail with the same message.
     refused = (
         None
         if modelled
@@ -98,9 +98,10 @@ def _configuration(answer: Answer, classes: Json) -> Json:
 
 
 def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
-    """Return the document of a queueing network fitted to the configuration; None without runs.
+    """Return the document of the queueing network that is fitted to the configuration; None if the configuration has no
+    runs.
 
-    If the network is accepted, its utilizations replace those of the curve in `document`.
+    If the network is accepted, `document` gets its utilizations instead of those of the curve.
     """
     if answer.configuration is None or not answer.configuration.folders:
         return None
@@ -130,8 +131,8 @@ def _measured_use(document: Json, resource: Json) -> list[Json]:
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
-    measured range.
+    """Return the predictions of a curve that a figure shows, at evenly spaced loads up to slightly beyond the measured
+    range.
     """
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 
@@ -145,7 +146,9 @@ def _loads(candidate: Candidate) -> list[float]:
 
 
 def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Json:
-    """Return the utilization of every resource by name, measured and predicted along the curve. [ratio]"""
+    """Return the utilization of every resource by name: measured at each load level, and predicted by the curve.
+    [ratio]
+    """
     at = np.array(loads)
     drawn = drifted(candidate.fit, candidate.replicates, at)
     found: Json = {}
@@ -172,10 +175,8 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the number of busy servers of the bottleneck in each replicate, computed from the fitted demand of the
-    curve.
-
-    None if the curve was fitted without utilization.
+    """Return the number of busy servers of the bottleneck in each replicate, computed from the demand that was fitted
+    with the curve; None if the curve was fitted without utilization.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:
@@ -184,10 +185,10 @@ def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
 
 
 def _of_line(resource: Json, curves: Floats) -> Floats | None:
-    """Return the number of busy servers of a resource in each replicate, from a straight line of utilization over
+    """Return the number of busy servers of a resource in each replicate, by a straight line of utilization over
     throughput.
 
-    The slope of the line varies between replicates by its standard error.
+    The slope of the line varies at random between replicates, by its standard error.
     """
     demand, levels = resource["demand_s"], resource["by_level"]
     if demand["value"] is None:

@@ -1,13 +1,14 @@
 """Throughput curve of a closed system: one station of m servers, a delay, and users who think.
 
-A transaction has demand S at the bottleneck, which has m servers, and spends O elsewhere without waiting; then its user
-thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the bottleneck,
+A transaction has demand S at the bottleneck, which has m servers. It spends the time O elsewhere without waiting; then
+its user thinks for Z. The exact solution for N users is the machine repairman model: with j transactions at the
+bottleneck,
 
     p(j) ~ (Z + O)^(N-j) / (N-j)!  *  S^j / prod_{i<=j} min(i, m),      X(N) = sum_j p(j) min(j, m) / S.
 
-All terms are positive, so no digits cancel, however many users and servers there are. In units of S, the throughput
-depends only on the ratio (Z + O) / S. A spline over the logarithm of the ratio, computed once for each N, makes a
-thousand bootstrap fits as cheap as one.
+All terms are positive, so no digits cancel, however many users and servers there are. The product X S depends only on
+the ratio (Z + O) / S. For each N it is therefore computed only once, as a spline over the logarithm of this ratio, so a
+thousand bootstrap fits take hardly longer than one.
 """
 
 from __future__ import annotations
@@ -23,28 +24,29 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work as a share of the servers. Measured work above this share must come from the
-# load. [ratio]
+# Upper bound of background work, as a share of the servers. Any further work of the servers must come from the load.
+# [ratio]
 _MOST_BACKGROUND = 0.9
-# Smallest share of the servers that background work and other programs leave free. A fit that reaches this bound is
-# not valid. [ratio]
+# Smallest share of the servers that is left for transactions beside background work and other programs. A fit that
+# reaches this bound is not valid. [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Number of knots of the spline over the logarithm of the ratio (Z + O) / S; the relative error of the spline is
 # about 1e-7.
 _KNOTS = 160
-# Only probabilities near the likeliest number of transactions are summed. This constant is half the width of
-# that range, in square roots of the number of users.
+# The sum covers only numbers of transactions near the likeliest number. This constant is half the width of the
+# range, in square roots of the number of users. [1]
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Highest number of users for which the curve is solved exactly. For more users, the solution takes seconds and
-equals the asymptotes. [1]
+"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and differs from
+the asymptotes no more. [1]
 """
 
 
 def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
-    """Return the throughput of a closed system with one bottleneck, in units of 1/S with the service demand S.
+    """Return the throughput of a closed system with one bottleneck, as a multiple of 1/S, where S is the service
+    demand.
 
     Parameters
     ----------
@@ -81,11 +83,10 @@ def scaled_throughput(users: int, servers: int, ratios: Floats) -> Floats:
 
 
 def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of transactions at the bottleneck that have a relevant probability, around the likeliest
-    number.
+    """Return the numbers of transactions at the bottleneck, around the likeliest number, whose probability matters.
 
-    Below saturation this number is binomial; above saturation the number of thinking users is Poisson. Both
-    standard deviations are at most the square root of the number of users.
+    Below saturation this number is binomial; above saturation the number of thinking users is Poisson. In both cases
+    the standard deviation is at most the square root of the number of users.
     """
     if width > users:
         return np.broadcast_to(np.arange(users + 1), (len(ratios), users + 1))
@@ -96,15 +97,15 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
 
 
 class ThroughputTable:
-    """Throughput for one number of users, as a spline over the logarithm of the ratio (Z + O) / S (time outside the
-    bottleneck over service demand).
+    """Throughput for one number of users, as a spline over the logarithm of (Z + O) / S, the time outside the
+    bottleneck divided by the service demand.
     """
 
     def __init__(self, users: int, servers: int) -> None:
         low, high = math.log(_LOWEST_RATIO), math.log(_HIGHEST_RATIO)
         bend = math.log(max(users / servers - 1, 1.0))
         narrow = 1 / math.sqrt(users)
-        # The knots are spaced by a hyperbolic sine: dense at the bend of the curve, sparse on its straight parts.
+        # The knots are the sinh of evenly spaced numbers: dense at the bend of the curve, sparse on its straight parts.
         first, last = math.asinh((low - bend) / narrow), math.asinh((high - bend) / narrow)
         self.knots = bend + narrow * np.sinh(np.linspace(first, last, _KNOTS))
         values = scaled_throughput(users, servers, np.exp(self.knots))
@@ -130,16 +131,15 @@ class ClosedCurve:
     Attributes
     ----------
     servers : int
-        m at the bottleneck. [1]
+        Number m of servers at the bottleneck. [1]
     think_s : float
         Think time Z at loads that were not measured. [s]
     with_busy : bool, default False
-        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a
-        third parameter. The background keeps b of the m servers busy, which slows down transactions by m / (m -
-        b).
+        True if the utilization of the bottleneck was measured too, U = b + S X. The background b is then a third
+        parameter: b of the m servers are busy with other work, so transactions take m / (m - b) times as long.
     others : float, default 0
-        Servers that other programs keep busy at loads that were not measured; transactions slow down in the
-        same way as by the background. [1]
+        Servers that other programs keep busy at loads that were not measured; they slow down transactions as the
+        background does. [1]
     """
 
     servers: int
@@ -152,8 +152,8 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand S, time elsewhere O, and background b if the bottleneck's
-        utilization was measured.
+        """Names of the parameters: demand S and time elsewhere O; also background b if the bottleneck's utilization was
+        measured.
         """
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 
@@ -166,8 +166,8 @@ class ClosedCurve:
         return Bounds(np.zeros(len(upper)), np.array(upper))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at the bottleneck, increased by the slowdown that background work and other programs cause,
-        S m / (m - b - others); shape (n_problems,). [s]
+        """Return S m / (m - b - others) of shape (n_problems,): the demand at the bottleneck, with the slowdown by
+        background work and other programs. [s]
         """
         demand = np.maximum(parameters[:, 0], 1e-300)
         background = parameters[:, 2] if self.with_busy else np.zeros(len(parameters))
@@ -216,7 +216,7 @@ class ClosedCurve:
         return np.asarray(self.table(users)((think_s + parameters[:, 1]) / demand) / demand, dtype=float)
 
     def table(self, users: int) -> ThroughputTable:
-        """Return the exact throughputs for a number of users as a table, which is computed once and kept."""
+        """Return the exact throughputs for a number of users as a table, which is computed only at the first call."""
         if users > MOST_USERS:
             raise ModelError(f"closed curve: users must be at most {MOST_USERS}, got {users} instead")
         if users not in self._tables:

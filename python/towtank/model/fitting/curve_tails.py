@@ -1,8 +1,8 @@
-"""Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction.
+"""Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction
+factor.
 
-A closed curve has the same mean response time for processor sharing and for first come, first served, but
-different percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come,
-first served.
+A closed curve has the same mean response time for processor sharing as for first come, first served, but other
+percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 MAIN = "p95"
-"""Percentile that decides the order of service. Every model file contains the ratio of its measured to its computed
-value.
+"""Percentile that decides the order of service. Every model file contains the ratio of the measured to the computed
+value of this percentile.
 """
 SHARES = {"p50": 0.5, "p90": 0.9, MAIN: 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Percentiles of the response time that are compared, by name, as probabilities.
+"""Percentiles of the response time that are compared: name, and fraction of the responses below it. [ratio]
 
-High percentiles can deviate from the computed values far more than the 95th. [ratio]
+High percentiles can deviate from the computed values far more than the 95th.
 """
 Ratios = list[tuple[float, float, float, float]]
-"""A tuple for each load level: load [1], ratio of the measured to the computed percentile, and the two ends of the
-interval of this ratio. [ratio]
+"""For each load level: load [1], ratio of the measured to the computed percentile, and the two ends of the interval
+of this ratio. [ratio]
 """
 SHARING, IN_TURN = "ps", "fcfs"
 """Processor sharing and first come, first served: orders of service with equal mean response times. `ps` is assumed
@@ -43,19 +43,19 @@ if no percentiles were measured.
 
 @dataclass(frozen=True)
 class Tails:
-    """Comparison of the measured percentiles with the percentiles of a curve.
+    """Comparison of measured percentiles with those of a curve.
 
     Attributes
     ----------
     discipline : str
         Order of service whose 95th percentiles are closer to the measured percentiles.
     ratio, low, high : float
-        Measured over computed 95th percentile: geometric mean over the levels, and the smallest and the largest value
-        within the measured intervals of any level. [ratio]
+        Measured over computed 95th percentile: geometric mean over the levels, and the lowest and the highest end of
+        its intervals at all levels. [ratio]
     by_level : tuple of (float, float)
         Load [1] and ratio [ratio] of each level.
     others : mapping of str to tuple of float
-        The three ratios for every other measured percentile, by name. [ratio]
+        `ratio`, `low` and `high` of every other measured percentile, by name. [ratio]
     """
 
     discipline: str

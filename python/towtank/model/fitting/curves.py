@@ -2,8 +2,8 @@
 
     X(N) = λ N / (1 + σ (N - 1) + κ N (N - 1))
 
-Linear has σ = κ = 0, Amdahl κ = 0. λ is the throughput at load 1, σ the serial share of the work (contention), κ the
-cost of keeping each pair of processors consistent (coherence) [1]_.
+λ is the throughput at load 1, σ the serial share of the work (contention), κ the cost of keeping each pair of
+processors consistent (coherence) [1]_. In Amdahl's law κ is 0; in the linear law σ is 0 too.
 
 References
 ----------
@@ -24,10 +24,10 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
 FARTHEST = 2.0
-"""Largest load that a law of scalability may predict, relative to the highest measured load. [ratio]
+"""Largest load that a law of scalability may predict, as a multiple of the highest measured load. [ratio]
 
-An example of the error: fitted to the first six points of the measurements of a raytracer, up to 20 processors, the law
-predicts a peak throughput of 203 at 24 processors. The machine reached 310 at 64 processors.
+Example of a prediction that is too far: the law was fitted to the first six points measured with a raytracer, up to 20
+processors. It predicts a peak throughput of 203 at 24 processors; the machine reached 310 at 64 processors.
 """
 
 
@@ -44,7 +44,7 @@ class Curve(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters that are physically possible."""
+        """Bounds of the physically possible values of the parameters."""
 
     def throughput(self, parameters: Floats, load: Floats) -> Floats:
         """Return throughputs of shape (n_problems, n_loads) for parameters of shape (n_problems,
@@ -87,8 +87,8 @@ class ScalabilityLaw:
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters. λ is at least 0. σ and κ lie in [0, 1] if `bounded`, except that σ may fall to -1
-        if `superlinear`.
+        """Bounds of the parameters: λ is at least 0. If `bounded`, σ and κ lie in [0, 1]; if `superlinear`, σ may fall
+        to -1.
         """
         count = len(self.parameters)
         lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
@@ -107,8 +107,8 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of a fit: λ near the highest ratio of throughput to load; σ and κ from 0 to values at
-        which the throughput bends far below the highest load.
+        """Return starting points of a fit. λ is near the highest ratio of throughput to load; σ and κ range from 0 to
+        values that bend the curve far below the highest load.
         """
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))
@@ -119,8 +119,8 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the load and the throughput at the peak of the curve, or the throughput that a curve without a peak
-        approaches, by name.
+        """Return load and throughput at the peak of the curve; for a curve without a peak, the throughput that it
+        approaches. By name.
         """
         count = len(parameters)
         none = np.full(count, np.nan)
@@ -148,12 +148,12 @@ WIDER: Mapping[str, ScalabilityLaw] = {
     "amdahl": USL,
     "usl": ScalabilityLaw("usl without bounds", USL_PARAMETERS, bounded=False),
 }
-"""For each scalability law, the next larger family of curves, which contains the law as a special case."""
+"""For each scalability law, the next larger family of curves, of which the law is a special case."""
 
 
 @dataclass(frozen=True)
 class Inverse:
-    """Universal scalability law solved for the load.
+    """Universal scalability law, solved for the load.
 
     Attributes
     ----------

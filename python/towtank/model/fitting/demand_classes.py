@@ -1,5 +1,5 @@
-"""Estimates the service demands of transaction classes by several estimators, and checks if the data
-determine them.
+"""Estimates the service demands of transaction classes by several estimators, and checks if the measurements
+determine the demands.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 CONDITION_LIMIT, INFLATION_LIMIT = 30.0, 10.0
-"""Limits of the condition number and of the variance inflation factor. Above either limit, the data do not determine
-the demands of classes (Belsley, Kuh and Welsch; Marquardt).
+"""Limits of the condition number (Belsley, Kuh and Welsch) and of the variance inflation factor (Marquardt). Above
+either limit, the measurements do not determine the demands of classes.
 """
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
 """Estimators that must agree for a demand to count as identified.
 
-The results of all other estimators are only reported. Those estimators make further assumptions (no background;
-a discipline), so they may differ although the demand is well determined.
+The other estimators assume more (no background work, or a discipline), so they may differ even if the demand is
+identified. Their results are only reported.
 """
 SPREAD_LIMIT = 1.5
 """Ratio of the largest to the smallest estimate of a class's demand above which the demand is not identified.
@@ -57,7 +57,7 @@ def demands_of_classes(series: Series, names: list[str]) -> dict[str, Any]:
     -------
     dict
         `estimates` by estimator; `classes` with the demand to use, the ratio of the largest to the smallest estimate
-        (`spread`), and whether the demand is identified; the diagnosis is in `condition_number`,
+        (`spread`), and whether the demand is identified. The reasons are in `condition_number`,
         `variance_inflation`, `identified` and `sentence`.
     """
     length = max(1, round(len(series.busy) ** (1 / 3)))

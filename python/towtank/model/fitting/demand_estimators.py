@@ -4,10 +4,10 @@ All estimators solve the equation
 
     U = b + sum_c X_c D_c
 
-for the demand D_c of each class c and the background b [1]_. U is the number of busy servers, X_c the throughput of
-class c, and the background is busy time that no transaction explains. The estimators differ in their assumptions. If
-their results agree, the demand is known. If not, the data hardly determine the demand, even if the interval of a single
-estimator is narrow.
+for the demand D_c of each class c and the background b [1]_. U is the number of busy servers and X_c the throughput of
+class c; the background is the number of servers that are busy without a transaction. The estimators differ in their
+assumptions. If their results agree, the demand is known. If not, the measurements hardly determine the demand, even if
+the interval of a single estimator is narrow.
 
 References
 ----------
@@ -39,7 +39,7 @@ class Series:
     rates : ndarray of shape (n_intervals, n_classes)
         Throughput of each class, X_c. [1/s]
     responses : ndarray of shape (n_intervals, n_classes) or None
-        Mean response time of each class; NaN if no transaction of it ended. [s]
+        Mean response time of each class; NaN if no transaction of the class ended in the interval. [s]
     servers : int
         Servers of the resource. [1]
     stretches : ndarray of shape (n_intervals,)
@@ -53,9 +53,7 @@ class Series:
     stretches: Floats
 
     def drawn(self, rows: npt.NDArray[np.int64]) -> Series:
-        """Return a series that contains the intervals at the given row numbers; a row number may occur several
-        times.
-        """
+        """Return a series of the intervals with the given row numbers, which may repeat."""
         responses = None if self.responses is None else self.responses[rows]
         return Series(self.busy[rows], self.rates[rows], responses, self.servers, self.stretches[rows])
 
@@ -72,7 +70,7 @@ def _design(series: Series) -> Floats:
 
 
 def ordinary(series: Series) -> Floats:
-    """Estimate demands by ordinary least squares with a background.
+    """Estimate demands and background by ordinary least squares.
 
     Negative demands indicate collinear classes.
     """
@@ -98,22 +96,22 @@ def non_negative_without_background(series: Series) -> Floats:
 
 
 def robust(series: Series) -> Floats:
-    """Estimate demands by Huber's estimator, which gives less weight to intervals with busy time that the transactions
-    do not explain.
+    """Estimate demands by Huber's estimator, which gives less weight to intervals whose busy time the transactions do
+    not explain.
     """
     return huber(_design(series), series.busy, ordinary(series))
 
 
 def total(series: Series) -> Floats | None:
-    """Estimate demands by total least squares, which allows for errors in the counts as well as in the busy
-    times.
+    """Estimate demands by total least squares, which allows for errors both in the numbers of transactions and in the
+    busy times.
 
     Notes
     -----
-    A transaction uses busy time before it is counted, so counts in short intervals have errors too. In ordinary least
-    squares these errors pull the demands towards zero. Total least squares finds the hyperplane nearest to the
-    points by the singular value decomposition [1]_. The method assumes that all columns are equally uncertain
-    relative to their standard deviations, and is unstable if the classes are collinear.
+    A transaction uses busy time before it is counted, so the numbers of transactions in short intervals have errors
+    too. In ordinary least squares these errors pull the demands towards zero. Total least squares finds the hyperplane
+    nearest to the points by the singular value decomposition [1]_. The method assumes that all columns are equally
+    uncertain relative to their standard deviations, and is unstable if the classes are collinear.
 
     References
     ----------
@@ -136,9 +134,11 @@ def service_demand_law(series: Series) -> Floats | None:
 
     Notes
     -----
-    D_c = U R_c / sum_i X_i R_i, averaged over the intervals, with U busy servers. The estimate is correct if the
-    response times are spent at one resource and the wait of each class is proportional to its work. The mix need not
-    vary.
+    D_c = U R_c / sum_i X_i R_i, averaged over the intervals, where U is the number of busy servers. The estimate is
+    correct
+    if transactions spend their response times at this one resource, and the wait of each class is proportional to its
+    work.
+    The transaction mix need not vary between intervals.
     """
     if series.responses is None:
         return None
@@ -173,7 +173,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "service demand law": service_demand_law,
     "response times R(1-U)": response_times,
 }
-"""Estimators by name. If the data distinguish the classes, the demand of the first estimator is used."""
+"""Estimators by name. If the measurements can distinguish the classes, the demand of the first estimator is used."""
 
 
 def condition_number(series: Series) -> float:
@@ -212,8 +212,8 @@ def variance_inflation(series: Series) -> list[float]:
 
 
 def blocks(series: Series, length: int, count: int, seed: int) -> list[npt.NDArray[np.int64]]:
-    """Return the row numbers of the intervals of each bootstrap replicate, drawn in blocks of consecutive intervals
-    within a run [1]_.
+    """Return the row numbers of the intervals that each bootstrap replicate contains. They are drawn at random in
+    blocks of consecutive intervals of one run [1]_.
 
     References
     ----------

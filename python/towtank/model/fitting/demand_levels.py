@@ -1,5 +1,5 @@
-"""Estimates the service demand of a transaction from load levels, with a straight line that separates the demand from
-background work.
+"""Estimates the service demand of a transaction from load levels, by a straight line that separates it from background
+work.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""Highest p-value at which a curvature of busy servers U over throughput X counts as a load-dependent demand."""
+"""Significance level of the test for curvature: below this p-value, the bend of busy servers U over throughput X means
+that the demand depends on the load.
+"""
 _CONFIDENCE = 0.95
 
 
@@ -49,8 +51,8 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single load level does not determine a straight line. All busy time is attributed to transactions, and a
-        # note states this.
+        # A single load level does not determine a straight line. So all busy time is attributed to transactions, and a
+        # note in the result states this.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
@@ -78,7 +80,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
     """Return the coefficients, the covariance matrix and the residuals of ordinary least squares.
 
-    The covariance matrix is None without degrees of freedom.
+    Without degrees of freedom, None takes the place of the covariance matrix.
     """
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)
@@ -102,8 +104,8 @@ def _estimate(value: float | None, error: float | None, freedom: int = 0) -> dic
 def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
     """Test if busy time grows faster or slower than linearly with throughput; None with fewer than four load levels.
 
-    The test fits a parabola b_0 + b_1 z + b_2 z^2. The demands at the lowest and highest load are its slopes,
-    with t intervals of b_1 + 2 b_2 z.
+    The test fits a parabola b_0 + b_1 z + b_2 z^2, where z is the standardised throughput. The demand at the lowest and
+    at the highest load is the slope of the parabola there, with the t interval of b_1 + 2 b_2 z.
     """
     if len(np.unique(x)) < 4:
         return None
@@ -111,8 +113,7 @@ def _bend(x: Floats, u: Floats) -> dict[str, Any] | None:
     design = np.stack([np.ones(len(x)), scaled, scaled**2], axis=1)
     factors, covariance, misses = _regression(design, u)
     freedom = len(x) - 3
-    # If the points lie exactly on a parabola, the residual consists of rounding errors and a t test is
-    # meaningless.
+    # If the points lie exactly on a parabola, only rounding errors remain as residuals, and a t test is meaningless.
     exact = float(np.abs(misses).max()) <= 1e-12 * float(np.abs(u).max())
     if covariance is None or (exact and abs(factors[2]) <= 1e-12 * float(np.abs(u).max())):
         p_value = 1.0

@@ -14,8 +14,8 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results import RunFolder
 
-# Length of an interval as a multiple of the mean response time. A transaction is counted at its end, but uses
-# resources before its end, so an interval must be longer than a transaction.
+# Length of an interval, in mean response times. A transaction is counted at its end but uses resources before, so an
+# interval must be longer than a transaction. [1]
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
@@ -24,7 +24,7 @@ WORTH_A_DEMAND = 0.05
 
 @dataclass
 class RunSeries:
-    """Time series of a run, in intervals whose length is chosen for the run.
+    """Time series of a run, in intervals whose length depends on the response times of the run.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class RunSeries:
 
 
 def read_series(runs: Sequence[RunFolder], resources: Sequence[Resource]) -> tuple[list[RunSeries], dict[str, int]]:
-    """Return the time series of all runs, and the number of servers of each resource in the series.
+    """Return the time series of all runs, and the number of servers of each resource that the series contain.
 
     Resources are the CPUs of tiers, their parts (`tier / part`) and the disks of the host (`disk NAME`).
     """
@@ -69,8 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # The seconds that remain after division into intervals of equal length are distributed over the intervals. The
-    # series then covers the whole measurement window, as the other results do.
+    # If the window is not a multiple of the length, some intervals get a second more, so that the series covers the
+    # whole measurement window, as the other results do.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:

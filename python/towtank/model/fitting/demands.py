@@ -1,5 +1,5 @@
-"""Estimates service demands from a results folder. Demands at resources come from the load levels, demands of classes
-from short intervals of the runs.
+"""Estimates service demands from a results folder: those of the mean transaction from the load levels, those of
+transaction classes from short intervals of the runs.
 """
 
 from __future__ import annotations
@@ -113,9 +113,7 @@ def _add(found: dict[str, Any], name: str, rates: Floats, busy: Floats, resource
 
 
 def _disks(configuration: Configuration) -> dict[str, Floats]:
-    """Return the utilization of each disk at each load, for disks that are busy enough to be reported.
-    [ratio]
-    """
+    """Return, for each disk that is busy enough to be reported, its utilization at each load. [ratio]"""
     rows = []
     for point in configuration.points:
         runs = [run for run in configuration.runs if run["run"] in point["runs"]]

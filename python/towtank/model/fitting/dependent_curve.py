@@ -1,13 +1,14 @@
 """Closed curve whose demand at the bottleneck changes linearly with its utilization.
 
-An idle server goes to sleep, and the next request pays for a wakeup, a cold cache and a slow clock. The busier the
-server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
+An idle server goes to sleep, and the next request waits for its wakeup and meets a cold cache and a slow clock. The
+busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
-with the demand D_full at full utilization, the ratio r of the demand at zero utilization to D_full, and the utilization
-u of the bottleneck. r > 1 is caused by batching, warm caches, or a clock that speeds up; r < 1 by contention for caches
-and locks. Measured CPU time gives D(u) at each level directly. As u cannot exceed 1, the extrapolation is bounded.
+Here u is the utilization of the bottleneck, D_full the demand at full utilization, and r the ratio of the demand at
+zero utilization to D_full. The causes of r > 1 are batching, warm caches, or a clock that speeds up under load; those
+of r < 1 are contention for caches and locks. Measured CPU time gives D(u) at each load level directly. As u cannot
+exceed 1, the extrapolation is bounded.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ class DependentCurve(ClosedCurve):
 
     Notes
     -----
-    The throughput is the exact solution of the machine repairman (`ClosedCurve`) with the demand at the mean
-    utilization, found as the fixed point of u = X(D(u)) D(u) / m. Only the mean demand of a level can be measured,
-    whatever its cause. For the allowed ratios, a station that is slower while it has few jobs (product form with rates)
-    has the same throughput within 2.5 %; such a station is written to the model file.
+    The throughput is the exact solution of the machine repairman (`ClosedCurve`) for the demand at the mean
+    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m, because only the mean demand of a level
+    can be measured. A station whose speed depends on its number of jobs (product form) has the same throughput within
+    2.5 % for the allowed ratios; such a station is written to the model file.
     """
 
     name = "load-dependent"
@@ -54,28 +55,26 @@ class DependentCurve(ClosedCurve):
 
     @property
     def bounds(self) -> Bounds:
-        """Bounds of the parameters. Times are at least 0; the ratio r of the demand at zero to the demand at full
-        utilization lies within fixed limits.
-        """
+        """Bounds of the parameters: times are at least 0; the ratio r lies between `LEAST_RATIO` and `MOST_RATIO`."""
         return Bounds(np.array([0.0, 0.0, LEAST_RATIO]), np.array([np.inf, np.inf, MOST_RATIO]))
 
     def held_up(self, parameters: Floats, others: float | None = None) -> Floats:
-        """Return the demand at full utilization, increased by the slowdown that other programs cause, D_full m / (m -
-        others); shape (n_problems,). [s]
+        """Return D_full m / (m - others) of shape (n_problems,): the demand at full utilization, with the slowdown by
+        other programs. [s]
         """
         left = self.servers - (self.others if others is None else others)
         return np.asarray(np.maximum(parameters[:, 0], 1e-300) * self.servers / left, dtype=float)
 
     def demand_at(self, parameters: Floats, utilization: Floats) -> Floats:
-        """Return the service demand D(u) at utilizations u in [0, 1]; arrays of parameters and utilizations are
-        broadcast. [s]
+        """Return the service demand D(u) at utilizations u in [0, 1]. Arrays of parameters and of utilizations are
+        broadcast against each other. [s]
         """
         full = np.maximum(parameters[:, 0], 1e-300)
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the number of busy servers at throughputs of shape (n_problems, n_loads), from U = X D(u) solved for
-        U. [1]
+        """Return the number of busy servers U at throughputs X of shape (n_problems, n_loads), the solution of U = X
+        D(u) with the utilization u that U causes. [1]
         """
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
@@ -98,8 +97,9 @@ class DependentCurve(ClosedCurve):
             used = 1 - left + left * scaled / self.servers
             below = used > at
             low, high = np.where(below, at, low), np.where(below, high, at)
-            # Derivative of u - h(u), where h(u) is the utilization that results from the demand at utilization u. If
-            # Newton's step leaves the interval that contains the root, this interval is halved instead.
+            # `steep` is the derivative of u - h(u), where h(u) is the utilization that results from the demand at
+            # utilization u. If Newton's step leaves the interval that contains the root, the interval is halved
+            # instead.
             steep = 1 + (used - 1 + left) * elasticity * slope / demand
             with np.errstate(divide="ignore", invalid="ignore"):
                 newton = at - (at - used) / steep
@@ -119,16 +119,16 @@ class DependentCurve(ClosedCurve):
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the quantities that a closed curve derives from its parameters, at full utilization, and the demand at
-        zero utilization.
+        """Return the demand at zero utilization, and the quantities that a closed curve derives from its parameters,
+        here for full utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
     def rates(self, parameters: Floats) -> tuple[float, ...]:
-        """Return the relative speeds with 1, 2, ... jobs of a load-dependent station equivalent to this bottleneck.
+        """Return the speeds of a load-dependent station that is equivalent to this bottleneck, with 1, 2, ... jobs. [1]
 
-        The demand of the station is D_full. While j - 1 other jobs are present, min(j - 1, m) of m servers are busy,
-        and the job has the demand at that utilization.
+        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization
+        that these cause, u = min(j - 1, m) / m.
         """
         found = []
         for jobs in range(1, self.servers + 2):

@@ -60,10 +60,11 @@ class FitRequest:
     loads : list of float or None
         Loads at which to predict; None for default loads.
     hold_out : int or None
-        Number of highest levels to leave out of the fit; None leaves out the highest level for a test, and then
-        fits all levels.
+        Number of highest levels to leave out of the fit. With None, a first fit leaves out the highest level as a
+        test, and a second fit uses all levels.
     think_s : float or None
-        Think time, for results without a measured think time. [s]"""
+        Think time, for results without a measured think time. [s]
+    """
 
     curve: str
     servers: int | None = None
@@ -259,8 +260,9 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return each measured point for JSON. A point that was fitted also has the fitted throughput with its bootstrap
-    band. [1/s]"""
+    """Return each measured point for JSON. If the point was part of the fit, add the fitted throughput with its
+    bootstrap band. [1/s]
+    """
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -300,15 +302,16 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to the verdict on a fit, and lower its level from supported to doubtful."""
+    """Add doubts to the verdict on a fit, and lower a verdict of supported to doubtful."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if too much CPU time in some runs belongs to no tier. The doubt names the run with the largest
-    share of such time."""
+    """Return a doubt if too much CPU time of some runs belongs to no tier; it names the run with the largest share of
+    such time.
+    """
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -369,7 +372,9 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 
 def _objective_knees(configuration: Configuration) -> list[Json]:
-    """Return the load at which each response-time objective exceeds its limit, with the interval of the load."""
+    """Return, for each response-time objective, the load at which its limit is exceeded, with the interval of this
+    load.
+    """
     found = []
     for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
@@ -397,8 +402,9 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write to a file: the chosen curve, if closed, or the closed curve that fits throughput
-    and busy time best."""
+    """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the closed curve that
+    fits throughput and busy time best.
+    """
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
@@ -407,7 +413,8 @@ def _closed(choice: Choice) -> Candidate | None:
 
 
 def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
-    """Write the closed curve of an answer as a model file, and compare its throughput at the measured loads.
+    """Write the closed curve of an answer as a model file, and compare the throughput of the written model with the
+    measured throughput.
 
     Parameters
     ----------
@@ -423,7 +430,8 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     Raises
     ------
     ModelError
-        If the answer has no closed curve, or the curve is rejected."""
+        If the answer has no closed curve, or the curve is rejected.
+    """
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
         why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"

@@ -1,8 +1,8 @@
 """Drift of the service demand at the bottleneck beyond the highest measured utilization.
 
-The fitted demand is constant, an assumption that the measured levels can hardly test. Towards saturation,
+The fit assumes a constant demand, and the measured levels can hardly test this assumption. Towards saturation,
 batching and fewer wakeups lower the demand; cold caches and contention raise it. A bootstrap of the measured
-levels cannot show the error of this assumption.
+levels cannot show the error of the assumption, so a random drift is added.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from towtank.model.fitting.observations import Conditions, Floats
 from towtank.model.fitting.replicates import SEED
 
 DRIFT = 0.25
-"""Standard deviation of ln(demand at a busy bottleneck / demand at an idle bottleneck). [ratio]"""
+"""Standard deviation of ln(demand at a busy bottleneck / demand at an idle bottleneck). [1]"""
 
 
 @dataclass(frozen=True)
 class Drifted:
-    """Throughput of each replicate at each load, with a demand that drifts by a random slope of the
-    replicate.
+    """Throughput of each replicate at each load. The demand of a replicate changes with utilization by a random slope.
 
     Attributes
     ----------
     rates : ndarray of shape (n_replicates, n_loads)
         Throughput. [1/s]
     factors : ndarray of shape (n_replicates, n_loads)
-        Drifted demand at the bottleneck relative to the replicate's demand. [ratio]
+        Changed demand at the bottleneck, divided by the fitted demand of the replicate. [ratio]
     """
 
     rates: Floats
@@ -39,7 +38,7 @@ class Drifted:
 
 
 def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions | None = None) -> Drifted:
-    """Return the throughput of each replicate at each load; the demand drifts beyond the highest measured
+    """Return the throughput of each replicate at each load, with a demand that drifts beyond the highest measured
     utilization.
 
     Parameters
@@ -49,7 +48,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
     loads : ndarray of shape (n_loads,)
         Users. [1]
     conditions : Conditions, optional
-        Conditions at each load (closed curves only); by default `usual` of the curve.
+        Think time, mix and other programs at each load (closed curves only); by default those of `ClosedCurve.usual`.
 
     Notes
     -----
@@ -76,9 +75,7 @@ def drifted(fit: Fit, parameters: Floats, loads: Floats, conditions: Conditions 
 
 
 def at_saturation(fit: Fit, parameters: Floats) -> Floats:
-    """Return the parameters of the replicates, with the service demand that the drift predicts for a saturated
-    bottleneck.
-    """
+    """Return the parameters of the replicates for a saturated bottleneck, with the demand as changed by the drift."""
     if not isinstance(fit.curve, ClosedCurve) or isinstance(fit.curve, DependentCurve):
         return parameters
     moved = parameters.copy()
@@ -91,7 +88,9 @@ def _as_fitted(rates: Floats) -> Drifted:
 
 
 def _slopes(count: int) -> Floats:
-    """Return the slope of the logarithm of demand over utilization for each replicate; it is equal at all loads."""
+    """Return the slope of ln(demand) over utilization for each replicate; the slope is the same at all
+    loads.
+    """
     return DRIFT * np.random.default_rng(SEED + 2).standard_normal(count)
 
 

@@ -19,21 +19,23 @@ from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 """Names of the families of capacity curves that users can choose."""
-# A parameter counts as lying at its bound if moving it to the bound changes each fitted value by less than this
-# number of standard deviations.
+# A parameter counts as lying at its bound if moving it there changes no fitted value by more than this number of
+# standard deviations. [1]
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
-"""Relative error that is assumed for each throughput in a fit with errors in proportion to the throughput. All values
-give the same result. [ratio]
+"""Relative error that is assumed for every throughput in a fit with errors in proportion to the throughput. The result
+does not depend on its value. [ratio]
 """
 SUPERLINEAR_LEVEL = 0.01
-"""Highest p-value at which throughput counts as growing more than in proportion to the load."""
+"""Significance level of the test for superlinear throughput: below this p-value, throughput counts as growing more
+than in proportion to the load.
+"""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
-    """Return the family of capacity curves with a name.
+    """Return the family of capacity curves with this name.
 
-    A closed curve also gets servers, think time and measured busy time.
+    A closed curve also gets servers and think time, and fits busy time if `points` contain it.
     """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
@@ -48,12 +50,11 @@ def curve_named(name: str, servers: int, think_s: float, points: Observations | 
 class Problem:
     """Least-squares problem of a fit: residuals of throughput and, for a closed curve, of response and busy times.
 
-    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the
-    demand of the bottleneck but hardly the time elsewhere, since think time dominates the cycle; response times
-    at low load determine the time elsewhere. So both are fitted, each weighted by its own error, while the
-    degrees of freedom count each point once. If the utilization of the bottleneck was measured, U = b + S X
-    with demand S and background b is fitted as well. Utilization is an independent observation and counts
-    separately.
+    In a closed system, throughput and response time are one quantity, R = N / X - Z. Throughput determines the demand
+    of the bottleneck but hardly the time elsewhere, since think time is the larger part of N / X. Response times at low
+    load determine the time elsewhere. So both are fitted, each weighted by its own error, but each point counts only
+    once in the degrees of freedom. If the utilization of the bottleneck was measured, U = b + S X with demand S and
+    background b is fitted as well. Utilization is an independent observation and counts separately.
     """
 
     curve: Curve
@@ -73,7 +74,7 @@ class Problem:
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations of the values in `target`, up to a common factor that does not affect the fit."""
+        """Standard deviations of the values in `target`; a common factor of all of them would not change the fit."""
         return self._joined(self.points.deviations, self.points.response_deviations, self.points.busy_deviations)
 
     def _joined(self, rates: Floats, times: Floats | None, busy: Floats | None) -> Floats:
@@ -144,8 +145,8 @@ class Fit:
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: number of observations minus number of parameters, including parameters at a
-        bound. [1]
+        """Degrees of freedom: number of observations minus number of parameters; parameters at a bound count
+        too. [1]
         """
         return self.points.count * self.problem.independent - len(self.parameters)
 
@@ -187,7 +188,9 @@ class Fit:
 
     @property
     def residual_error(self) -> float:
-        """Residual standard error, in the unit of throughput if all points have equal weight. [1/s]"""
+        """Residual standard error of the throughput; if points have different weights, scaled to their root-mean-square
+        standard deviation. [1/s]
+        """
         scale = float(np.sqrt(np.mean(self.points.deviations**2)))
         return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
 
@@ -197,17 +200,15 @@ class Fit:
 
 
 def levels_needed(curve: Curve) -> int:
-    """Return the smallest number of different loads to which a curve can be fitted: one more than its shape parameters.
-    [1]
-    """
+    """Return the smallest number of different loads to which a curve can be fitted, `shape_parameters` plus one. [1]"""
     return shape_parameters(curve) + 1
 
 
 def shape_parameters(curve: Curve) -> int:
-    """Return the number of parameters that the shape of throughput over load must determine. [1]
+    """Return the number of parameters that only the shape of throughput over load determines. [1]
 
-    If the utilization of the bottleneck was measured, it determines the background, or the change of the
-    demand with the load; these parameters are not counted.
+    If the utilization of the bottleneck was measured, it determines one parameter: the background, or the change of the
+    demand with the load. This parameter is not counted.
     """
     return len(curve.parameters) - int(isinstance(curve, ClosedCurve) and curve.with_busy)
 
@@ -219,9 +220,9 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError for a load-dependent demand unless CPU time was measured over a range of utilizations.
+    """Raise ModelError if a load-dependent demand is to be fitted without CPU time over a range of utilizations.
 
-    A bend of the throughput over the load can have many causes other than a changing demand.
+    A bend of the throughput over the load has many possible causes beside a changing demand.
     """
     if not isinstance(curve, DependentCurve):
         return
@@ -252,7 +253,7 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
     Raises
     ------
     ModelError
-        If the points have too few different loads for the curve.
+        If the points have too few different loads to fit the curve.
     """
     needed = levels_needed(curve)
     if len(points.levels) < needed:
@@ -272,9 +273,9 @@ def fit_curve(curve: Curve, points: Observations, near: Sequence[float] | None =
 
 
 def superlinear(fit: Fit) -> Fit | None:
-    """Return the fit of the scalability law with a negative σ if the points require a negative value; None otherwise.
+    """Return the fit of the scalability law with a negative σ if the points require it; None otherwise.
 
-    An F test compares this fit with the fit that holds σ at its bound 0.
+    An F test compares this fit with `fit`, in which σ lies at its bound 0.
     """
     if fit.curve is not USL or fit.parameters[1] != 0.0:
         return None
@@ -282,8 +283,8 @@ def superlinear(fit: Fit) -> Fit | None:
     if not _is_better(larger, fit):
         return None
     if fit.points.error is None:
-        # The scatter of measurements often grows with the throughput. Equal weights can then show a curvature that is
-        # only chance, so the test is repeated with errors in proportion to the throughput.
+        # The scatter of measurements often grows with the throughput. With equal weights, chance may then look like a
+        # curvature, so the test is repeated with errors in proportion to the throughput.
         relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
         if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
             return None
@@ -304,11 +305,7 @@ def _is_better(larger: Fit, fit: Fit) -> bool:
 
 
 def _held(solution: Solution, bounds: Bounds) -> npt.NDArray[np.bool_]:
-    """Return a mask that is True for each parameter that lies at its bound.
-
-    Moving such a parameter exactly to its bound changes no fitted value by more than 1e-6 standard
-    deviations.
-    """
+    """Return a mask that is True for each parameter that lies at its bound, as `_AT_BOUND` defines."""
     parameters = solution.parameters
     reach = np.linalg.norm(solution.jacobian, axis=0)
     gaps = np.minimum(parameters - bounds.lower, bounds.upper - parameters)

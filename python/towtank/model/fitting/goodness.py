@@ -1,4 +1,4 @@
-"""Goodness of fit of a curve: information criterion, lack of fit, residual pattern, held-out levels.
+"""Goodness of fit of a curve: information criterion, lack of fit, pattern of the residuals, held-out levels.
 
 A least-squares fit finds the best curve of a family, but the whole family may be wrong. Each check here can reject the
 curve and states the reason.
@@ -25,21 +25,21 @@ SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
 """Significance level of the tests of a curve. Each test rejects a correct curve in one of a hundred fits."""
 MISS_LIMIT = 0.20
-"""Relative error of the fitted throughput above which a curve is useless for sizing, whatever the tests
-report. [ratio]
+"""Relative error of the fitted throughput above which a curve is useless for sizing, even if it passes all tests.
+[ratio]
 """
 MATTERS = 0.05
-"""Mean relative error below which a curve with a significantly wrong shape is doubtful and not rejected. [ratio]
+"""Mean relative error up to which a significantly wrong shape makes a curve only doubtful, not rejected. [ratio]
 
 Every model is approximate, and capacity figures need no higher accuracy than this.
 """
 HELD_OUT_LIMIT = 0.10
-"""Relative error above which a curve is doubtful: the error of the predicted throughput at the highest load level,
-which was left out of the fit. [ratio]
+"""Relative error above which a curve is doubtful. The error is that of the predicted throughput at the highest load
+level, if this level was left out of the fit. [ratio]
 """
 FEW_POINTS = 6
 """Number of load levels below which measurements cannot confirm the shape of a curve. [1]"""
-# Residuals below this share of the throughput are rounding errors. The points then lie exactly on the curve.
+# Residuals below this share of the throughput are rounding errors: the points lie exactly on the curve. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -115,11 +115,11 @@ def aicc(fit: Fit) -> float | None:
 
 
 def joint_aicc(fit: Fit) -> float | None:
-    """Return the corrected Akaike criterion of throughput and bottleneck utilization together.
+    """Return the corrected Akaike criterion of throughput and bottleneck utilization together; None if utilization was
+    not fitted, or there are too few points.
 
-    None if utilization was not fitted, or there are too few points. If busy time is not proportional to
-    throughput, the cause is background work or a changing demand. Throughput hardly distinguishes these
-    causes; utilization does.
+    If busy time is not proportional to throughput, the cause is background work or a changing demand. Utilization
+    distinguishes these two causes; throughput hardly does.
     """
     if not fit.problem.uses_busy:
         return None
@@ -197,8 +197,8 @@ def _held(fit: Fit, judgement: Judgement) -> None:
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # With up to 30 points, the largest error counts. Among more points, a single large error may be chance, so the
-    # root mean square of all errors counts.
+    # With up to 30 points, the largest error decides. Among more points, a single large error may be chance, so the
+    # root mean square of all errors decides.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -206,8 +206,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test that compares the scatter of the means of the load levels around the curve with the scatter of
-    repeated measurements.
+    """Test for lack of fit with an F test: the scatter of the means of the load levels around the curve, against the
+    scatter of repeated measurements.
 
     Notes
     -----
@@ -238,7 +238,7 @@ def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
 
 
 def _pattern(fit: Fit, judgement: Judgement) -> None:
-    """Test if runs of equal signs among the residuals, in the order of load, are too few for random errors."""
+    """Test the residuals in the order of load for a pattern: too few runs of equal signs to be random."""
     signs = fit.misses > 0
     above, runs = int(signs.sum()), 1 + int(np.count_nonzero(signs[1:] != signs[:-1]))
     below = len(signs) - above
@@ -280,7 +280,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Run an F test of a fit against the next larger curve family, which has one more parameter."""
+    """Test with an F test if the next larger family of curves, which has more free parameters, fits better."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -328,8 +328,8 @@ def fit_below(fit: Fit, highest: int) -> Fit | None:
 
 
 def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Floats, Floats | None]:
-    """Return the throughput of the fitted curve, and the think times, at points that were not fitted, under the
-    conditions of these points.
+    """Return the throughput of the fitted curve at points that were not part of the fit, and the think times of these
+    points.
 
     Users, think time, transaction mix and other programs are inputs of the system and not results, so their
     measured values are used.
@@ -341,7 +341,7 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with the measured points that were left out of it, for JSON."""
+    """Compare the prediction of a fit with the measured points above it, which were left out of the fit; for JSON."""
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

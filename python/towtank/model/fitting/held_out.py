@@ -17,7 +17,8 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Return simulated throughputs at the points that were left out of a fit. [1/s]
+    """Return random throughputs, as a repeated measurement might give them, at the points that were left out of a fit.
+    [1/s]
 
     Parameters
     ----------
@@ -37,20 +38,21 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
 
 
 def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row of the load level with the largest relative error of throughput among the levels left out of a
+    """Return the row with the largest relative error of throughput; each row is a load level that was left out of a
     fit.
     """
     return max(rows, key=lambda row: abs(float(row["error"])))
 
 
 def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
-    """Return the interval of the largest relative error of throughput at the load levels left out of a fit. [ratio]
+    """Return the interval of the largest relative error of throughput at load levels that were left out of a fit.
+    [ratio]
 
     Parameters
     ----------
     rows : sequence of mapping
-        Rows with `error`, `measured_throughput` and `throughput_band_95`, the band of a further measurement, as in
-        `held_out`.
+        Rows with `error`, `measured_throughput` and `throughput_band_95`, the predicted band for a repeated
+        measurement, as in `held_out`.
 
     Returns
     -------
@@ -69,8 +71,8 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
 
 
 def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
-    """Return the interval of the relative error of a prediction, from the band of the prediction; None at an unbounded
-    end. [ratio]
+    """Return the interval of a prediction's relative error, from the band of the prediction; an unbounded end is None.
+    [ratio]
 
     Examples
     --------
@@ -82,8 +84,8 @@ def error_of_band(band: Sequence[float | None], measured: float) -> Interval:
 
 
 def error_lines(error: float, interval: Interval | None) -> list[str]:
-    """Return the lines of a model file, below the key `fitted`, that state the error at the held-out load levels and
-    the interval of this error. [ratio]
+    """Return the lines below the key `fitted` of a model file that state the error at the held-out load levels, and its
+    interval. [ratio]
 
     Examples
     --------

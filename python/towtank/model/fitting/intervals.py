@@ -13,9 +13,9 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Profile of the sum of squares on each side of an estimate. The constants are the number of values in a range, the
-# first range in half-widths of the linear interval, and the highest number of ranges (each four times as wide as the
-# one before).
+# Search for an end of a profile interval. The constants are the number of values of the parameter in a range, the
+# length of the first range in half-widths of the linear interval, and the highest number of ranges. Each range is four
+# times as long as the one before.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -30,7 +30,7 @@ def standard_errors(fit: Fit) -> dict[str, float | None]:
 
 
 def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]:
-    """Return the confidence interval of each parameter from the linearised model: estimate +- t(n - p) standard errors.
+    """Return the confidence interval of each parameter from the linearised model, estimate +- t(n - p) standard errors.
 
     Notes
     -----
@@ -97,8 +97,8 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the end of a profile interval on one side of the estimate; None if the sum of squares never reaches its
-    limit.
+    """Return the end of a profile interval on one side of the estimate; None if the sum of squares never rises to
+    `limit`.
     """
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
@@ -123,8 +123,8 @@ def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None
 
 
 def _unexplained(fit: Fit, number: int) -> Floats:
-    """Return the part of a parameter's Jacobian column that is orthogonal to the columns of all other parameters inside
-    their bounds.
+    """Return the part of a parameter's Jacobian column that is orthogonal to the columns of the other parameters,
+    except those at a bound.
     """
     column = fit.solution.jacobian[:, number]
     others = [place for place in range(len(fit.parameters)) if place != number and not fit.held[place]]
@@ -137,7 +137,9 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Return the sum of squares of a fit for each given value of one parameter, minimised over all other parameters."""
+    """Return the sum of squares of a fit for each of the given values of one parameter, minimised over all other
+    parameters.
+    """
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 
@@ -155,10 +157,10 @@ def _profile(fit: Fit, number: int, values: Floats) -> Floats:
 
 
 def percentiles(samples: Floats, confidence: float = CONFIDENCE) -> Interval:
-    """Return the percentile interval of bootstrap samples. Both ends are None if more than half of the samples have no
-    value.
+    """Return the percentile interval of bootstrap samples.
 
-    Samples without a value (such as the peak of a curve without a peak) count as infinitely large.
+    Samples without a value (such as the peak of a curve without a peak) count as infinitely large. If they are more
+    than half, both ends are None.
     """
     tail = (1 - confidence) / 2
     if not len(samples) or np.mean(~np.isfinite(samples)) > 0.5:

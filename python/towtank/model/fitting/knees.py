@@ -1,9 +1,9 @@
 """Knees of a capacity curve by several definitions, each with a confidence interval.
 
 The objective's knee is the highest load at which an objective holds. The model's knee is N* = (D + Z) / D_max, where
-the asymptotes of the closed system intersect. The knee of efficiency is the load of the largest power, throughput over
-response time; beyond it, response time grows by a larger factor than throughput. The break is the load at which two
-straight lines through the points meet.
+the asymptotes of the closed system intersect. The knee of efficiency is the load at which power, that is throughput
+divided by response time, is largest; beyond it, response time grows by a larger factor than throughput. The break is
+the load at which two straight lines through the points meet.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def break_knee(points: Observations) -> dict[str, Any] | None:
 
     Notes
     -----
-    The lines are the pair with the smallest sum of squares over all splits with at least two levels on each side [1]_.
-    The interval comes from points simulated around the lines with the residuals.
+    The points are split in all ways that leave at least two levels on each side; the pair of lines with the smallest
+    sum of squares is used [1]_. The interval comes from simulated points: the lines plus resampled residuals.
 
     References
     ----------
@@ -125,7 +125,9 @@ def _hinged(load: Floats, at: float) -> Floats:
 
 
 def _best_break(designs: list[Floats], targets: Floats) -> tuple[Any, Floats]:
-    """Return the index of the best design matrix for each row of targets, and the change of slope at its break."""
+    """Return, for each row of targets, the index of the design matrix that fits best, and the change of slope at its
+    break.
+    """
     squares, bends = [], []
     for design in designs:
         inverse = np.linalg.pinv(design)
@@ -143,8 +145,10 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
     Notes
     -----
-    Kneedle without its sensitivity parameter [1]_: the largest y - x with both axes scaled to [0, 1]. The result
-    depends on the range and spacing of the loads, so it is only a drawing aid and no decision uses it.
+    Kneedle without its sensitivity parameter [1]_: the largest y - x, where x is the load and y the throughput, both
+    scaled
+    to [0, 1]. The result depends on the range and spacing of the loads, so it only serves drawings, and no decision
+    uses it.
 
     References
     ----------
@@ -160,9 +164,9 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
 
 
 def distance_samples(points: Observations) -> Floats | None:
-    """Return the knee of `distance_knee` for random throughputs within their errors.
+    """Return the result of `distance_knee` for many sets of throughputs, varied at random by their standard errors.
 
-    A value is NaN if the random throughputs have no knee; the result is None if the errors are unknown.
+    A value is NaN if the varied throughputs have no knee; the result is None if the errors are unknown.
     """
     if points.error is None:
         return None
@@ -203,7 +207,7 @@ def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: flo
 def _crossing(load: Floats, seen: Floats, limit: float) -> Floats:
     """Return the first load at which each row of response times exceeds the limit; NaN if the row never exceeds it.
 
-    If the response time exceeds the limit at the lowest load already, the lowest load is returned.
+    If the lowest load already exceeds the limit, that load is returned.
     """
     above = seen > limit
     first = np.argmax(above, axis=1)

@@ -1,8 +1,8 @@
 """Weighted nonlinear least squares with bounds, for many starting points and many data sets at a time.
 
 Capacity curves have few points and two or three parameters, so one fit is cheap, but a bootstrap needs a thousand fits.
-Every array here therefore has a leading axis of independent problems, and all problems take their Levenberg-Marquardt
-steps together.
+The first axis of every array here therefore counts independent problems, and each Levenberg-Marquardt step is computed
+for all problems together.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
 # Relative step h of central differences. The error of a difference is about h^2 plus the rounding unit divided
-# by h. The cube root of the rounding unit balances both terms.
+# by h; both terms are equal if h is the cube root of the rounding unit.
 _STEP = float(np.cbrt(np.finfo(float).eps))
-# The lowest damping of Levenberg-Marquardt steps keeps the normal equations solvable when parameters are collinear.
+# Damping of Levenberg-Marquardt steps: first, lowest and highest value. The lowest keeps the normal equations
+# solvable when parameters are collinear.
 _FIRST_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-3, 1e-9, 1e12
 _EASED, _RAISED = 0.2, 6.0
 _CONVERGED = 1e-13
@@ -79,8 +80,8 @@ class Solution:
         """
         count = len(self.parameters)
         free = np.ones(count, dtype=bool) if free is None else free
-        # Columns are scaled to equal length, since sigma and kappa of a scalability law differ by orders of
-        # magnitude.
+        # Columns are scaled to equal length, because parameters such as sigma and kappa of a scalability law differ by
+        # orders of magnitude.
         columns = self.jacobian[:, free]
         lengths = np.linalg.norm(columns, axis=0)
         lengths = np.where(lengths > 0, lengths, 1.0)
@@ -100,8 +101,8 @@ def jacobian(model: Model, parameters: Floats) -> Floats:
         moved[1][:, number] -= step
         width = moved[0][:, number] - moved[1][:, number]
         columns.append((model(moved[0]) - model(moved[1])) / width[:, None])
-    # Near a pole of an unbounded curve a difference may be infinite. This derivative is set to zero, so that the
-    # problem does not move in its direction.
+    # Near a pole of an unbounded curve a difference may be infinite. The derivative is then set to zero, so that the
+    # fit does not move in its direction.
     return np.nan_to_num(np.stack(columns, axis=2), nan=0.0, posinf=0.0, neginf=0.0)
 
 
@@ -124,12 +125,12 @@ def minimise(
     targets : ndarray of shape (n_problems, n_values) or (n_values,)
         Measured values.
     deviations : ndarray of shape (n_values,)
-        Standard deviation of each value, up to a common factor.
+        Standard deviation of each value; a common factor of all of them does not matter.
     bounds : Bounds
     steps : int, default 80
         Highest number of steps; a converged problem does not move any more.
     tolerance : float
-        Relative gain of the sum of squares below which a problem has converged.
+        A problem has converged if a step lowers its sum of squares by less than this share.
 
     Returns
     -------
@@ -146,8 +147,8 @@ def minimise(
     .. [1] D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters", SIAM Journal on
            Applied Mathematics 11(2), 431-441, 1963, doi:10.1137/0111030.
     """
-    # Far from the minimum a curve may be infinite. A step to such a point does not lower the sum of squares and is
-    # rejected.
+    # Far from the minimum a curve may have infinite values. A step to such a point does not lower the sum of
+    # squares, so it is rejected.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _descend(model, starts, targets, deviations, bounds, steps=steps, tolerance=tolerance)
 

@@ -32,7 +32,7 @@ class Resource:
     name : str
         Names of the tiers, joined by `+`.
     servers : int
-        Number of CPUs, rounded up if a quota allows a fraction. [1]
+        Number of CPUs; rounded up if a quota allows a fraction of a CPU. [1]
     tiers : tuple of str
     part : float
         Share of each server that a CPU quota allows, in (0, 1]. With a quota of a tenth of a CPU, a transaction takes
@@ -101,8 +101,8 @@ class Configuration:
         )
 
     def _others(self) -> Floats | None:
-        """Return how many CPUs of the bottleneck other programs use at each load level; None if a run lacks this
-        figure. [1]
+        """Return the number of the bottleneck's CPUs that other programs use at each load level; None if a run did not
+        record it. [1]
 
         The CPU use of other programs is measured over all CPUs to which tiers are pinned, and assumed to be
         equal on each of them.
@@ -119,12 +119,11 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the used CPUs of the bottleneck at each load level, with standard errors; None if a level lacks the
-        CPU use. [1]
+        """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. None replaces
+        both if the CPU use of a level is unknown or zero, and the errors if they are unknown. [1]
         """
         bottleneck = self.bottleneck()
-        # A level with zero CPU use has no relative error. The fit needs this error as a weight, so CPU use is not
-        # fitted.
+        # Zero CPU use has no relative error, which the fit needs as a weight. Then no CPU use is fitted.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
@@ -169,9 +168,9 @@ class Configuration:
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
     """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
-    Each row is (value, throughput X [1/s], users N). In a window of fixed length, the think time (cycle N / X
-    minus response time) and all quantities counted at the ends of transactions are less certain the longer
-    the cycle is. So each value is weighted by the inverse squared cycle.
+    Each row is (value, throughput X [1/s], users N). A cycle of a user takes N / X. The longer the cycle, the less
+    certain are the think time and all quantities that are counted at the ends of transactions, if the window has a
+    fixed length. So each value is weighted by the inverse squared cycle.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -204,12 +203,12 @@ def read_configurations(path: Path) -> list[Configuration]:
     Parameters
     ----------
     path : Path
-        Results folder, or a study summary alone; then only the verdicts of its runs are checked.
+        Results folder, or only a study summary. Of a summary, only the verdicts on the runs are checked.
 
     Raises
     ------
     MeasurementError
-        If no run may be modelled.
+        If no run is good enough to be modelled.
     """
     if (path / STUDY_MANIFEST).is_file():
         found = _from_runs(ResultsFolder.open(path))
@@ -373,7 +372,7 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 def _resource(tiers: list[str], allotted: float) -> Resource:
     """Return the CPUs that tiers share as a resource.
 
-    A quota of 1.5 CPUs becomes two servers of three quarters of a CPU each.
+    A quota of 1.5 CPUs becomes two servers, each limited to three quarters of a CPU.
     """
     servers = max(1, math.ceil(allotted - 1e-9))
     return Resource("+".join(tiers), servers, tuple(tiers), min(1.0, allotted / servers))

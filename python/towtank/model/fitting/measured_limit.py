@@ -1,6 +1,6 @@
-"""Determines the cause that limits the measured load.
+"""Determines the cause that limits the load in the measurements.
 
-The effect of more servers can be predicted only if a station of the model is this cause.
+The effect of more servers can be predicted only if this cause is a station of the model.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from towtank.model.fitting.measured import Configuration
 Json = dict[str, Any]
 STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
-"""Share of the mean response time that the network may leave unexplained at the highest load. Above it, something
-outside the network limits the load. [ratio]
+"""Share of the mean response time at the highest load that the network may leave unexplained. If it leaves more,
+something outside the network limits the load. [ratio]
 """
 
 
 @dataclass(frozen=True)
 class MeasuredLimit:
-    """Cause that limits the measured load.
+    """Cause that limits the load in the measurements.
 
     Attributes
     ----------
     kind : str
-        `station` of the model, `asserted` by the user to be a station, `none` (no limit was reached), or `other` (more
-        servers may not raise the limit).
+        `station`: a station of the model. `asserted`: the user states that it is a station. `none`: no limit was
+        reached. `other`: more servers may not raise the limit.
     why : str
         Evidence for the kind.
     """
@@ -38,15 +38,13 @@ class MeasuredLimit:
     why: str
 
     def lines(self) -> list[str]:
-        """Return the lines of a model file, below the key `fitted`, that state the cause that limits the
-        measured load.
-        """
+        """Return the lines below the key `fitted` of a model file that state this cause."""
         return [f"  limit: {self.kind}", f"  limit_why: {json.dumps(self.why, ensure_ascii=False)}"]
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the cause that limits the load of a closed curve, whose only station is a CPU resource; None without a
-    configuration.
+    """Return the cause that limits the load, for a closed curve, whose only station is a CPU resource; None without a
+    configuration or a shape.
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
 
 
 def of_network(shape: Json, network: Json) -> MeasuredLimit:
-    """Return the cause that limits the load of a network, whose stations are the observed CPUs and disks.
+    """Return the cause that limits the load, for a network, whose stations are the observed CPUs and disks.
 
     Parameters
     ----------
@@ -95,7 +93,7 @@ def _predicts_top(network: Json) -> bool:
     """Return True if, at the highest load, the network predicts neither too high a throughput nor too short a response
     time.
 
-    The prediction of a fit without the highest load level is used if available.
+    If a fit without the highest load level exists, its prediction is used.
     """
     if network["held_out"] is not None:
         top: Mapping[str, Any] = network["held_out"]["points"][-1]

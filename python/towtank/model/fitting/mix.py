@@ -1,9 +1,8 @@
 """Demand of the mix of transactions at each load level.
 
-Runs choose their transactions at random. A transaction that costs twenty times as much as the others shifts the
-mean demand of a load level by several per cent from run to run. The mix is part of the load, like users and think
-time, so the measured mix is used. Demands of classes are estimated without the held-out levels, so that these
-levels remain a test.
+Runs choose their transactions at random. If a transaction costs twenty times as much as the others, the mean demand
+therefore varies by several per cent from run to run. The mix is part of the load, like users and think time, so the
+measured mix is used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Highest ratio of scatters at which a demand for each class is used instead of an equal demand for all classes. The
-ratio is the scatter of busy time with class demands over the scatter with equal demands. [ratio]
+"""Use demands by class only if they leave at most this share of the scatter of busy time that one equal demand of all
+classes leaves. [ratio]
 
 Both scatters come from intervals of runs that were not used for the estimate.
 """
@@ -36,11 +35,12 @@ class Mix:
     work : ndarray of shape (n_points,)
         Demand of the level's mix, relative to the mean over the levels. [ratio]
     estimator : str
-        Name of the chosen estimator of the class demands.
+        Name of the estimator whose class demands are used.
     scatter_left : dict of str to float
-        Scatter of busy time that each estimator leaves, relative to the scatter with equal demands. [ratio]
+        By estimator, the scatter of busy time that its demands leave, relative to the scatter that equal demands leave.
+        [ratio]
     demands : dict of str to float
-        Demand of each class, up to a common factor. [s]
+        Demand of each class; a common factor of all demands has no meaning. [s]
     """
 
     work: Floats
@@ -92,7 +92,7 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     scatter = {_REGRESSION: _left_out(series)}
     times = _by_times(first, classes)
     if times is not None:
-        # Without waiting, the response time is proportional to the work. Waits are shortest at the lowest load level,
+        # Without waiting, the response time is proportional to the work. Requests wait least at the lowest load level,
         # so only this level is used.
         demands[_TIMES] = times
         scatter[_TIMES] = _scatter(series, [times] * len(np.unique(series.stretches)))
@@ -102,16 +102,16 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class may have no transactions below the held-out levels and hence no demand. It gets the mean demand of the
-    # other classes.
+    # A class may occur only at the held-out levels, so that its demand is unknown. It counts with the mean demand of
+    # the other classes of the level's mix.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
 
 
 def _shares(configuration: Configuration) -> tuple[Floats, list[str]]:
-    """Return the share of each transaction in all transactions at each load level, shape (n_points, n_classes), and the
-    class names.
+    """Return the share of each class in the transactions of each load level, shape (n_points, n_classes), and the class
+    names.
     """
     names = sorted({name for run in configuration.runs for name in run.get("transactions", {})})
     rows = []
@@ -140,8 +140,8 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Return the scatter of busy time in each run around the regression fitted to the other runs, relative to the
-    scatter with equal demands.
+    """Return the scatter that the regression leaves in the busy time of each run if it is fitted to the other runs,
+    divided by the scatter that equal demands leave. [ratio]
     """
     found = []
     for run in np.unique(series.stretches):

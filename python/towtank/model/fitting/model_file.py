@@ -25,8 +25,8 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file. With 200 replicates, the 95 % interval of a probability of 90 % is about
-90 % +- 4 %. [1]
+"""Number of replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 % interval of
+about 90 % +- 4 %. [1]
 """
 _DIGITS = 5
 _NORMAL_95 = 1.959964
@@ -75,15 +75,15 @@ def stations(
 
     Notes
     -----
-    The bottleneck has its fitted demand. Other resources have their measured demand, which is subtracted from the time
-    elsewhere, unless it exceeds the remainder of that time.
+    The bottleneck has its fitted demand. Every other resource becomes a station with its measured demand, which is
+    subtracted from the time elsewhere; a demand that exceeds the rest of that time is left out.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
         raise ModelError(f"a curve of the family {curve.name} cannot be written as a network")
     left, servers = float(candidate.fit.parameters[1]), curve.servers
-    # Background work takes part of the bottleneck's servers, so transactions take longer. The demand that is written
-    # to the file includes this slowdown.
+    # Background work takes part of the bottleneck's servers, which slows down transactions. The demand in the file
+    # includes this slowdown.
     demand = float(curve.held_up(candidate.fit.parameters[None, :])[0])
     bottleneck = configuration.bottleneck() if configuration else None
     rates = curve.rates(candidate.fit.parameters) if isinstance(curve, DependentCurve) else None
@@ -118,10 +118,11 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
 
     Notes
     -----
-    The fitted demand and the time elsewhere are drawn jointly from the bootstrap. The fitted demand then drifts up to
-    full utilization (`drift`). If it depends on the load, the demand at full utilization is drawn, and the dependence
-    stays as in the file. Demands that were measured independently of the fit vary log-normally by their own standard
-    errors; the time elsewhere varies by the opposite amount.
+    The fitted demand and the time elsewhere come from the same bootstrap replicate; then the fitted demand drifts up to
+    full utilization (module `drift`). If it depends on the load, the demand at full utilization is replaced, and its
+    dependence on the load stays as in the file. Demands that were measured independently of the fit vary log-normally
+    by
+    their own standard errors; the time elsewhere changes by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -238,8 +239,9 @@ def _speed(station: Station) -> str:
 
 
 def _error_interval(predicted: float, measured: float, standard_error: float | None) -> list[float] | None:
-    """Return the 95 % interval of the relative error predicted / measured - 1; None if the measured value may be zero.
-    [ratio]
+    """Return the 95 % interval of the relative error predicted / measured - 1. [ratio]
+
+    None if the error of the measured value is unknown, or so large that the value may be zero.
     """
     half = None if standard_error is None else _NORMAL_95 * standard_error
     if half is None or half >= measured:
@@ -248,10 +250,10 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
 
 
 def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
-    """Return the exact throughput of the network in the written file at the measured loads, compared with the measured
-    throughput.
+    """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
+    load.
 
-    `error_interval` is the interval of the relative error due to the standard error of the measurement, or
+    `error_interval` is the interval of the relative error that is due to the standard error of the measurement, or
     None.
     """
     points = candidate.fit.points

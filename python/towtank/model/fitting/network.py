@@ -12,7 +12,7 @@ from towtank.errors import ModelError
 from towtank.model.fitting.observations import Floats
 
 Rates = tuple[float, ...]
-"""Speeds of a station with 1, 2, ... jobs, relative to one server. The last speed also holds for all larger numbers of
+"""Speeds of a station with 1, 2, ... jobs, as multiples of the speed of one server. The last speed also holds for more
 jobs. [1]
 """
 MOST_WITH_RATES = 20_000
@@ -77,8 +77,8 @@ def _with_servers(constants: Floats, demand: float, servers: int) -> Floats:
         term = present * math.log(demand) - math.lgamma(present + 1) + math.log1p(-present / servers)
         fed[present:] = np.logaddexp(fed[present:], term + constants[: len(constants) - present])
     step = math.log(demand / servers)
-    # The recursion of the normalising constants, G(n) = d G(n-1) + c(n), divided by d^n, is a running sum. Here d is
-    # demand over servers, and c(n) is the contribution of states with an idle server.
+    # The recursion of the normalising constants is G(n) = d G(n-1) + c(n). Divided by d^n, it becomes a running sum.
+    # Here d is demand over servers, and c(n) is the contribution of states with an idle server.
     return np.asarray(np.logaddexp.accumulate(fed - step * counts) + step * counts, dtype=float)
 
 

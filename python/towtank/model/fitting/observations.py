@@ -10,18 +10,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 LEAST_RELATIVE_ERROR = 0.005
-"""Smallest relative error that is assumed for a throughput. The interval of a single run ignores the variation between
-runs and is too narrow. [ratio]
+"""Smallest relative error that is assumed for a throughput, because the interval of a single run ignores the variation
+between runs and is too narrow. [ratio]
 """
 LEAST_RESPONSE_ERROR = 0.10
 """Smallest relative error that is assumed for response times in a fit. [ratio]
 
-Waiting depends on the variance of service times, which a curve with a single demand does not contain. The curve
-therefore cannot match response times more precisely. A larger weight would pull the demand away from the measured
-CPU time.
+Waiting depends on the variance of service times. A curve has only their mean (the demand), so it cannot match response
+times more precisely. A larger weight would pull the demand away from the measured CPU time.
 """
 FEW_RUNS = 5
-"""Number of repeated runs below which the standard errors of all load levels are pooled. [1]
+"""Number of runs of a load level below which its standard error is pooled with those of the other levels. [1]
 
 An error from two or three runs is very imprecise; used as a weight, it would favour levels whose runs agree
 by chance.
@@ -30,7 +29,7 @@ by chance.
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions at each load that are inputs of the system, such as think time and available servers.
+    """Inputs of the system at each load, such as think time and available servers.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class Conditions:
     others: Floats
 
     def chosen(self, some: slice) -> Conditions:
-        """Return the conditions at the loads that a mask selects."""
+        """Return the conditions at the loads that a slice selects."""
         return Conditions(self.think_s[some], self.work[some], self.others[some])
 
 
@@ -74,7 +73,7 @@ class Observations:
     busy_error : ndarray of shape (n_points,) or None
         Standard error of the busy servers. [1]
     work : ndarray of shape (n_points,) or None
-        Demand at the bottleneck of the mean transaction that ran, relative to the reference mix. [ratio]
+        Demand of the mean transaction at the bottleneck, relative to its demand in the reference mix. [ratio]
     others : ndarray of shape (n_points,) or None
         Servers of the bottleneck that other programs kept busy. [1]
     names : tuple of str
@@ -108,7 +107,7 @@ class Observations:
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviation of each throughput, up to a common factor. [1/s]
+        """Standard deviation of each throughput, by which the fit weights it; a common factor does not matter. [1/s]
 
         If no error is known, all deviations are equal, which gives ordinary least squares.
         """
@@ -118,7 +117,7 @@ class Observations:
 
     @property
     def response_deviations(self) -> Floats | None:
-        """Standard deviation of each response time, up to the same factor as `deviations`. [s]"""
+        """Standard deviation of each response time, on the same scale as `deviations`. [s]"""
         if self.response is None:
             return None
         if self.error is None:
@@ -128,7 +127,7 @@ class Observations:
 
     @property
     def busy_deviations(self) -> Floats | None:
-        """Standard deviation of each number of busy servers, up to the same factor as `deviations`. [1]"""
+        """Standard deviation of each number of busy servers, on the same scale as `deviations`. [1]"""
         if self.busy is None:
             return None
         if self.busy_error is None or self.error is None:
@@ -136,8 +135,8 @@ class Observations:
         return np.asarray(np.hypot(self.busy_error, LEAST_RELATIVE_ERROR * self.busy), dtype=float)
 
     def _common(self) -> float:
-        """Return the relative error that is assumed where an error is unknown: the relative error of the throughput, or
-        1 if no error is known. [ratio]
+        """Return the relative error to assume for quantities without a known error: the median relative error of the
+        throughputs, or 1 if that is unknown too. [ratio]
         """
         return 1.0 if self.error is None else float(np.median(self.deviations / self.throughput))
 
@@ -146,7 +145,7 @@ class Observations:
         return np.zeros(self.count) if self.think is None else self.think
 
     def conditions(self, think_s: float = 0.0) -> Conditions:
-        """Return the conditions at each point; `think_s` is used if no think time was measured."""
+        """Return the conditions at each point; `think_s` is the think time if none was measured."""
         return Conditions(
             np.full(self.count, think_s) if self.think is None else self.think,
             np.ones(self.count) if self.work is None else self.work,
@@ -172,7 +171,7 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return two sets of points: those below the highest load levels, and those at the highest load levels."""
+        """Return two sets of points: those below the `highest` highest load levels, and those at these levels."""
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 
@@ -215,20 +214,20 @@ def observations(
 
 
 def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
-    """Return standard errors, with errors from few runs replaced by their common relative error.
+    """Return standard errors, with errors from few runs replaced by a pooled relative error.
 
     Parameters
     ----------
     values, errors : ndarray of shape (n_points,)
     runs : ndarray of shape (n_points,)
-        Number of runs behind each error; 1 for an error estimated within one run. [1]
+        Number of runs from which each error was computed; 1 for an error estimated within one run. [1]
     """
     few = (runs > 1) & (runs < FEW_RUNS)
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # Relative standard deviations of single runs are computed and pooled by degrees of freedom. The pooled value is
-    # then converted to the standard error of each mean.
+    # From each error follows the relative variance of a single run. The variances are pooled by degrees of freedom, and
+    # the pooled value is converted back to the standard error of each mean.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

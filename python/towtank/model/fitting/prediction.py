@@ -1,5 +1,5 @@
-"""Predicts throughput and response time with a fitted curve at other loads, with bands and the assumptions
-behind them.
+"""Predicts throughput and response time at other loads with a fitted curve: values, bands, and the assumptions of the
+predictions.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ FARTHEST_SATURATED = 4.0
 Beyond saturation the throughput is determined by its asymptote m/S (servers over service demand).
 """
 SATURATED = 0.9
-"""Smallest ratio of the highest measured throughput to the throughput limit of the curve at which saturation counts as
-measured. [ratio]
+"""Ratio of the highest measured throughput to the throughput limit of the curve from which the measurements count as
+saturated. [ratio]
 """
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
-    """Return the highest load for which the curve may predict, and the reason for this load."""
+    """Return the highest load for which predictions of the curve are allowed, and the reason for this load."""
     points, fit = candidate.fit.points, candidate.fit
     top = float(points.load.max())
     if isinstance(fit.curve, ClosedCurve):
@@ -44,7 +44,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
 
 
 def default_loads(candidate: Candidate) -> list[float]:
-    """Return the measured load levels, and some loads beyond them, as the loads of default predictions."""
+    """Return the loads of the default predictions: the measured load levels and some loads beyond them."""
     levels = [float(level) for level in candidate.fit.points.levels]
     levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
     beyond = [float(np.rint(share * max(levels))) for share in (1.25, 1.5, 2.0)]
@@ -58,17 +58,17 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     -------
     list of dict
         `load`, `range` (`measured`, `between`, `beyond`), and `throughput` with `curve`, `median`, `band_80`,
-        `band_95` and `measurement_95`; `response_s` with the same keys, if the response time can be computed as
-        N / X - Z; or `refused` with the reason.
+        `band_95` and `measurement_95`. `response_s` has the same keys, and is missing if N / X - Z is too imprecise.
+        A refused prediction has only `load`, `range` and `refused` with the reason.
 
     Notes
     -----
-    The bands are percentiles over the bootstrap replicates, whose demand drifts beyond the measured utilizations
-    (`drift`); the bands refer to the true curve. `measurement_95` adds the error of a further measurement. An
-    infinite end is None.
+    `band_80` and `band_95` are bands of the true curve: percentiles over the bootstrap replicates, whose demand drifts
+    beyond the measured utilizations (`drift`). `measurement_95` adds the error of a repeated measurement. An infinite
+    end is None.
 
-    A straight line has no limit, but the true system may reach a limit anywhere beyond the highest load. Beyond that
-    load, the bands start at the throughput of the highest measured load, and `bound` is `upper`.
+    A straight line has no limit, but the true system may reach a limit anywhere beyond the highest measured load.
+    Beyond that load, the bands therefore begin at the throughput of the highest measured load, and `bound` is `upper`.
     """
     limit, why = farthest(candidate)
     allowed = [load for load in loads if load <= limit * (1 + 1e-9) and not _refusal(candidate, load)]
@@ -106,7 +106,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
     again = further_measurement(fit, loads, curves)
-    # With few points the error distribution has wide tails, which may give negative throughputs. These are set to 0.
+    # With few points the error distribution is so wide that throughputs may become negative. These are set to 0.
     again = np.maximum(again, 0.0)
     found = {}
     for number, load in enumerate(loads):
@@ -124,7 +124,7 @@ def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, d
 
 
 def _reach_down(row: dict[str, Any], fit: Fit, parameters: Floats, load: float, think_s: float) -> None:
-    """Lower the bands of a straight line to the throughput at the highest measured load.
+    """Extend the bands of a straight line down to the throughput at the highest measured load.
 
     The true system may reach a limit just above that load.
     """
@@ -154,7 +154,7 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
     """Compare measurements at held-out load levels with the predictions of a fit without these levels, for JSON.
 
-    The bands include the error of a further measurement; `within_95` states if the measurement lies in them.
+    The bands include the error of a repeated measurement; `within_95` states if the measurement lies in the 95 % band.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:

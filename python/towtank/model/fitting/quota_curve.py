@@ -16,7 +16,7 @@ _ROUNDS = 4
 
 
 def others_use(users: float) -> float:
-    """Return the share of a station's utilization that N - 1 of N users cause, (N - 1) / N. [ratio]
+    """Return the share (N - 1) / N of a station's utilization, which the other N - 1 of N users cause. [ratio]
 
     A user does not wait for its own requests, so only this share delays an arriving request.
     """
@@ -27,8 +27,9 @@ def others_use(users: float) -> float:
 class QuotaCurve(ClosedCurve):
     """Closed curve for servers that each have a fraction of a CPU.
 
-    A closed curve models a constantly slower server, at which short work takes longer than under a quota. The time that
-    the quota saves, at the utilization by other users, is subtracted from the time elsewhere, iteratively.
+    A closed curve models a constantly slower server, at which short work takes longer than under a quota. So the time
+    that the quota saves is computed from the utilization by the other users, and subtracted from the time elsewhere.
+    Both steps repeat `_ROUNDS` times.
 
     Attributes
     ----------

@@ -16,10 +16,10 @@ REPLICATES = 1000
 """Number of bootstrap replicates. With 1000, 25 replicates lie below the 2.5 % quantile. [1]"""
 SEED = 20260101
 """Seed of the random generator, fixed so that the same input gives the same intervals."""
-# Smallest number of points from which the autocorrelation of residuals is estimated.
+# Smallest number of points from which the autocorrelation of residuals is estimated. [1]
 _SERIES = 30
-# Highest number of steps and tolerance for the fit of a replicate. The fit starts at the fitted parameters and mostly
-# converges within five steps. Its remaining error is far below the spread of the replicates.
+# Highest number of steps, and tolerance, for the fit of a replicate. The fit starts at the fitted parameters and mostly
+# converges within five steps. The error that the tolerance leaves is far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
@@ -50,12 +50,15 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
     Notes
     -----
-    Residual bootstrap [1]_: the standardised residuals of n points and p parameters are enlarged by sqrt(n / (n - p)),
-    since the fit reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added
-    to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because
-    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow by the ratio
-    of the normal quantile to Student's. The method assumes that errors are proportional to the given standard
-    deviations.
+    Residual bootstrap [1]_: the standardised residuals of n points are enlarged by sqrt(n / (n - p)), since the fit of
+    p
+    parameters reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added to
+    the
+    fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because the size
+    of
+    the errors is uncertain with few points. Without this factor, intervals would be too narrow by the ratio of the
+    normal
+    quantile to Student's. The method assumes that errors are proportional to the given standard deviations.
 
     References
     ----------
@@ -67,7 +70,7 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     freedom = max(1, fit.freedom)
     rows = fit.solution.residuals.reshape(-1, points) * math.sqrt(points * problem.independent / freedom)
     rows = rows - rows.mean(axis=1, keepdims=True)
-    # The shape is (n_kinds, count, n_points); the kinds are throughput, response time and busy servers.
+    # The shape is (n_kinds, count, n_points), where the kinds of values are throughput, response time and busy servers.
     drawn = rows[:, _drawn(fit, count, stream)]
     size = np.sqrt(freedom / stream.chisquare(freedom, count))
     noise = np.concatenate(list(drawn * size[None, :, None]), axis=1)
@@ -79,15 +82,16 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
 
 
 def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw random residuals for each point of each replicate, as indices of shape (count, n_points)."""
+    """Draw a random residual for each point of each replicate; return the indices of the residuals, shape (count,
+    n_points).
+    """
     points, length = fit.points.count, block_length(fit)
     if length == 1:
         return stream.integers(0, points, (count, points))
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The series of residuals is treated as a ring, so that its first and last residuals are drawn as often as those in
-    # the middle.
+    # The last residual is followed by the first, so that those at both ends are drawn as often as those in the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]
@@ -95,7 +99,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return simulated further measurements of throughput at each load: curves of the replicates plus a measurement
+    """Return random throughputs, as a repeated measurement might show them: curves of the replicates plus a measurement
     error. [1/s]
 
     Parameters

@@ -39,7 +39,7 @@ Source: Burnham and Anderson, *Model Selection and Multimodel Inference*, 2nd ed
 """
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Number of highest load levels that a second fit leaves out in order to test every curve. [1]"""
+"""Number of highest load levels without which a second fit is made, to test every curve. [1]"""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Candidate:
     held_out : dict or None
         Comparison of prediction and measurement at the highest levels.
     refitted : bool
-        True if the held-out levels were included in the final fit after the test.
+        True if `fit` includes the held-out levels, so that they were left out only for the test.
     joint_aicc : float or None
         Corrected Akaike criterion of throughput and utilization of the bottleneck together.
     tested : Fit or None
@@ -79,12 +79,14 @@ class Candidate:
 
     @cached_property
     def replicates(self) -> Floats:
-        """Bootstrap replicates of the parameters of the fitted curve. They are computed once."""
+        """Bootstrap replicates of the parameters of the fitted curve; computed at the first access."""
         return replicates(self.fit)
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Simulated further measurements at the held-out load levels, predicted by a fit without these levels. [1/s]"""
+        """Random throughputs, as a repeated measurement at the held-out load levels might show them, by a fit without
+        these levels. [1/s]
+        """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
     @cached_property
@@ -138,8 +140,8 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     think_s : float
         Think time if the points have none. [s]
     held : int or None
-        Number of highest levels to leave out of the fit. None fits all levels, and tests a fit without the highest
-        level.
+        Number of highest levels to leave out of the fit. With None, the fit uses all levels, and the test uses a second
+        fit without the highest level.
 
     Raises
     ------
@@ -161,7 +163,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """Return a candidate from a fit, with the test of a second fit to the lower load levels."""
+    """Return a candidate from a fit. Its test is the prediction of `below`, a fit to the lower load levels only."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
@@ -173,9 +175,10 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Among the others whose AICc is within 2 of the smallest, the family is chosen whose
-    fit without the highest level predicts that level best, because curves are used for prediction. If there are too few
-    points for the AICc of all families, this test alone decides.
+    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Chosen is
+    the
+    one that, fitted without the highest level, predicts this level best, because curves are used for prediction. If a
+    family has too few points for its AICc, this test alone decides.
     """
     candidates, refused = [], {}
     for name in names:
@@ -205,12 +208,12 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law whose throughput contradicts the utilization law; closed curves contain this law and
-    need no such test.
+    """Reject a scalability law whose throughput contradicts the utilization law. Closed curves obey this law by
+    construction and need no such test.
 
     Notes
     -----
-    A curve without a peak or an asymptote is judged at the highest load for which it may predict.
+    A curve without a peak or an asymptote is judged at the highest load for which predictions are allowed.
     """
     fit = contender.fit
     if isinstance(fit.curve, ClosedCurve):
@@ -226,8 +229,8 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason also states why the constant or the changing demand of the closed curve was not
-    chosen.
+    """Return a choice whose reason also states why the other closed curve, with constant or with changing demand, was
+    not chosen.
     """
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
@@ -241,11 +244,10 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     Notes
     -----
     Throughput below saturation hardly distinguishes the two curves; the utilization of the bottleneck at each level
-    does, so the criterion combines both. The curves have equally many parameters: the constant demand has a background,
-    the load-dependent demand has its change with the load. The demand counts as load-dependent only if the errors of
-    the constant demand are larger than chance explains, so that noise at a few levels does not decide. The held-out
-    level tests the curve that the lower levels alone would have chosen, so that this level does not influence the
-    choice that it tests.
+    does, so the criterion combines both quantities. The curves have equally many parameters: one has a background, the
+    other the change of its demand with the load. The demand counts as load-dependent only if the errors of the constant
+    demand are larger than chance explains, so that noise at a few levels does not decide. The held-out level must not
+    influence which curve it tests. So it tests the curve that the lower levels alone would have chosen.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
@@ -258,8 +260,8 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     if held is None and plain.tested is not None and changing.tested is not None:
         first = changing.tested if _changes(plain.tested, changing.tested) else plain.tested
         if first is not best.tested:
-            # The lower levels alone would have chosen the other closed curve, so the test uses the prediction of the
-            # other curve.
+            # The lower levels alone would have chosen the other closed curve, so the prediction of that curve is
+            # tested.
             place = next(number for number, contender in enumerate(candidates) if contender is best)
             candidates[place] = _tested(best.fit, first, points, held)
     if other.name in rejected:
@@ -279,9 +281,11 @@ def _changes(plain: Fit, changing: Fit) -> bool:
 
     Notes
     -----
-    The ratio of the residual variances of the curves with constant and changing demand must exceed the F quantile for
-    the degrees of freedom of both, as for two independent variances. In terms of the criterion, the difference must
-    exceed n ln F. Residuals of curves on the same points are correlated, so the error rate is below the nominal level.
+    Let F be the quantile for two independent variances with the degrees of freedom of the two curves. The residual
+    variance
+    with constant demand must exceed that with changing demand by more than the factor F, that is, the difference of the
+    criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error rate is below the
+    nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
@@ -302,8 +306,8 @@ def _without_criterion(candidates: list[Candidate], able: list[Candidate], refus
     """Choose a curve if there are too few points for AICc.
 
     The curve is the one that best predicts the highest load level after a fit without this level. If no curve predicts
-    the level within `MISS_LIMIT`, a curve of a closed network with too few levels for this prediction is preferred,
-    because it is also fitted to the utilization of the bottleneck at each level.
+    the level within `MISS_LIMIT`, a closed curve is preferred that has too few levels for this test. It is supported by
+    the utilization of the bottleneck at each level, to which it is fitted too.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

@@ -1,8 +1,7 @@
 """Determines the kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the load generator.
 
-Response times rise sharply for many reasons, which the curve alone does not distinguish. The run summaries distinguish
-them, since each kind of limit changes different figures. All examined figures are listed, including figures that rule
-out a kind.
+Response times rise sharply for many reasons. The curve alone does not distinguish them, but the run summaries do, since
+each kind of limit changes other figures. All examined figures are listed, including those that speak against a kind.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Smallest ratio of the response time at the highest load to that at the lowest load at which response time counts as
-growing. [ratio]
+"""Ratio of the response time at the highest load to that at the lowest load from which response time counts as growing.
+[ratio]
 """
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
@@ -33,29 +32,31 @@ SHORTFALL = 0.10
 line through the lowest load. [ratio]
 """
 FULL = 0.90
-"""Utilization at or above which CPUs count as saturated. [ratio]
+"""Utilization from which CPUs count as saturated. [ratio]
 
 Disks have the lower threshold `DISK_FULL`, because they process requests in parallel.
 """
 DISK_FULL = 0.80
 QUEUES = 2.0
-"""Safety factor on 1 / (1 - U). Queues at the observed resources explain a growth of response time up to this product.
-[ratio]
+"""Safety factor. A growth of response time up to this factor times 1 / (1 - U) is explained by queues at the observed
+resources. [ratio]
 
 U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
 U), and less with several servers or a closed load.
 """
 GENERATOR_BUSY = 0.80
-"""Share of the load generator's calibrated rate above which the generator itself may limit the load. [ratio]"""
+"""Load of the generator, as a share of its calibrated rate, from which the generator itself may limit the
+load. [ratio]
+"""
 PRESSURE = 0.10
 """Smallest share of time in which threads waited for memory or disk that counts as evidence. [ratio]"""
 HELD_UP = 0.10
 """Smallest share of time in which the CPU limit of a control group paused processes that counts as evidence. [ratio]"""
 FAULTS = 20.0
-"""Rate of pages read back from disk at or above which memory counts as short. [1/s]"""
+"""Rate of pages read back from disk from which memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Smallest ratio of the CPU time per transaction at the highest load to that at the lowest load at which CPU time
-counts as growing. [ratio]
+"""Ratio of the CPU time per transaction at the highest load to that at the lowest load from which CPU time counts as
+growing. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence on CPU time. Such evidence exists only if the CPUs of a resource were observed."""
@@ -76,7 +77,9 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence for JSON: its values at the lowest and highest load, and the limit of these values."""
+        """Return the evidence for JSON: its values at the lowest and highest load, and the limit with which they are
+        compared.
+        """
         return {
             "what": self.what,
             "at_lowest": self.lowest,
@@ -143,7 +146,7 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
     -----
     If response time grows from R0 to R at think time Z, throughput drops to (Z + R0) / (Z + R) of the proportional
     line. M/M/m with service time S has R / S = 1 + C / (m (1 - U)) with Erlang's C; in a closed system with the same
-    utilization the ratio is smaller.
+    utilization, R / S is smaller.
     """
     most = 1.0
     for resource in configuration.resources:
@@ -225,8 +228,8 @@ def _factor(grown: Evidence) -> str:
 
 
 def _percent(short: Evidence) -> str:
-    """Render the share by which throughput is below the proportional line through the lowest load; 0 if throughput is
-    above this line.
+    """Render the shortfall of throughput from the proportional line through the lowest load; 0 if throughput is above
+    this line.
     """
     low, high = short.interval or (None, None)
     value = max(0.0, short.highest or 0.0)
@@ -254,7 +257,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the mean of a figure over the runs at the lowest load, and over the runs at the highest load."""
+    """Return the mean of a figure over the runs at the lowest load, and the same for the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
@@ -333,8 +336,8 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 def _quotas(configuration: Configuration) -> list[Evidence]:
     """Return the evidence on CPU limits of control groups: the share of time for which these limits paused tiers.
 
-    Limits of the study's hosts, and limits of a whole tier, do not count: they define the CPUs of the
-    resource.
+    Limits of the study's hosts, and limits of a whole tier, do not count: the number of CPUs of the resource already
+    includes them.
     """
     known = {
         tier

@@ -23,7 +23,7 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the columns of a CSV file; None for a missing column, or if the name is to be guessed.
+    """Names of the columns of a CSV file; None if the column is missing, or its name is to be guessed.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Columns:
     busy : str or None
         Busy servers of the bottleneck. [1]
     think : str or None
-        Think time that applies to all rows, or name of a column. [s]
+        A time such as `2 s`, which applies to all rows, or the name of a column. [s]
     """
 
     load: str | None = None
@@ -145,7 +145,7 @@ def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
     if len(cells) != len(reader.header):
         reader.fault(number, 1, "", f"must have {len(reader.header)} cells as the header has, got {len(cells)} instead")
         return
-    # With a quoted cell, the position of later cells in the line is unknown. Faults then refer to column 1.
+    # If a cell is quoted, the positions of the cells in the line are unknown. Faults then refer to column 1.
     starts = [1] * len(cells)
     if '"' not in line:
         for place in range(1, len(cells)):

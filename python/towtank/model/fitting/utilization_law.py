@@ -1,5 +1,5 @@
-"""Checks a curve against the busy servers of its bottleneck: the throughput limit, and a change of demand between
-points.
+"""Checks a curve against the busy servers of its bottleneck: does its highest throughput need more servers than exist,
+and did the demand change during the measurements?
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from towtank.model.fitting.observations import Observations
 
 CONFIDENCE = 0.95
 READING_ERROR = 0.02
-"""Largest relative measuring error of busy servers. A larger excess over the number of servers shows that this number
-is wrong. [ratio]
+"""Largest relative measuring error of busy servers. If the measured value exceeds the stated number of servers by more
+than this, the stated number is wrong. [ratio]
 """
 _POINTS = 4
 """Smallest number of points for which demand and background are estimated with an interval. [1]"""
@@ -26,7 +26,7 @@ _CHANGE = 0.05
 _LEVEL = 0.001
 _GRID = 400
 _FARTHEST = 100.0
-"""Largest throughput in the search for the throughput limit, relative to the highest measured throughput. [ratio]"""
+"""Upper end of the search for the throughput limit, as a multiple of the highest measured throughput. [ratio]"""
 
 
 def highest_throughput(points: Observations, servers: int) -> tuple[float, float] | None:
@@ -69,7 +69,9 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput of each measured point, converted to transactions of the reference mix. [1/s]"""
+    """Return the throughput of each measured point, converted to the number of transactions of the reference mix with
+    the same demand. [1/s]
+    """
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 
@@ -84,7 +86,7 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
 
 
 def judge_one_system(judgement: Judgement, points: Observations) -> None:
-    """Add a doubt if busy time per transaction changes at one point and then keeps its new value.
+    """Add a doubt if busy time per transaction changes at some point and keeps its new value from then on.
 
     Notes
     -----

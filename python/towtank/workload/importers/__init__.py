@@ -13,8 +13,7 @@ from pathlib import Path
 from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
 from towtank.workload.importers.writing import Imported, finish, json_document, note_lines
 
-# Name of each import format on the command line, with a description of its files. The package with this name reads the
-# format.
+# Import formats: name on the command line, and description of the files. A package of the same name reads the format.
 FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",

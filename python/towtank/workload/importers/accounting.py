@@ -16,7 +16,7 @@ from towtank.workload.importers.draft import Notes
 
 
 class Fate(Enum):
-    """States if an importer converts a key into the workload, reports it in a note, or ignores it as harmless."""
+    """Handling of a key by an importer: converted into the workload, reported in a note, or ignored as harmless."""
 
     CARRIED = "carried"
     NOTED = "noted"
@@ -25,16 +25,16 @@ class Fate(Enum):
 
 @dataclass(frozen=True)
 class Key:
-    """States how an importer handles a key of a format.
+    """Handling of a key of a format by its importer.
 
     Attributes
     ----------
     fate : Fate
         Converted, noted or harmless.
     why : str
-        Counterpart in the workload, text of the note, or reason why leaving the key out loses nothing.
+        Counterpart in the workload if converted, text of the note if noted, or why nothing is lost if harmless.
     default : tuple of str
-        Values without effect, which the tool assumes if the key is absent.
+        Values that change nothing, because the other tool assumes them if the key is absent.
     """
 
     fate: Fate
@@ -72,11 +72,12 @@ class Ledger:
     notes : Notes
         Notes, to which keys that are lost are added.
     table : Table
-        For each kind of construct, the keys with their handling.
+        For each kind of construct, the handling of its keys.
     strict : bool
-        True if an exception is raised for a key that is listed as converted but was not read.
+        True if a key that is listed as converted but was not read raises an exception.
     own : callable
-        Returns True if a key that is missing from the table belongs to the program that wrote the file.
+        Returns True if a key that is missing from the table is an extension by the program that wrote the file; it is
+        ignored.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Ledger:
         self._own = own
 
     def note(self, place: tuple[int, int], what: str, why: str) -> None:
-        """Add a note that names a construct of the imported file and its replacement in the workload."""
+        """Add a note on a construct of the imported file, with its replacement or the reason why it is missing."""
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.encoded import pairs_of
 
-# A JSON body that is nested deeper than this is kept as text, because workload files must not be nested deeper than 50.
-# [1]
+# Deepest nesting of a JSON body that becomes nested keys. Deeper bodies are kept as text, because the nesting of a
+# workload file is limited to 50. [1]
 _JSON_DEPTH = 30
 
 
 def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Return the request keys for a body: `json`, `form` or `body`, whichever sends the same bytes as the original.
+    """Return the request keys for a body: `json`, `form` or `body`; the chosen key makes the engine send the same
+    content.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def parts_of(parts: list[tuple[str, Any]]) -> Any:
 
 
 def _json(text: str) -> Any:
-    """Return the value of a JSON text, with its strings escaped for templates; None if the body must be sent
+    """Return the value of a JSON text, whose strings are escaped for templates; None if the body must be sent
     as text.
     """
     try:

@@ -1,7 +1,7 @@
 """Drafts, the results of importers: parts of a workload file, target addresses, and notes on losses.
 
-Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Texts of an imported
-file pass through `literal`, so that the workload does not interpret a `${` in them.
+Steps are mappings in the form of the workload file, built by `request`, `page` and `think`. Texts of an imported file
+pass through `literal`: a `${` in them must not become a placeholder.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ class Options:
     Attributes
     ----------
     hosts : tuple of str
-        Hosts whose requests are kept; if empty, the main host chosen by the importer.
+        Hosts whose requests are kept; if empty, the importer chooses the main host.
     folder : Path
         Folder of the workload file, to which file names are relative.
     source : str
         File name in notes; if empty, the name of the imported file.
     host_option : str
-        Option that keeps a host, as named in notes; empty for a command without one.
+        Command-line option that adds a host to `hosts`, as named in notes; empty for a command without such an option.
     keep_passwords : bool
         True if recorded passwords are stored in workload parameters.
     strict : bool
-        True if an exception is raised for a key that the importer overlooks; otherwise the key becomes a note.
+        True if a key that the importer overlooks raises an exception; otherwise the key becomes a note.
     only_reads : bool
         True if the import of an interface description keeps only GET requests with examples for all required values.
     """
@@ -82,9 +82,9 @@ class Note:
     why : str
         Reason why the construct is missing from the workload, or its replacement.
     places : list of (int, int)
-        First positions: line and column from 1; column 0 if only the line is known.
+        First `PLACES_AT_MOST` positions: line and column from 1; column 0 if only the line is known.
     times : int
-        Total number of positions, including those that are not kept.
+        Number of all positions.
     """
 
     what: str
@@ -174,7 +174,7 @@ def literal(text: str) -> str:
     >>> literal("costs ${price}")
     'costs $${price}'
     """
-    # A surrogate that is not part of a pair cannot be encoded in UTF-8.
+    # Half of a surrogate pair cannot be encoded in UTF-8 and becomes a question mark.
     return text.encode("utf-8", "replace").decode("utf-8").replace("${", "$${")
 
 
@@ -306,7 +306,7 @@ def equal_weights(names: Iterable[str]) -> dict[str, float]:
 def weights(counts: dict[str, float]) -> dict[str, float]:
     """Return weights in percent with four decimals that add up to exactly 100.
 
-    The largest weight absorbs the rounding error.
+    The largest weight is adjusted by the sum of the rounding errors.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def weights(counts: dict[str, float]) -> dict[str, float]:
 def common_headers(steps: list[Step]) -> dict[str, str]:
     """Remove the headers that all requests send with the same value, and return these headers.
 
-    Content-Type stays in the requests, because a default header would not override the type that a body implies.
+    Content-Type stays in the requests: as a default header, it would not replace the type that a body implies.
     """
     requests = [step for step in steps if "headers" in step or method_of(step)]
     if len(requests) < 2:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-# A mapping or list is written on one line up to this length [character] and this depth of nesting [1].
+# Longest line [character] and deepest nesting [1] with which a mapping or list is written on one line.
 _LINE = 88
 _DEPTH = 2
 # Matches texts that YAML files contain without quotes: words, paths, and quantities with a unit.
@@ -62,7 +62,7 @@ def _flow(value: Any, depth: int = _DEPTH) -> str | None:
             return None
         return "{" + ", ".join(f"{_scalar(key)}: {item}" for key, item in items.items()) + "}"
     if isinstance(value, list):
-        # Steps and rows that are mappings are easier to compare on lines of their own, so they are never put on one
+        # Steps, and rows that are mappings, are easier to compare if each has its own line, so they are not put on one
         # line.
         if any(isinstance(item, dict) for item in value):
             return None

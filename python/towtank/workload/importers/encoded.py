@@ -1,8 +1,9 @@
 """Names and values of queries and forms: decoded if encoding restores the same bytes, otherwise left as written.
 
-The engine encodes texts as UTF-8. Decoding therefore loses three forms: a byte that is not UTF-8 (`%E9`),
-a `%` without two digits, and a `+` in a query. The URL standard keeps `100%`, `%u2` and `%ZZ`:
-https://url.spec.whatwg.org/#percent-decode. A `+` is a blank in forms, but a plus sign by RFC 3986, section 2.2.
+The engine encodes texts as UTF-8. Three forms would therefore change if they were decoded and encoded again: a byte
+that is not UTF-8 (`%E9`), a `%` without two digits (`100%`, `%ZZ`), and a `+` in a query. The URL standard leaves such
+a `%` as it is (https://url.spec.whatwg.org/#percent-decode). A `+` is a blank in forms, but a plus sign by RFC 3986,
+section 2.2.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ QUERY_SAFE = "/%:@!$&()*+,;=~-._?[]{}"
 
 
 def survives(text: str, *, in_query: bool) -> bool:
-    """Return True if decoding and encoding a text again gives the same bytes.
+    """Return True if a text gives the same bytes when it is decoded and encoded again.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def survives(text: str, *, in_query: bool) -> bool:
 def pairs_of(text: str, *, in_query: bool) -> list[tuple[str, str]] | None:
     """Return the decoded pairs of a query or form; None if a mapping cannot represent all pairs.
 
-    A mapping cannot represent a repeated name, a name without `=`, or a text that decoding and encoding changes.
+    A mapping cannot represent a repeated name, a name without `=`, or a text that decoding and encoding would change.
 
     Examples
     --------
@@ -61,7 +62,8 @@ def decoded(text: str, *, in_query: bool) -> str:
 def encoded(template: str, safe: str = "") -> str:
     """Return a template encoded for a query or form.
 
-    This function encodes the text. The engine encodes the values of placeholders `${...}`.
+    The literal text is encoded here. Placeholders `${...}` get the encoding `url`, so that the engine encodes their
+    values.
 
     Examples
     --------

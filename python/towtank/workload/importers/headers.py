@@ -12,7 +12,7 @@ from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
-# Connection headers that are kept if the author of the request wrote them deliberately.
+# Headers that are dropped from a recording, but kept if the author of the request wrote them deliberately.
 _ANY_REQUEST = frozenset({"host", "priority", "upgrade-insecure-requests"})
 # Characters that a header name may contain: RFC 9110, section 5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -29,7 +29,7 @@ class ImportedHeaders:
     headers : dict of str to str
         Kept headers, as templates.
     basic : (str, str) or None
-        User and password for Basic authentication.
+        User and password of the Authorization header, for Basic authentication.
     bearer : str or None
         Bearer token of the Authorization header.
     """
@@ -70,7 +70,7 @@ def carry(
             continue
         reason = _why_not(low)
         if reason is not None:
-            # A browser describes itself in about ten headers of every request, so all these headers share one note.
+            # A browser describes itself in about ten headers of every request; all of them share one note.
             what = "headers sec-ch-*, sec-fetch-*" if low.startswith(_OF_BROWSER) else f"header {name}"
             notes.add(place, what, reason)
         elif low == "authorization":

@@ -14,17 +14,16 @@ from towtank.yamlfile import Node, Path_
 
 # Largest nesting depth of a JSON file. Recordings and interface descriptions have a depth of about ten. [1]
 DEPTH_AT_MOST = 200
-# Largest number of values in a JSON file, for which about a gigabyte of memory is needed. [1]
+# Largest number of values in a JSON file; so many values need about a gigabyte of memory. [1]
 VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# This scanner of the standard library reads strings, which take most of the time. It is called only at a quote, so it
-# returns only strings.
+# Scanner of the standard library. It is used only for strings, which take most of the time: it is called only at a
+# quote.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
-# Largest number of digits of an integer. Most JSON readers convert longer numbers to floats, so they are floats here,
-# too. [1]
+# Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]
 _DIGITS = 300
 
 

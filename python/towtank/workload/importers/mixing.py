@@ -1,11 +1,14 @@
-"""Converts a random choice among parts of a transaction, with given probabilities, to nested branches."""
+"""Converts the choice of one of several parts of a transaction, made at random with given probabilities, to nested
+branches.
+"""
 
 from __future__ import annotations
 
 from towtank.units import exact_share
 from towtank.workload.importers.draft import Step
 
-# Shares closer than this to 0 or 1 are rounded to 0 or 1, because shares are written with six decimals. [1]
+# Shares that differ from 0 or 1 by less than this are rounded to 0 or 1, because shares are written with six decimals.
+# [ratio]
 _LEAST = 5e-7
 
 
@@ -21,7 +24,8 @@ def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
     Returns
     -------
     list of dict
-        Nested branches; the probability of each is conditional on no earlier branch being chosen. Empty without steps.
+        Nested branches; the probability of each is the conditional one, given that no earlier branch was chosen. Empty
+        if no alternative has steps.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads values from trees of nodes. If a value is missing or has another type, a default is returned."""
+"""Reads values from trees of nodes; returns a default if a value is missing or has another type."""
 
 from __future__ import annotations
 

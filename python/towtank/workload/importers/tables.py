@@ -1,4 +1,4 @@
-"""Renders the tables of all importers as text: keys that are converted, noted or harmless."""
+"""Renders the table of each importer as text: which keys are converted, noted or harmless."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless
 def markdown(form: str) -> str:
     """Return the table of a format in Markdown.
 
-    Kinds of constructs with the same keys share rows, as do keys that are handled in the same way for the same reason.
+    Constructs with the same keys share rows, as do keys that are handled in the same way for the same reason.
     """
     lines = ["| construct | keys | treatment | result or reason |", "|---|---|---|---|"]
     kinds: dict[str, list[str]] = {}

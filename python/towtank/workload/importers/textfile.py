@@ -52,11 +52,11 @@ def require_file(path: Path) -> None:
 
 
 def beside(source: Path | str, name: str) -> Path | None:
-    """Return the path of a file that an imported file names.
+    """Return the path of a file that an imported file names; None unless it is a regular file in the folder of the
+    imported file, or below.
 
-    Only a regular file in the folder of the imported file or below is returned, otherwise None. The content of the
-    named file goes into the workload and from there to servers. An untrusted file must therefore not name arbitrary
-    files.
+    The content of the named file goes into the workload and from there to servers, so an untrusted file must not name
+    arbitrary files.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ Sample = NDArray[np.float64]
 # Number of bootstrap samples for the p-value of the Kolmogorov-Smirnov statistic. With this number, a p-value near 0.05
 # has a standard error of about 0.02. [1]
 _BOOTSTRAP = 199
-# Largest number of gaps that a fit uses. With more gaps, a fit takes longer but hardly changes. [1]
+# Largest number of gaps that the test of a fit uses. With more gaps it takes longer, but the result hardly changes. [1]
 GAPS_AT_MOST = 2000
 # Smallest number of gaps between pages to which a distribution is fitted. [1]
 GAPS_AT_LEAST = 20
@@ -37,11 +37,12 @@ class Fit:
     statistic : float
         Kolmogorov-Smirnov statistic D, the largest distance between the distribution functions. [1]
     p : float
-        p-value: share of samples drawn from the fit, and fitted again, whose D is at least as large. [1]
+        p-value: share of random samples from the fitted distribution whose D, after a fit of their own, is at least as
+        large. [1]
     pause : dict or None
         Distribution in the form of the workload file; None if the format does not support the distribution.
     mean : float
-        Mean of the resulting pauses. [s]
+        Mean of the pauses that the workload makes. [s]
     """
 
     name: str
@@ -67,8 +68,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Family:
-    """Family of distributions, restricted to values above the bound `least`, with the functions that fit and evaluate
-    it.
+    """Family of distributions, restricted to values above the bound `least`: functions for fit, distribution function
+    and quantile, and names of the parameters.
     """
 
     fit: Callable[[Sample, float], tuple[float, ...]]
@@ -98,8 +99,8 @@ def fit_gaps(gaps: Sample, least: float, seed: int = 1) -> list[Fit]:
     -----
     The statistic is D = sup_x |F_n(x) - F(x)|, where F_n is the empirical and F the fitted distribution function.
     F is fitted to the gaps themselves, so the tables of Kolmogorov's distribution give too large a p-value. Instead,
-    p comes from a parametric bootstrap: samples with as many values as gaps are drawn from the fit. Each sample is
-    fitted, and its D computed, in the same way [1]_.
+    p comes from a parametric bootstrap: samples with as many values as gaps are drawn from the fitted distribution. The
+    family is fitted to each sample, and D is computed from this fit [1]_.
 
     References
     ----------
@@ -127,8 +128,8 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Return a fit whose parameters are estimated from all gaps, which is more precise than an estimate from a
-    sample.
+    """Add the parameters to a fit, estimated from all gaps, and the pause and its mean. The test used at most
+    `GAPS_AT_MOST` gaps; all gaps give more precise parameters.
     """
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
     named = dict(zip(family.names, parameters, strict=True))
@@ -137,8 +138,8 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean pause of a fitted distribution [s]; 0 if the workload format does not support the
-    distribution.
+    """Return the mean of the pauses that the workload makes with a distribution fitted to the gaps; 0 if the workload
+    format does not support the distribution. [s]
     """
     if name == "exponential":
         return parameters[0]
@@ -152,7 +153,9 @@ def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float
 
 
 def _distance(cdf: Sample) -> float:
-    """Return the Kolmogorov-Smirnov statistic for sorted values of the distribution function. [1]"""
+    """Return the Kolmogorov-Smirnov statistic of a sample, given the fitted distribution function at its sorted values.
+    [1]
+    """
     n = len(cdf)
     steps = np.arange(n + 1) / n
     return float(max(np.max(steps[1:] - cdf), np.max(cdf - steps[:-1])))
@@ -166,8 +169,8 @@ def _pause(name: str, parameters: tuple[float, ...], least: float, longest: floa
         return {"uniform": {"min": seconds(parameters[0]), "max": seconds(parameters[1])}}
     if name == "normal":
         mean, sd = parameters
-        # By default, the workload format truncates a normal distribution at the mean plus four standard deviations.
-        # Some gaps may be longer.
+        # Without `max`, the workload format truncates a normal distribution at the mean plus four standard deviations.
+        # Some gaps may be longer, so `max` is given.
         most = max(longest, mean + 4 * sd)
         if mean < least:
             return None
@@ -191,13 +194,14 @@ def _fit_uniform(sample: Sample, _: float) -> tuple[float, ...]:
 def _fit_normal(sample: Sample, least: float) -> tuple[float, ...]:
     """Return maximum likelihood estimates of mean and standard deviation for a normal distribution truncated below.
 
-    The mean and the mean square of the sample suffice for the estimate.
+    The estimate needs only the mean and the mean square of the sample.
     """
     mean, square = float(np.mean(sample)), float(np.mean(sample**2))
     sd = math.sqrt(max(square - mean**2, 1e-12))
 
     def bounded(parameters: NDArray[np.float64]) -> tuple[float, float]:
-        # If the mean is far below the bound, the distribution is nearly exponential, and a lower mean changes nothing.
+        # If the mean is far below the bound, the part above the bound is nearly exponential, and an even lower mean
+        # changes nothing.
         scale = math.exp(min(float(parameters[1]), 30.0))
         return max(float(parameters[0]), least - 8 * scale), scale
 

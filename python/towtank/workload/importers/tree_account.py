@@ -8,7 +8,8 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.nodes import place_of
 from towtank.yamlfile import Node
 
-# Location of inner mappings in the value of a key: the value itself, each item of a list, each value of a mapping.
+# Location of the inner mappings of a key: the value itself is the mapping, or each item of a list, or each value of a
+# mapping.
 ONE, EACH, VALUES = "one", "each", "values"
 Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 
@@ -16,8 +17,8 @@ Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 def account(
     node: Node, kind: str, ledger: Ledger, shape: Shape, resolve: Callable[[Node], Node | None] = lambda node: node
 ) -> None:
-    """Account for all keys below a node of an imported file. A node to which several references lead is counted only
-    once.
+    """Account for all keys below a node of an imported file. A node to which several references lead is accounted for
+    only once.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def account(
     ledger : Ledger
         Ledger that accounts for each key.
     shape : mapping
-        For each kind of mapping, the location and the kind of the mappings inside it, by key.
+        For each kind of mapping, its keys that contain further mappings, each with the location and the kind of these.
     resolve : callable
         Returns the node to which a reference leads.
     """

@@ -26,7 +26,7 @@ class Element:
     Attributes
     ----------
     read : bool
-        True if the importer has read the element.
+        True if the importer has used the element.
     """
 
     tag: str

@@ -44,6 +44,7 @@ class NetworkAnswer:
     document : dict
         As `docs/reference/model-fit.md` describes; `refused` states the reason if no network was fitted.
     network : Network or None
+        The fitted network.
     configuration : Configuration
     """
 
@@ -63,7 +64,7 @@ def network_answers(
     path : Path
     wanted : str, optional
     loads : sequence of float, optional
-        Numbers of users to predict for; by default the levels and some loads beyond.
+        Numbers of users for the predictions; by default the measured loads, and the multiples `BEYOND` of the highest.
     highest : int, default 1
         Number of highest levels that the held-out test leaves out. [1]
     """
@@ -130,8 +131,8 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the means over the load levels of transaction mix, think time and CPUs used by other programs. They are
-    assumed in predictions at other loads.
+    """Return the means over the load levels of transaction mix, think time and CPUs used by other programs, which
+    predictions at other loads assume.
     """
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()
@@ -180,7 +181,7 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the load levels for JSON: measured values with intervals, and the values of the network with bands of the
+    """Return the load levels for JSON: measured values with intervals, and values of the network with bands over the
     replicates.
     """
     of = network.measured
@@ -215,7 +216,9 @@ def _levels(network: Network, solved: Solved) -> list[Json]:
 
 
 def farthest(network: Network) -> tuple[float, str]:
-    """Return the highest number of users for which the network may predict, and the reason for this number."""
+    """Return the highest number of users for which predictions of the network are allowed, and the reason for this
+    number.
+    """
     of = network.measured
     top, first = float(of.loads[-1]), limits(network)[0]
     reached = float(of.levels().throughput.max()) / first["limit_throughput"]["value"]
@@ -298,7 +301,7 @@ def limits(network: Network) -> list[Json]:
 
 
 def sentence(network: Network) -> str:
-    """Describe the bottleneck, and the station that becomes the bottleneck if the first is removed."""
+    """Describe the bottleneck, and the station that would be the bottleneck without it."""
     rows = limits(network)
     limited = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(limited) == 1:
@@ -309,7 +312,7 @@ def sentence(network: Network) -> str:
 def _carried(limit: Json) -> str:
     """Render the throughput limit of a station with its interval.
 
-    The upper end is infinite if the interval of a small demand includes zero.
+    If the interval of the demand includes zero, the upper end is infinite.
     """
     low, high = (math.inf if limit[end] is None else float(limit[end]) for end in ("low", "high"))
     return number_estimate(limit["value"], low, high)

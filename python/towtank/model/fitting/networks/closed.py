@@ -1,4 +1,4 @@
-"""Solves a network with given parameters at measured and other loads, and determines the delays of transactions."""
+"""Solves a network with given parameters at any loads, and determines the delays of transactions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Json = dict[str, Any]
 CLASS = "users"
 ELSEWHERE = "elsewhere"
 LOW_LOAD = 0.5
-"""Highest utilization at which a load level counts as lightly loaded for the estimate of delays. [ratio]
+"""Highest utilization of any station at which a load level counts as low, so that it is used to estimate delays.
+[ratio]
 
 If every level has a higher utilization, the lowest level is used.
 """
@@ -30,14 +31,14 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition for which a network is solved: users, think time, transaction mix, and work of other programs.
+    """Conditions for which a network is solved: users, think time, transaction mix, and work of other programs.
 
     Attributes
     ----------
     users : int
     think_s : float
     shares : ndarray of shape (n_classes,)
-        Mix: share of each transaction.
+        Transaction mix, as the share of each transaction.
     others : ndarray of shape (n_stations,)
         Servers kept busy by other programs. [1]
     """
@@ -57,7 +58,7 @@ class Solved:
     throughput, response : ndarray of shape (n_rows,)
     responses : ndarray of shape (n_rows, n_classes)
     utilization : ndarray of shape (n_rows, n_stations)
-        Utilization of all servers by the transactions and the background, without other programs. [ratio]
+        Share of the servers that transactions and background work keep busy; other programs are not included. [ratio]
     models, answers : list of dict
     """
 
@@ -140,17 +141,16 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 
 
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
-    """Return a mask of the transactions that visit each station.
+    """Return a mask of shape (n_stations, n_classes): True if the transactions of the class visit the station.
 
-    They are the transactions with a demand at the station, and the transactions without a demand at any
-    station.
+    They visit every station at which they have a demand; without a demand at any station, they visit all stations.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
 
 
 def conditions(of: Measured, shares: Floats | None = None) -> list[Condition]:
-    """Return users, think time, transaction mix and work of other programs at each load level; the default mix is the
+    """Return users, think time, transaction mix and work of other programs at each load level. `shares` replaces the
     measured mix.
     """
     mixes = of.levels().shares if shares is None else np.tile(shares, (len(of.loads), 1))
@@ -190,7 +190,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the indices of the load levels at which hardly any request waits."""
+    """Return the indices of the load levels with low utilization; if all are higher, that of the lowest level."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
@@ -198,8 +198,8 @@ def low_levels(of: Measured) -> list[int]:
 
 
 def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tuple[list[Parameters], Floats]:
-    """Determine the delay of each transaction in each draw. The delay is the part of the response time that no resource
-    explains.
+    """Determine the delay of each transaction in each replicate, that is, the part of the response time that no
+    resource explains.
 
     Returns
     -------
@@ -209,10 +209,10 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
 
     Notes
     -----
-    The delay is the response time minus the residence at the stations at low load, weighted by the number of
-    transactions. The residence hardly depends on the delays there, so three iterations suffice. A transaction without
-    observations at low load gets the mean delay of the observed transactions; if no transaction was observed there,
-    delays stay unchanged.
+    The delay is the response time minus the residence at the stations. It is the mean over the levels of low load,
+    weighted by their numbers of transactions. At low load the residence hardly depends on the delays, so three
+    iterations suffice. A transaction that was not observed at low load gets the mean delay of the observed
+    transactions; if none was observed, delays stay unchanged.
     """
     found = list(parameters)
     over = np.zeros((len(found), found[0].demands.shape[1]))
@@ -228,7 +228,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                # A replicate without any transaction at low load gives no information on delays, so its delays stay
+                # Without a transaction at low load, the replicate gives no information on delays, and they stay
                 # unchanged.
                 continue
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)

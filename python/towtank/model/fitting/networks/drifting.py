@@ -1,5 +1,5 @@
-"""Drift of the service demands of a network beyond the measured utilizations; `fitting.drift` computes the drift for a
-curve.
+"""Drift of the service demands of a network beyond the measured utilizations. (For a curve, `fitting.drift` computes
+it.)
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def reached(network: Network) -> Floats:
 
 
 def utilization(network: Network, own: Floats, others: Floats) -> Floats:
-    """Return the utilization of each station, from the utilization by transactions and the servers used by other
-    programs.
+    """Return the utilization of each station by transactions and by other programs together.
 
-    `own` is a ratio, `others` counts busy servers; the result has shape (n_stations,). [ratio]
+    `own` is the utilization by transactions [ratio], `others` the number of servers that other programs keep busy [1].
+    The result has shape (n_stations,). [ratio]
     """
     capacity = np.array([station.capacity for station in network.measured.stations])
     return np.asarray(np.minimum(own + others / capacity, 1.0), dtype=float)
 
 
 def drifted(network: Network, busy: Floats | None = None) -> tuple[Parameters, ...]:
-    """Return the replicates with demands that drift from the measured to higher utilizations.
+    """Return the replicates with demands that have drifted to a utilization above the measured range.
 
     Parameters
     ----------

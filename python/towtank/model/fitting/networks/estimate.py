@@ -1,4 +1,4 @@
-"""Estimates service demands and background of every resource.
+"""Estimates service demands and background work at every resource.
 
 The short intervals of the runs give the ratios of the demands, and the means of the load levels give their scale.
 """
@@ -17,9 +17,9 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Upper bound of background work as a share of the servers. [ratio]
+"""Upper bound of background work, as a share of the servers. [ratio]
 
-Measured work above this share must come from the load.
+Any further work of the servers must come from the load.
 """
 
 
@@ -32,14 +32,14 @@ class Parameters:
     demands : ndarray of shape (n_stations, n_classes)
         Service demands D. [s]
     background : ndarray of shape (n_stations,)
-        Servers b kept busy without transactions. [1]
+        Number b of servers that background work keeps busy. [1]
     delays : ndarray of shape (n_classes,)
         Time of a transaction outside all resources. [s]
     in_turn : bool
         True if requests are served first come, first served; their wait then depends on the variation of service times.
     at_once : int or None
-        If not `in_turn`: number of requests that share each server. Further requests wait, for the same mean time in
-        all classes. None if all requests share the servers and are slowed by the same factor. [1]
+        If not `in_turn`: number of requests that share each server. Further requests wait, on average equally long in
+        all classes. None if all requests share the servers, which slows all by the same factor. [1]
     """
 
     demands: Floats
@@ -49,12 +49,12 @@ class Parameters:
     at_once: int | None = None
 
     def held_up(self, stations: Sequence[Station], others: Floats) -> Floats:
-        """Return the demands, slowed by background work and other programs, shape (n_stations, n_classes).
+        """Return the demands with the slowdown by background work and other programs, shape (n_stations, n_classes).
         [s]
 
         Notes
         -----
-        A CPU quota allows c of the m servers; background work uses b of these, other programs o. Each demand is
+        A CPU quota lets c of the m servers work. Of these, background work uses b and other programs o. Each demand is
         multiplied by m / (c - b - o).
         """
         capacity = np.array([station.capacity for station in stations])
@@ -77,9 +77,11 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     Notes
     -----
     The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
-    Counts of short intervals are uncertain, which pulls the demands towards each other and into the background [1]_.
-    The means of the levels therefore determine the scale s: U = b + s W, with W = sum_c X_c D_c of the level and
-    non-negative b and s. The fit minimises relative errors.
+    Numbers of transactions in short intervals are uncertain, which moves the demands towards each other, and part of
+    them
+    into the background [1]_. The means of the levels therefore determine the scale s: U = b + s W, where W = sum_c X_c
+    D_c
+    of the level, with non-negative b and s. The fit minimises relative errors.
 
     References
     ----------
@@ -94,8 +96,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
         factors = regressed(grouping.columns(rates), busy)[0]
         compared = grouping.demands(factors[1:])
         if not (levels.rates @ compared > 0).all():
-            # If the resource serves no transactions, or the data cannot distinguish any, all transactions get the same
-            # demand.
+            # All transactions get the same demand if the resource serves none of them, or if the data cannot
+            # distinguish them.
             compared = np.ones(len(of.classes))
         seen = levels.busy[:, place] * (1.0 if noise is None else noise[:, place])
         base, size = _line(levels.rates @ compared, seen)
@@ -105,8 +107,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
 
 
 def _line(work: Floats, busy: Floats) -> tuple[float, float]:
-    """Return background and slope of the straight line of busy servers over work that minimises relative errors. The
-    background is zero with a single load level.
+    """Return background and slope of the straight line of busy servers over work, fitted with the smallest relative
+    errors. With a single load level the background is zero.
     """
     if len(work) < 2 or not (busy > 0).all():
         return 0.0, float(busy.sum() / work.sum())
@@ -114,7 +116,7 @@ def _line(work: Floats, busy: Floats) -> tuple[float, float]:
     scale = np.linalg.norm(design, axis=0)
     found = scipy.optimize.nnls(design / scale, np.ones(len(work)))[0] / scale
     if found[1] <= 0:
-        # Busy time that does not grow with the work could be background. It is nevertheless attributed to transactions.
+        # Busy time that does not grow with the work could be background, but is attributed to transactions here.
         return 0.0, float(busy.sum() / work.sum())
     return float(found[0]), float(found[1])
 
@@ -133,12 +135,12 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
 
     Notes
     -----
-    The residuals of each station over the n levels are enlarged by sqrt(n / (n - 2)) and by sqrt(f / chi2_f), and drawn
-    with replacement (Davison and Hinkley 1997, section 6.2). The smallest relative error of a measurement is added as
-    noise. f is the number of degrees of freedom of all stations. It is at least three, since the intervals of the runs
-    also measure the errors.
+    The residuals of each station over the n levels are drawn with replacement and enlarged by sqrt(n / (n - 2)) and by
+    sqrt(f / chi2_f) (Davison and Hinkley 1997, section 6.2). Normal noise with the standard deviation
+    `LEAST_RELATIVE_ERROR` is added. f counts the degrees of freedom of all stations, but is at least three, since the
+    intervals of the runs also show how large the errors are.
     """
-    # A station that is idle at a level gives -inf as logarithm, which makes its random factor zero.
+    # A station that is idle at a level gives -inf as logarithm, and exp(-inf) makes its random factor zero.
     with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape

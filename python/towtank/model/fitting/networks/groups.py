@@ -1,8 +1,8 @@
 """Groups of transactions at a resource: transactions that the data cannot distinguish share one demand.
 
-At first every transaction is a group of its own. The pair of groups whose union increases the sum of squares
-least is joined. This repeats as long as a demand is too imprecise or exceeds the response time of its transactions at
-low load, and the union does not contradict the data.
+At first every transaction is a group of its own. As long as a demand is too imprecise, or exceeds the response time of
+its transactions at low load, two groups are joined: the pair whose union increases the sum of squares least. A union
+that contradicts the data is not made.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from towtank.model.fitting.networks.seconds import Measured
 from towtank.model.fitting.observations import Floats
 
 KNOWN_WITHIN = 0.5
-"""Largest half-width of the 95 % interval of a demand. A group whose demand is less precise is joined with another
-group. [ratio]
+"""Largest half-width of the 95 % interval of a demand. A group with a wider interval is joined with another group.
+[ratio]
 
 The half-width is relative to the demand, or to the demand of the mean transaction if the latter is larger.
 """
 MINDS = 0.01
 """Significance level of the F test for the union of two groups. With a smaller p-value, the union contradicts the
-data.
+measurements and is not made.
 """
 ALIKE, BY_RESPONSE = "alike", "by response time at low load"
 _NORMAL_95 = 1.959964
@@ -40,15 +40,15 @@ class Grouping:
     groups : tuple of tuple of int
         Indices of the classes in each group.
     within : str
-        Relation of the demands within a group: `ALIKE` or `BY_RESPONSE`.
+        Relation of the demands within a group: `ALIKE` (equal) or `BY_RESPONSE` (proportional to the response times).
     weights : ndarray of shape (n_classes,)
-        Weights of the classes within their groups. [1]
+        Demand of each class relative to the demand factor of its group. [1]
     condition, inflation : float
         Condition number and largest variance inflation of the groups.
     before : float
         Condition number with every class in a separate group.
     unsure : tuple of int
-        Indices of groups that differ from all others but have imprecise demands.
+        Indices of groups with imprecise demands that differ significantly from all other groups.
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -60,7 +60,9 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Return the throughput of each group of transactions: the weighted sum over the classes of the group. [1/s]"""
+        """Return the throughput of each group of transactions: the sum of the throughputs of its classes, times their
+        weights. [1/s]
+        """
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 
     def demands(self, factors: Floats) -> Floats:
@@ -79,7 +81,7 @@ def stacked(of: Measured, station: int) -> tuple[Floats, Floats]:
 
 
 def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
-    """Return the background and the demand factors that a regression with non-negative coefficients gives, and its
+    """Return the factors of a non-negative regression (background first, then the demand of each group), and its
     residual sum of squares.
     """
     design = np.hstack([np.ones((len(busy), 1)), columns])
@@ -94,16 +96,16 @@ def regressed(columns: Floats, busy: Floats) -> tuple[Floats, float]:
 # demand. [1]
 _ENOUGH = 10
 LONGER = 1.25
-"""Largest ratio of a demand to the response time at low load. Above it, part of the demand belongs to another
-transaction. [ratio]
+"""Largest ratio of a demand to the response time at low load. A larger ratio means that part of the demand belongs to
+another transaction. [ratio]
 """
 
 
 def grouped(of: Measured, station: int) -> Grouping:
     """Return the groups of transactions at a resource.
 
-    The demands within a group are equal, or proportional to the response times at low load. The relation that fits the
-    intervals better is chosen.
+    The demands within a group are either equal or proportional to the response times at low load: the relation that
+    fits the intervals better is chosen.
     """
     rates, busy = stacked(of, station)
     levels = of.levels()
@@ -162,7 +164,7 @@ def _columns(rates: Floats, weights: Floats, groups: list[tuple[int, ...]]) -> F
 def _poorly_known(
     rates: Floats, busy: Floats, weights: Floats, groups: list[tuple[int, ...]], longest: Floats
 ) -> list[int]:
-    """Return the indices of the groups whose demand is imprecise, or exceeds the response time of each of their
+    """Return the indices of the groups whose demand is imprecise, or longer than the response times of all their
     transactions.
     """
     columns = _columns(rates, weights, groups)
@@ -178,7 +180,8 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Mean weight over the transactions of the group, by which the demand factor of the group is multiplied.
+        # Mean weight of the transactions in the group; the demand of their mean transaction is the factor times this
+        # weight.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)

@@ -25,20 +25,18 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
-"""Errors above which a network is doubtful: the relative error of a mean response time [ratio], and the absolute error
-of a utilization [1].
+"""Errors at a held-out load level above which a network is doubtful: relative error of a mean response time [ratio],
+and absolute error of a utilization [1].
 """
 FITTED_RESPONSE_OFF = 0.50
-"""Relative error of the mean response time above which a network is doubtful, at a load level that was used in the fit.
-[ratio]
-"""
+"""Relative error of the mean response time at a fitted load level above which a network is doubtful. [ratio]"""
 TEST_DRAWS = 100
 """Number of bootstrap replicates for the test on held-out load levels. [1]
 
-Fewer than `DRAWS` suffice, since their bands are only reported and not used for sizing.
+Fewer than `DRAWS` suffice: the bands from these replicates are only reported, not used for sizing.
 """
 OVER_OFF = 0.20
-"""Relative excess of the computed over the measured response time at low load above which the network is doubtful.
+"""Relative excess of the computed over the measured response time at low load; above it, the network is doubtful.
 [ratio]
 """
 
@@ -55,9 +53,9 @@ class Tested:
     places : range
         Indices of the held-out levels.
     solved : Solved
-        Solutions at all levels, each in a row.
+        Solutions at all levels, one row for each level.
     drawn : list of Solved
-        Solutions at each held-out level, with one row for each replicate.
+        For each held-out level, the solutions of the replicates, one row for each replicate.
     """
 
     network: Network
@@ -85,7 +83,7 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 def held_out_document(tested: Tested) -> Json:
     """Compare predictions with measurements at every load level that was left out of the fit, for JSON.
 
-    The bands of total throughput and mean response time include the error of a further measurement.
+    The bands of total throughput and mean response time include the error that a repeated measurement would have.
     """
     levels, solved, of = tested.whole.levels(), tested.solved, tested.whole
     seen = spread(of)
@@ -120,14 +118,12 @@ def held_out_document(tested: Tested) -> Json:
 
 
 def _scatter(errors: Floats) -> float:
-    """Return the relative standard deviation of measured throughputs around those of the network, at the fitted load
-    levels. [ratio]
-    """
+    """Return the standard deviation of the relative errors of throughput at the fitted load levels. [ratio]"""
     return max(float(np.sqrt(np.mean(errors**2))), LEAST_RELATIVE_ERROR)
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return throughputs as a further measurement might show them, simulated for each replicate. [1/s]"""
+    """Return random throughputs, as a repeated measurement might show them, one for each replicate. [1/s]"""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 
@@ -190,8 +186,8 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
 
 
 def _error_against(measured: Interval, fitted: float) -> Interval:
-    """Return the interval of a relative error, fitted / measured - 1, from the interval of the measured value.
-    [ratio]
+    """Return the interval of a relative error, fitted / measured - 1, from the interval of the measured value; an
+    unbounded end is None. [ratio]
     """
     low, high = measured
     return None if not high else fitted / high - 1, None if not low else fitted / low - 1

@@ -15,13 +15,15 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap replicates, equal to the number in a model file. Five of them lie below the 2.5 %
+"""Number of bootstrap replicates, equal to the number in a model file. Of 200, five lie below the 2.5 %
 quantile. [1]
 """
 AT_ONCE = (1, 2, 4, 8, 16, 32, 64, None)
 """Numbers of requests that share a server at the same time. The fit tries each of them; None is unlimited. [1]"""
 HARDLY_WORSE = 1.1
-"""Ratio of squared errors below which two orders of service count as equally good. [ratio]"""
+"""Two orders of service count as equally good if the larger squared error is less than this multiple of the smaller.
+[ratio]
+"""
 LEAST_LEVELS = 2
 """Fewest load levels for a network; a single level cannot distinguish background from demand. [1]"""
 
@@ -41,7 +43,7 @@ class Network:
     misses : ndarray of shape (n_levels, n_stations)
         Measured over computed busy time, minus 1. [ratio]
     over : ndarray of shape (n_classes,)
-        Time by which the computed residence exceeds the measured response time at low load. [s]
+        Time by which the computed residence exceeds the measured response time at low load; zero if it does not. [s]
     """
 
     measured: Measured
@@ -62,9 +64,9 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
 
     Notes
     -----
-    A replicate draws the runs of each load level, blocks of consecutive intervals in each run (Künsch 1989), and the
-    residuals of the line of busy servers over work. All replicates use the grouping of transactions of the
-    measurements.
+    A replicate is drawn from three sources: the runs of each load level, blocks of consecutive intervals in each run
+    (Künsch 1989), and the residuals of the line of busy servers over work. The groups of transactions are those of the
+    measurements in all replicates.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))
@@ -89,8 +91,8 @@ def _waiting(of: Measured, plain: Parameters) -> tuple[bool, int | None]:
     Returns
     -------
     bool, int or None
-        True if requests are served first come, first served, and the number of requests that share each server at the
-        same time; None if unlimited.
+        True if requests are served first come, first served; and the number of requests that share each server at the
+        same time, None if unlimited.
 
     Notes
     -----

@@ -17,11 +17,12 @@ from towtank.model.fitting.observations import Floats
 DISK = "disk "
 """Prefix of the names of disk resources."""
 PART = " / "
-"""Separator in names between a tier and its part, or between a transaction and its step.
+"""Separator between a tier and its part in the name of a resource, or between a transaction and its step.
 
 A part shares the CPUs of its tier.
 """
-# Smallest number of transactions of a class, over all load levels, that makes its mean response time reliable.
+# Smallest number of transactions over all load levels with which a class takes part in the fit; its mean response time
+# is then reliable. [1]
 _LEAST_COUNT = 20
 
 
@@ -69,7 +70,7 @@ class Run:
     counts, response_sums : ndarray of shape (n_intervals, n_classes)
         Transactions that ended, and the sum of their response times. [1], [s]
     busy : ndarray of shape (n_intervals, n_stations)
-        Busy time; NaN if it was not observed. [s]
+        Busy time of the servers; under a CPU quota, CPU time. [s]
     """
 
     level: int
@@ -79,14 +80,14 @@ class Run:
     busy: Floats
 
     def drawn(self, stream: np.random.Generator) -> Run:
-        """Draw a bootstrap replicate of a run with as many intervals, in blocks of consecutive intervals with
-        replacement (Künsch 1989).
+        """Draw a bootstrap replicate of a run, with the same number of intervals, in blocks of consecutive intervals
+        with replacement (Künsch 1989).
         """
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The series of intervals is treated as a ring, so that its first and last intervals are drawn as often as those
-        # in the middle.
+        # The last interval is followed by the first, so that the intervals at both ends are drawn as often as those in
+        # the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -100,7 +101,7 @@ class Levels:
     rates : ndarray of shape (n_levels, n_classes)
         Throughputs X_c. [1/s]
     responses : ndarray of shape (n_levels, n_classes)
-        Mean response times R_c; NaN if no transaction ended. [s]
+        Mean response times R_c; NaN if no transaction of the class ended. [s]
     counts : ndarray of shape (n_levels, n_classes)
         Transactions that ended. [1]
     busy : ndarray of shape (n_levels, n_stations)
@@ -144,7 +145,7 @@ class Measured:
     ----------
     label : str
     classes : tuple of str
-        Names of the transactions that ended often enough.
+        Names of the transactions that ended at least `_LEAST_COUNT` times.
     stations : tuple of Station
     loads : ndarray of shape (n_levels,)
         Users. [1]
@@ -197,8 +198,8 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a bootstrap replicate of the measurements: runs of each load level, and blocks of intervals of
-        each run.
+        """Draw a bootstrap replicate of the measurements: the runs of each load level at random, and blocks of
+        intervals of each drawn run.
         """
         runs: list[Run] = []
         for level in range(len(self.loads)):
@@ -256,7 +257,7 @@ def _classes(runs: Sequence[RunSeries]) -> tuple[str, ...]:
 
 
 def _stations(configuration: Configuration, runs: Sequence[RunSeries], servers: dict[str, int]) -> tuple[Station, ...]:
-    """Return the CPU resources and disks observed in every run; parts of a tier are not stations."""
+    """Return the CPU resources and disks that were observed in every run; parts of a tier are not stations."""
     names = [name for name in (runs[0].busy if runs else ()) if PART not in name]
     seen = [name for name in names if all(name in run.busy and np.isfinite(run.busy[name]).all() for run in runs)]
     known = {resource.name: resource for resource in configuration.resources}
@@ -272,14 +273,14 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Under a quota, each server is a fraction of a CPU, and the series counts the busy time of these servers.
-    # Multiplied by the fraction, it is CPU time.
+    # Under a quota, a server is a fraction of a CPU, and `run.busy` counts the busy time of such servers. Multiplied by
+    # the fraction, it becomes CPU time.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
 
 def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
-    """Return the number of requests per transaction, counted by steps named `transaction / step`. [1]"""
+    """Return the number of requests per transaction, where a request is a step named `transaction / step`. [1]"""
     found = np.ones(len(classes))
     for place, name in enumerate(classes):
         requests = sum(
@@ -290,15 +291,14 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
         )
         ended = sum(float(run["transactions"].get(name, {}).get("count") or 0) for run in configuration.runs)
         if requests > 0 and ended > 0:
-            # Fewer than one request per transaction occurs if a transaction extends beyond the measurement window, not
-            # because requests fail.
+            # The ratio is below 1 only if transactions extend beyond the measurement window, so it is raised to 1.
             found[place] = max(1.0, requests / ended)
     return found
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the number of servers of each station that other programs use, assumed to be equal on the CPUs of all
-    tiers. [1]
+    """Return the number of servers of each station that other programs use. Their share of the CPUs is assumed to be
+    equal for all tiers. [1]
 
     Other programs do not slow down a tier under a quota, because they can use the rest of its CPU.
     """

@@ -12,8 +12,8 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.replicates import SEED
 
 DRAWS = 200
-"""Number of bootstrap draws. With 200, five draws lie beyond each end of a 95 % interval, which suffices for the
-printed digits. [1]
+"""Number of bootstrap draws. Of 200, five lie beyond each end of a 95 % interval, which suffices for the printed
+digits. [1]
 """
 
 
@@ -28,7 +28,7 @@ class Spread:
     times : ndarray of shape (n_draws, n_levels)
         Mean response time. [s]
     by_class : ndarray of shape (n_draws, n_levels, n_classes)
-        Mean response time of each class; NaN if no transaction ended. [s]
+        Mean response time of each class; NaN if no transaction of the class ended. [s]
     used : ndarray of shape (n_draws, n_levels, n_stations)
         Utilization, in [0, 1]. [ratio]
     """
@@ -56,7 +56,7 @@ class Spread:
 
 
 def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
-    """Draw runs of each load level and blocks of intervals of each run, and return the means of each level in each
+    """Draw runs of each load level and blocks of intervals of each drawn run; return the means of each level in each
     draw.
 
     The replicates of a network use the same draws. If a level has a single run, the interval does not include

@@ -1,4 +1,6 @@
-"""Compares computed percentiles of a network with measured percentiles, and derives corrections."""
+"""Compares computed percentiles of a network with measured percentiles, and derives factors that correct the computed
+ones.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from towtank.model.stations import stations_of
 
 Json = dict[str, Any]
 FAR_FROM_ONE = 1.5
-"""Ratio of a measured to a computed percentile above which the network is doubtful. The inverse ratio has the same
-limit. [ratio]
+"""Ratio of a measured to a computed percentile above which the network is doubtful; also below the inverse of this
+ratio. [ratio]
 """
 
 
@@ -27,14 +29,14 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
     -------
     dict of str to dict
         The entry of the class covers all transactions. `ratio` is the geometric mean over the levels with equal
-        weights; `low` and `high` are the smallest and largest ratio within the measured intervals of any level;
-        `by_level` lists the levels. All these keys refer to the 95th percentile; `others` has `ratio`, `low` and
-        `high` of each other measured percentile.
+        weights; `low` and `high` are the lowest and the highest end of its intervals at all levels; `by_level` lists
+        the levels. All these keys refer to the 95th percentile; `others` has `ratio`, `low` and `high` of each other
+        measured percentile.
 
     Notes
     -----
     The network computes means; response times are assumed to follow gamma distributions with the variances of the
-    stations. The ratio covers effects that the network lacks (more variable service times, pauses, retries).
+    stations. The ratio corrects for effects that the network lacks (more variable service times, pauses, retries).
     """
     found: dict[str, Json] = {}
     for name, key in ((None, CLASS), *zip(of.classes, class_names(of), strict=True)):
@@ -54,7 +56,7 @@ def corrections(configuration: Configuration, of: Measured, solved: Solved) -> d
 def _measured(
     configuration: Configuration, of: Measured, name: str | None, metric: str
 ) -> list[tuple[float, Estimate]]:
-    """Return a measured percentile of response time at each load level, of one transaction or of all transactions
+    """Return a percentile of response time as measured at each load level, of one transaction or of all transactions
     together. [s]
     """
     points = {float(point["load"]): point for point in configuration.points}
@@ -67,8 +69,8 @@ def _measured(
 
 
 def _ratios(levels: list[tuple[float, Estimate]], solved: Solved, key: str, share: float) -> Ratios:
-    """Return load, ratio of measured to computed percentile, and the interval of this ratio, at each load level with a
-    measured percentile.
+    """Return, for each load level with a measured percentile: load, ratio of measured to computed percentile, and the
+    ends of the interval of this ratio.
     """
     rows = []
     for place, (load, measured) in enumerate(levels):

@@ -22,8 +22,8 @@ from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.draft import Notes
 from towtank.workload.importers.textfile import require_file
 
-# Longest line of an access log. Servers refuse longer request lines, so a longer line comes from an attack or the file
-# is no access log. [byte]
+# Longest line that an access log may have. Servers refuse longer request lines, so a longer line comes from an attack,
+# or the file is no access log. [byte]
 _LINE_AT_MOST = 65536
 # If a larger share of its lines is unreadable, a file does not count as an access log. [ratio]
 _UNREADABLE_AT_MOST = 0.5
@@ -38,7 +38,7 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# For each field of a log line, states if the importer converts it, reports it in a note, or ignores it as harmless.
+# For each field of a log line: the importer converts it, reports it in a note, or ignores it as harmless.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),
@@ -50,8 +50,8 @@ FIELDS: dict[str, Key] = {
     "agent": Key(Fate.CARRIED, "sessions; requests of robots are left out; the header is not sent"),
     "rest": Key(Fate.NOTED, "fields after the agent, except a response time at the end, are not read"),
 }
-# Greatest number of digits of a response time. A longer number at the end of a line is a time stamp (nginx's `$msec`).
-# [digits]
+# Response times at the end of a line, with limited numbers of digits. A longer number there is a time stamp (nginx's
+# `$msec`).
 _SECONDS = re.compile(r"\d{1,6}\.\d+")
 _MICROSECONDS = re.compile(r"\d{1,12}")
 
@@ -92,9 +92,7 @@ class Hit:
 
     @property
     def end(self) -> float:
-        """Time at which the response was complete; the start of the request if the response time is unknown. [s since
-        1970]
-        """
+        """Time at which the response was complete; if the response time is unknown, the logged time. [s since 1970]"""
         return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
 
 
@@ -152,7 +150,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of an access log with their line numbers; long lines are truncated."""
+    """Yield the lines of an access log with their line numbers; lines that are too long are truncated."""
     number = 0
     while raw := stream.readline(_LINE_AT_MOST):
         number += 1
@@ -183,7 +181,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
 
 
 def _percent(escaped: re.Match[str]) -> str:
-    """Return the percent-encoded form of a character that the server escaped in its log."""
+    """Return the percent-encoded form of a character that the server escaped with a backslash in its log."""
     code = escaped.group(1)
     byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
     return f"%{byte:02X}"
@@ -216,7 +214,8 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Return the response time at the end of a log line. [s]
+    """Return the response time at the end of a log line [s], or None; and True if its form shows that the logged time
+    is the end of the request.
 
     Integers are microseconds (Apache), decimal numbers are seconds (nginx).
     """

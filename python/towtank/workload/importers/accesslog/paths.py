@@ -1,4 +1,5 @@
-"""Path patterns of an access log: identifiers in paths become parameters, whose values are kept in bounded memory.
+"""Path patterns of an access log: identifiers in paths become parameters. The values of the parameters are stored in
+bounded memory.
 
 A pattern consists of a method, the parts of a path and the names of a query. `None` represents a path part that
 is a parameter. If too many patterns differ in only one path part, this part becomes a parameter.
@@ -20,12 +21,12 @@ PATTERNS_AT_MOST = 2000
 ALIKE_AT_MOST = 20
 # Number of different rows of parameter values that are kept per pattern. Further rows are only counted. [1]
 ROWS_AT_MOST = 500
-# Number of different static files that are kept in the statistics of each page. [1]
+# Number of different static files that are counted for each page; further files are ignored. [1]
 ASSETS_AT_MOST = 100
-# Number of names of query parameters that are kept per pattern. [1]
+# Number of query parameters that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Length at which path parts and query values are truncated. Longer texts are tokens, not search terms, so their content
-# does not matter. [character]
+# Length at which path parts and query values are truncated. A longer text is a token, whose content does not matter for
+# the load, and not a search term. [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(
@@ -121,7 +122,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     split = urlsplit(url)
     parts: list[str | None] = []
     values: list[str] = []
-    # A slash at the end is kept: without this slash, the URL is a different URL, which servers answer with a redirect.
+    # A slash at the end is kept: the URL without it is a different URL, which servers usually answer with a redirect.
     for part in split.path.removeprefix("/").split("/"):
         shown = _cut(part)
         made = _IDENTIFIER.fullmatch(part) is not None
@@ -144,7 +145,7 @@ def _cut(value: str) -> str:
 
 
 def shortened(url: str) -> bool:
-    """Return True if the pattern of a URL lacks a part of the URL.
+    """Return True if the pattern and the parameter values of a URL lack a part of the URL.
 
     This is the case for long queries, long path parts, and query names without `=`.
     """
@@ -192,8 +193,8 @@ class Patterns:
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern to which a pattern belongs, and the parameter values of the request for this merged
-        pattern.
+        """Return the merged pattern to which a pattern belongs, or the pattern itself; and the parameter values that
+        the request has in the returned pattern.
         """
         for _ in key.parts:
             for index, part in enumerate(key.parts):
@@ -207,8 +208,8 @@ class Patterns:
         return key, row
 
     def collapse(self) -> None:
-        """Merge patterns that differ in only one path part, if there are many of them. The last path part is tried
-        first.
+        """Merge patterns that differ in only one path part, if they are more than `ALIKE_AT_MOST`. The last path part
+        is tried first.
         """
         longest = max((len(key.parts) for key in self.patterns), default=0)
         for back in range(1, longest + 1):

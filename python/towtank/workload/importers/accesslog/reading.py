@@ -1,4 +1,5 @@
-"""Reads access logs of web servers: mix of pages, fitted think times, sessions, arrivals over time.
+"""Reads access logs of web servers. The result has the mix of pages, fitted think times, sessions, and arrivals over
+time.
 
 The log is read once, line by line, in bounded memory: `lines` reads requests, `paths` builds path patterns,
 `sessions` tracks clients, and `thinking` fits distributions to the gaps between pages.
@@ -146,7 +147,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    # a mapping cannot contain a name twice, so the query becomes part of the path
+    # a mapping cannot contain a name twice; in this case, and if the query is not decoded, it becomes part of the path
     if len(query) < len(pairs) or not decoded:
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
@@ -182,8 +183,9 @@ def _path_value(value: str) -> str:
 
 
 def _decoded(key: Key, pattern: Pattern) -> tuple[tuple[str, ...], list[tuple[tuple[str, ...], int]], bool]:
-    """Return query names and rows of values with their counts. They are decoded if encoding them restores the whole
-    query.
+    """Return query names, rows of values with their counts, and `decoded`.
+
+    Names and values are decoded only if encoding them again restores every query.
 
     Returns
     -------
@@ -213,7 +215,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 
 
 def _check(pattern: Pattern) -> dict[str, Any] | None:
-    """Return a check that accepts the successful status codes in the log.
+    """Return a check that accepts the status codes below 400 in the log; None if there are none.
 
     304 (not modified) counts as 200, because simulated users have no cache.
     """
@@ -242,7 +244,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 
 
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
-    """Return the distribution that best fits the think times, in the form of a think step's pause, and its mean [s].
+    """Return the pause of a think step, with the distribution that best fits the think times; and the mean pause [s].
 
     All fits are added to the findings of the draft.
     """

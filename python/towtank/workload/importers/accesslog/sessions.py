@@ -11,16 +11,16 @@ from towtank.workload.importers.accesslog.paths import Key, Patterns, is_asset
 
 # After this time without a request, a client's next request begins a new session. Web analytics use the same limit. [s]
 SILENCE = 1800.0
-# Shortest gap between pages. Logged times are whole seconds, so a logged gap of d seconds means a gap between d - 1/2
-# and d + 1/2. [s]
+# Shortest gap that counts as a gap between pages. Logged times are whole seconds, so a logged gap of d seconds means a
+# gap between d - 1/2 and d + 1/2. [s]
 LEAST_GAP = 1.5
 # Largest number of concurrent sessions. Beyond this number, the oldest session is ended early. [1]
 SESSIONS_AT_MOST = 200_000
-# Largest number of gaps that are kept, as a uniform random sample of all gaps (reservoir sampling, algorithm
-# R). [1]
+# Largest number of gaps between pages that are kept, as a uniform random sample of all gaps (reservoir sampling,
+# algorithm R). [1]
 GAPS_KEPT = 20_000
-# Largest number of intervals in the profile [1], and initial length of an interval [s]. If there are more intervals,
-# their length is doubled.
+# Largest number of intervals in the profile of pages and sessions [1], and initial length of an interval [s]. If the
+# log needs more intervals, their length is doubled.
 BUCKETS_AT_MOST = 288
 FIRST_BUCKET = 60
 
@@ -44,7 +44,7 @@ class Profile:
     sessions: dict[int, int] = field(default_factory=dict)
 
     def add(self, time: float, *, new_session: bool) -> None:
-        """Count a page at a given time, and also a session if the session begins with this page."""
+        """Count a page at a given time; also count a session if the page begins a new session."""
         bucket = int(time // self.width)
         self.pages[bucket] = self.pages.get(bucket, 0) + 1
         if new_session:
@@ -94,7 +94,7 @@ class Sessions:
         self.ended = 0
         self.cut = 0
         self.pages = 0
-        # Number of static files requested by clients that had not requested a page before.
+        # Number of requests for static files by clients that had requested no page before.
         self.lonely = 0
         self.with_response_time = 0
         self.durations = 0.0
@@ -135,7 +135,9 @@ class Sessions:
             self._end(self.active.popitem(last=False)[1])
 
     def _asset(self, hit: Hit, session: Session | None) -> None:
-        """Count a static file for the preceding page of the session, or as a file without a page if there is none."""
+        """Count a static file for the last page of the session; without a session, count it as a file without
+        a page.
+        """
         if session is None or session.page is None:
             self.lonely += 1
             return
@@ -145,7 +147,9 @@ class Sessions:
             pattern.add_asset(hit.url)
 
     def _end_silent(self) -> None:
-        """End the sessions without a request for `SILENCE` seconds, the oldest first."""
+        """End the sessions without a request for `SILENCE` seconds. If there are more than `SESSIONS_AT_MOST`, also end
+        the oldest.
+        """
         while self.active:
             session = next(iter(self.active.values()))
             crowded = len(self.active) > SESSIONS_AT_MOST

@@ -28,8 +28,8 @@ def has_line_ends(name: str) -> bool:
 
 
 def of_form(value: str) -> tuple[str, dict[str, str]]:
-    """Split a form part into its text and those settings after `;` that the workload supports: media type and file
-    name.
+    """Split a form part into its text and the settings after `;`. Return only settings that the workload supports:
+    media type and file name.
 
     Other settings are ignored, as by curl.
 

@@ -34,7 +34,7 @@ from towtank.workload.importers.draft import (
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.textfile import read_text, relative_to_workload
 
-# Largest size of a file with command lines, which are written or copied by hand and therefore short. [byte]
+# Largest size of a file with command lines, which are short because they are written or copied by hand. [byte]
 _BYTES_AT_MOST = 10_000_000
 _FORM = "application/x-www-form-urlencoded"
 
@@ -103,8 +103,8 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _steps(reader: _Reader, commands: list[list[Word]], chained: list[list[Word]]) -> list[Step]:
-    """Return the steps of all commands. A command after `&&` is always executed, even if the command before it
-    fails.
+    """Return the steps of all commands. In the workload, a command after `&&` is executed even if the command before it
+    fails; a note states this.
     """
     behind = set(map(id, chained))
     steps: list[Step] = []
@@ -137,7 +137,8 @@ class _Reader:
         self.faults: list[Fault] = []
         # True if any request waits for its response without a time limit.
         self.endless = False
-        # Connection timeout of each request, None without the option, with its first position in the file.
+        # Connection timeouts of the requests, None for a request without the option; each with its first position in
+        # the file.
         self.connects: dict[float | None, tuple[int, int]] = {}
         self.variables = Variables()
 
@@ -161,7 +162,7 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # `NAME=$(command)` was split into an assignment and the remaining words of the command in brackets.
+            # The shell sets the variable of `NAME=$(command)`, which was read as an assignment followed by a command.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]
@@ -193,7 +194,7 @@ class _Reader:
             self.draft.notes.add(self.connects[max(given)], "option --connect-timeout", why)
 
     def _urls(self, word: Word, call: Call) -> list[str]:
-        """Return the URLs that a word denotes. The program curl makes a request for each of them."""
+        """Return the URLs that a word denotes. curl makes a request for each of them."""
         urls, more = ([word.text], False) if "globoff" in call.switches else urls_of(word)
         if more:
             self.note(
@@ -215,7 +216,7 @@ class _Reader:
         return steps
 
     def _with_parameter(self, steps: list[Step], variable: str) -> tuple[list[Step], str]:
-        """Replace a shell variable by a parameter in the steps; return the steps and the text of the note."""
+        """Replace a shell variable by a parameter in the steps; return the new steps and the text of the note on it."""
         name = identifier(variable, "variable")
         replaced = [_replaced(step, {f"$${{{variable}}}": f"${{parameters.{name}}}"}) for step in steps]
         if replaced == steps:
@@ -268,7 +269,7 @@ class _Reader:
             self._settle(name, word)
 
     def _settle(self, name: str, word: Word) -> None:
-        """Account for an option that sets no key of the request in the workload."""
+        """Account for an option that no other method handles: add a note unless the option is harmless."""
         base = name.removeprefix("no-")
         if name not in OPTIONS and base in SWITCHES:
             return  # the option switches off a feature that is off by default, so it has no effect
@@ -284,8 +285,8 @@ class _Reader:
         elif name == "header":
             self._header(word, value, call)
         elif name in {"user-agent", "referer"}:
-            # With the suffix `;auto`, curl sets the Referer header after redirects. Without a URL before the suffix,
-            # the first request has no such header.
+            # `URL;auto`: curl sends the URL as Referer, and sets the header itself after redirects. Without a URL, the
+            # first request has no such header.
             text = value.text.removesuffix(";auto") if name == "referer" else value.text
             if text:
                 call.headers.append(({"referer": "Referer"}.get(name, "User-Agent"), text, place))
@@ -374,8 +375,8 @@ class _Reader:
         )
 
     def _range(self, call: Call) -> list[tuple[str, str, tuple[int, int]]]:
-        """Return the Range header as a list with one header; empty without a range. Like curl, add the dash if it is
-        missing.
+        """Return the option --range as a list with one Range header; empty without the option. Like curl, add the dash
+        if it is missing.
         """
         word = call.range
         if word is None:
@@ -404,7 +405,7 @@ class _Reader:
         return {"user": literal(user), "password": literal(password)}
 
     def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
+        """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
         if call.form:
             return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
@@ -444,7 +445,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends from data that are not binary only if the data come from a file.
+            # curl removes line ends only from data that come from a file, and these are refused above.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:
@@ -472,9 +473,9 @@ class _Reader:
         return key, {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
-        """Return the key for a file as body, with a path relative to the folder of the workload.
+        """Return the request key for a body that is a file, with a path relative to the folder of the workload.
 
-        If the file does not exist, the workload generates the body.
+        If the file does not exist, the body is generated content.
         """
         path = Path(name)
         if is_regular_file(path):

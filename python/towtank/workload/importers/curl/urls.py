@@ -1,4 +1,4 @@
-"""Expands URLs in the syntax of curl: sets and ranges denote several URLs, and `..` in paths is resolved."""
+"""Expands URLs in the syntax of curl: a set or a range denotes several URLs, and `..` in a path is resolved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from towtank.workload.importers.curl.words import Word
 URLS_AT_MOST = 100
 # Matches a set `{a,b}` or a range such as `[1-9]` or `[a-z:2]`. Other brackets belong to IPv6 addresses.
 _GLOB = re.compile(r"\\([{}\[\]])|\{([^{}]*)\}|\[(\d+)-(\d+)(?::(\d+))?\]|\[([a-zA-Z])-([a-zA-Z])(?::(\d+))?\]")
-# Marks that are put around the name of a shell variable while a URL is expanded. No URL contains these characters.
+# Characters that mark the beginning and end of a shell variable's name while a URL is expanded. No URL contains them.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 
 

@@ -19,7 +19,7 @@ class Variables:
     def set(self, words: list[Word]) -> list[Word]:
         """Read a command that sets variables.
 
-        Return the assignments whose values become known only when a shell runs them.
+        Return the assignments whose values only a shell could determine when it runs them.
         """
         unknown = []
         for word in map(self.known, words):
@@ -36,7 +36,7 @@ class Variables:
         return Word(word.line, word.column, [self._piece(*piece) for piece in word.pieces], word.redirects)
 
     def forget(self, words: list[Word]) -> None:
-        """Discard the values of variables that a command may have changed, because the new values are unknown."""
+        """Discard the values of variables that a command sets, because the new values are unknown."""
         for word in words:
             self._values.pop(word.text.partition("=")[0], None)
 

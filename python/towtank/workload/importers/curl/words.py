@@ -21,7 +21,7 @@ _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 @dataclass
 class Word:
-    """Word of a command line, which consists of pieces of text and shell variables. A variable may be `quoted`."""
+    """Word of a command line. It consists of pieces: texts and shell variables. A variable may be `quoted`."""
 
     line: int
     column: int

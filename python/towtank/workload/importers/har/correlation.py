@@ -1,4 +1,5 @@
-"""Correlation: finds values that the server generated and the client sent back, so that each run extracts them anew.
+"""Correlation: finds values that the server generated and the client sent back. The workload extracts them anew from
+each response instead of sending the recorded values.
 
 A value qualifies under three conditions. An earlier response contains it. No request before that response contains
 it. It looks generated: it has letters and digits or is long, or its names in response and request are names of
@@ -26,15 +27,15 @@ from towtank.yamlfile import Node
 _BODY_AT_MOST = 2_000_000
 # Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Lengths of the text before or after a value that its regular expression includes, in the order of the attempts.
-# [character]
+# Numbers of characters before or after a value that its regular expression includes, in the order in which they are
+# tried. [character]
 _CONTEXT = (20, 40, 80)
 
 _IDENTIFIER = re.compile(
     r"(?:id|ids|token|key|code|csrf|xsrf|nonce|state|uuid|guid|session|ticket|cursor|ref)$", re.IGNORECASE
 )
 _TOKEN = re.compile(r"csrf|xsrf|token|nonce|viewstate|__eventvalidation|authenticity", re.IGNORECASE)
-# Separators of path segments, and names of query values that are part of the path text.
+# Beginnings of the values in a path with a query: a slash, or the name of a query value with its `=`.
 _PATH_PIECES = re.compile(r"(/|[?&][^=&]*=)")
 _NAME = re.compile(r"[A-Za-z_$][\w$:-]*")
 
@@ -52,7 +53,7 @@ class Exchange:
     body : str
         Text of the response; empty if no text was recorded.
     asset : bool
-        True if the request is for a static file of a page, which is equal for all users.
+        True if the request is for a static file of a page, which is the same for all users.
     step : dict
         Request step in the workload.
     bearer : str or None
@@ -95,7 +96,7 @@ class Source:
 
 
 class Correlation:
-    """Correlation of a recording: finds generated values, and adds extractions and templates to the recorded steps.
+    """Finds generated values in a recording, and adds extractions and templates to the recorded steps.
 
     Parameters
     ----------
@@ -142,15 +143,16 @@ class Correlation:
         strong = _strong(sent.value)
         if not strong and not (len(sent.value) >= 2 and _identifies(sent)):
             return
-        # If a request sends a value before a response contains it, this response has not generated the value.
+        # Only responses before the first request with this value are searched: later responses cannot have generated
+        # it.
         for earlier in range(min(index, self.first_sent[sent.value])):
             source = self._source(earlier, sent, strong)
             if source is not None:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # A value is always replaced by a parameter if its name indicates a secret, so that the file contains no
-        # secrets.
+        # Values whose names indicate a secret become parameters elsewhere, so that the file contains no secrets. The
+        # note differs for them.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"
@@ -230,7 +232,9 @@ class Correlation:
             self.draft.notes.add(place_of(exchange.node), f"value of {sent.name or 'the path'}", why)
 
     def _variable(self, earlier: int, sent: Sent, source: Source) -> str:
-        """Return the variable for a value of a response; a new variable gets an extraction in the step."""
+        """Return the variable for a value of a response. If the variable is new, add its extraction to the step of this
+        response.
+        """
         key = (earlier, sent.value)
         if key not in self.variables:
             name = unique(identifier(source.name or sent.name, "value"), self.names)
@@ -273,7 +277,7 @@ def _strong(value: str) -> bool:
 
 
 def _identifies(sent: Sent) -> bool:
-    """Return True if a value has the name of an identifier, or has no name and is a number."""
+    """Return True if the name of a value is that of an identifier; also if a value without a name is a number."""
     return bool(_IDENTIFIER.search(sent.name)) if sent.name else sent.value.isdecimal()
 
 
@@ -323,7 +327,7 @@ def _pattern(body: str, value: str) -> str | None:
         before = body[max(0, at - length) : at].rpartition("\n")[2]
         end = at + len(shown)
         after = body[end : end + length].partition("\n")[0]
-        # The text after the value is part of the expression only if the text before it does not suffice.
+        # Text after the value is included only if the text before it does not suffice.
         for behind in ("", after):
             pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
             match = re.search(pattern, body)
@@ -366,7 +370,7 @@ def _put(value: Any, old: str, variable: str) -> Any:
 def _inside(text: str, old: set[str], new: str) -> str:
     """Replace the encoded forms of a value inside a text by a placeholder.
 
-    A value after a `$` is not replaced, because `$$` would turn the placeholder into plain text.
+    A value after a `$` is not replaced: in `$${...}`, the `$` would turn the placeholder into plain text.
     """
     forms = "|".join(re.escape(literal(each)) for each in sorted(old, key=len, reverse=True))
     return re.sub(rf"(?<!\$)(?:{forms})", lambda _: new, text)
@@ -379,8 +383,8 @@ def _put_json(step: Step, value: str, variable: str) -> None:
     marked = _mark(step["json"], value, marks)
     if marked == step["json"]:
         return
-    # In JSON strings, the engine itself encodes the values of placeholders. In a text body, each placeholder must name
-    # its encoding.
+    # In the strings of a `json` body, the engine encodes the values of placeholders by itself. In a text body, each
+    # placeholder must name its encoding.
     text = re.sub(r"(?<!\$)\$\{([a-z][\w.]*)\}", r"${\1|json}", json.dumps(marked, ensure_ascii=False))
     del step["json"]
     step["body"] = text.replace(f'"{marks}"', f"${{{variable}}}")

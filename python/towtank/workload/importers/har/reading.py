@@ -43,7 +43,7 @@ from towtank.workload.importers.textfile import read_text
 from towtank.workload.importers.tree_account import account
 from towtank.yamlfile import Node
 
-# If no request is in flight for this time, the user is assumed to be reading. It is longer than the gaps between a
+# Time without a request in flight after which the user is assumed to be reading. It is longer than the gaps between a
 # browser's requests for one page, and shorter than the reaction time of a person. [s]
 IDLE = 1.0
 # First characters of a recording by `towtank record`. Only these recordings have one entry per line.
@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the user. The user saw their responses as one page."""
+    """Requests between two pauses of the user, whose responses the user saw as one page."""
 
     name: str
     exchanges: list[Exchange]
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. The others are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -177,7 +177,9 @@ def _response_text(entry: Node) -> str:
 
 
 def _is_asset(entry: Node, url: str) -> bool:
-    """Return True if a recorded request is for a script, style sheet, picture or font, which is equal for all users."""
+    """Return True if a recorded request is for a script, style sheet, picture or font, which are the same for all
+    users.
+    """
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -238,7 +240,8 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Return the requests to the selected hosts, or to the host of the first document.
+    """Return the requests to the selected hosts; without a selection, those to the host of the first document and to
+    the hosts of its redirects.
 
     Requests to other hosts are reported in notes.
     """
@@ -258,7 +261,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
 
 
 def _first_hosts(exchanges: list[Exchange]) -> set[str]:
-    """Return the host of the first document, and the hosts to which that document redirects."""
+    """Return the host of the first document. If its response is a redirect, also return the hosts that follow."""
     hosts: set[str] = set()
     for exchange in [each for each in exchanges if not each.asset] or exchanges[:1]:
         hosts.add(urlsplit(exchange.url).hostname or "")
@@ -270,7 +273,7 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 def _views(exchanges: list[Exchange]) -> list[View]:
     """Split the session into page views.
 
-    A new view begins at each new page of the browser, and after each time without requests in flight.
+    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight.
     """
     views: list[View] = []
     previous: str | None = None
@@ -285,7 +288,9 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that were sent although no recorded response sets them; users of the workload do not send them."""
+    """Note cookies that the browser sent although no earlier response sets them. Users of the workload do not send
+    them.
+    """
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -357,7 +362,7 @@ def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
 
 
 def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
-    """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
+    """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
     data = child_of(exchange.node, "request", "postData")
     if data is None:
         _note_size(exchange, draft)
@@ -388,7 +393,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body of which only the size is recorded, not the content. Browsers record uploads in this way."""
+    """Note a body whose size is recorded but not its content. Browsers record uploads in this way."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -401,7 +406,7 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
-    The recording lists the parts. If Chromium saved the recording, they are parsed from the text of the body.
+    The recording lists the parts. Chromium records only the text of the body, from which the parts are then parsed.
     """
     listed = items_of(data, "params")
     if not listed:

@@ -22,8 +22,8 @@ _IN_TEXT = re.compile(
     r"|(?P<before_xml><(?:[\w.-]+:)?(?P<xml>[\w.-]+)(?:\s[^<>]*)?>)(?P<xml_value>[^<>]+)(?=</)"
     r"|(?P<before_attribute>\s(?P<attribute>[\w.:-]+)=[\"'])(?P<attribute_value>[^\"'<>]+)"
 )
-# For each form of a pair in `_IN_TEXT`: the groups that match the text before the pair's name, the name and the value,
-# and the encoding of the value.
+# For each of the four forms in `_IN_TEXT`: the groups that match the text before the name, the name and the value, and
+# the encoding of the value.
 _KINDS = (
     ("before", "form", "form_value", ""),
     ("before_json", "json", "json_value", "json"),
@@ -68,9 +68,9 @@ class Secrets:
         _change_parts(step, lambda value, name: self._hidden(value, name, place))
 
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
-        """Replace tokens and keys in all parts of a request by parameters, if no response contained them.
+        """Replace the tokens and keys that remain in a request by parameters.
 
-        Values that a response contained have already been replaced by variables, and these are kept.
+        Values that an earlier response contains have already been replaced by variables; these stay.
         """
         for name, value in step.get("headers", {}).items():
             secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)
@@ -90,7 +90,7 @@ class Secrets:
                 step[key] = _JWT.sub(partial(self._bare_token, place=place, encoding=encoding), step[key])
 
     def _bare_token(self, found: re.Match[str], place: tuple[int, int], encoding: str) -> str:
-        """Replace a JSON web token without a name by a parameter; an example is a token in a path."""
+        """Replace a JSON web token that has no name, such as a token in a path, by a parameter."""
         return escaped_place(
             self._token("token in the path" if encoding else "token in the body", found[0], place), encoding
         )
@@ -110,7 +110,9 @@ class Secrets:
         return self._token(f"token in the field {name}", value, place)
 
     def _in_text(self, found: re.Match[str], place: tuple[int, int], pairs: str, *, in_query: bool = False) -> str:
-        """Replace a secret in a text by a parameter. `pairs` is the encoding of the values in pairs `name=value`."""
+        """Return a matched pair with its secret replaced by a parameter. `pairs` is the encoding of values in pairs
+        `name=value`.
+        """
         for before, name, value, own in _KINDS:
             if found[name] is not None:
                 words = unquote(found[name])
@@ -119,7 +121,8 @@ class Secrets:
                     return found[0]
                 text, encoding = found[value].replace("$${", "${"), own or pairs
                 known = read(text, encoding, in_query=in_query)
-                # A value that decoding and encoding would change, such as `a+b` in a query, is kept as written.
+                # If decoding and encoding would change the value, such as `a+b` in a query, the parameter has its
+                # encoded form.
                 what = f"secret in the field {found[name]}" + ("" if known is not None else ", in its encoded form")
                 template = self._token(what, text if known is None else known, place)
                 return found[before] + escaped_place(template, encoding if known is not None else "")

@@ -1,4 +1,4 @@
-"""Think times from the recording of one session. Gaps of similar length share a parameter."""
+"""Think times from the recording of one session. Gaps of similar length share a parameter of the workload."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Groups of gaps between pages: upper bound [s] and name. Each bound is about three times the previous bound, because a
-# single recording does not justify finer groups.
+# Groups of gaps between pages: upper bound [s], and name of the parameter. Each bound is about three times the one
+# before; a single recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
 # Pause of users after each round if the recorded session has only one page. [s]
 _WITHOUT_GAPS = 1.0
@@ -17,7 +17,7 @@ _WITHOUT_GAPS = 1.0
 
 @dataclass(frozen=True)
 class Pauses:
-    """Pauses between pages, and the pause after the last page."""
+    """Pauses of the workload between pages, and the pause after the last page."""
 
     between: list[dict[str, str]]
     after: dict[str, str] | str

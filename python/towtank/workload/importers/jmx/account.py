@@ -10,12 +10,12 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Elements that apply to the requests in their scope. If the scope has no requests, they have no effect.
+# Endings of the tags of elements that apply to the requests in their scope; with no request there, they have no effect.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Account for all elements of a plan: each is converted or noted. It must be called after the plan has been read.
+    """Account for all elements of a plan: each is converted or noted. The plan must have been read completely before.
 
     Parameters
     ----------
@@ -24,9 +24,9 @@ def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
     top : sequence of Item
         Elements of the plan.
     strict : bool
-        True if an exception is raised for a key that the importer overlooked.
+        True if a key that the importer overlooked raises an exception.
     """
-    # If no table lists the element, only the properties that all elements have are known.
+    # For an element that `ELEMENTS` does not list, only the properties that all elements have are known.
     table = {kind: {**COMMON, **ELEMENTS.get(kind, {})} for kind in {*ELEMENTS, *_kinds(top)}}
     ledger = Ledger(draft.notes, table, strict=strict)
     for item in top:
@@ -38,7 +38,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
 
 
 def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
-    """Account for an element and the elements below it, unless a note states that this element is left out."""
+    """Account for an element and the elements below it, unless a note already states that the element is left out."""
     if item.left_out:
         return
     element = item.element

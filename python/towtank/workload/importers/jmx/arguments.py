@@ -24,7 +24,7 @@ class Field:
     name_written, value_written : str
         Name and value as written in the plan.
     encode : bool
-        True if JMeter encodes name and value; False if they are already encoded in the plan.
+        True if JMeter encodes name and value; False if the plan already has them in encoded form.
     media : str
         Media type for a part of a multipart body.
     """
@@ -38,12 +38,12 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Texts of the argument, name and value, that are already encoded in the plan."""
+        """Those of name and value that the plan already has in encoded form."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
     def written(self) -> str:
-        """Name and value of the argument, encoded as text of a query or a form."""
+        """Name and value of the argument in encoded form, as a pair in the text of a query or a form."""
         safe = "" if self.encode else QUERY_SAFE.replace("&", "")
         return f"{encoded(literal(self.name_written), safe.replace('=', ''))}={encoded(self.value_written, safe)}"
 
@@ -80,7 +80,7 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note that JMeter sends a separator between name and value where the workload sends none."""
+    """Note that JMeter sends another separator between name and value, or none, where the workload sends `=`."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):

@@ -64,7 +64,8 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # Pools of the data sets in the current part of the plan, and the pools of all parts within a thread group.
+        # `pools`: pools of the data sets in the current part of the plan. `inner`: pools of the parts within a thread
+        # group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
@@ -107,7 +108,7 @@ class Controllers:
             pool = add_pool(item, self.draft, self.texts, self.folder)
             self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            pass  # user-defined variables apply to the whole plan and were read before, so nothing remains to be done
+            pass  # user-defined variables apply to the whole plan and were read before
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -198,7 +199,7 @@ class Controllers:
         if item.tag == "TestAction":
             return self._action(item, scope)
         if item.tag == "TransactionController":
-            # these properties are marked as read even if JMeter measures no time for the page
+            # this property is marked as read even if JMeter measures no time for the page
             item.flag("TransactionController.includeTimers")
             return self._page(item, scope) if top else self._inner_page(item, scope)
         if item.tag == "OnceOnlyController" and top:
@@ -264,7 +265,7 @@ class Controllers:
             lead += 1
         if not steps[lead:]:
             return steps
-        # The page time of JMeter begins before the timers of the first request, that of the workload after them.
+        # JMeter's time of the page begins before the timers of the first request, the workload's time after them.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
@@ -283,7 +284,8 @@ class Controllers:
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Multiply the mean number of executions per round by a factor, while the samplers of a part are converted.
+        """Multiply `per_round`, the mean number of executions per round, by a factor while a part of the plan is
+        converted.
 
         Throughput timers need this number for each sampler.
         """
@@ -334,9 +336,9 @@ class Controllers:
         return [{"branch": exact_share(round(share, 6)), "then": steps}] if steps and share > 0 else []
 
     def _random(self, item: Item, scope: Scope) -> list[Step]:
-        """Convert a controller that executes one of its elements, each with equal probability.
+        """Convert a controller that executes one of its elements, chosen with equal probabilities.
 
-        The controller may also choose an element without requests, which has no effect.
+        An element without requests may be chosen too; then nothing is executed.
         """
         if item.tag != "RandomController":
             self.note(item, "one of its elements is chosen at random each time")
@@ -367,14 +369,16 @@ class Controllers:
 
 
 def _chosen_from(item: Item) -> list[Item]:
-    """Return the elements from which a controller chooses: enabled samplers of any kind, and controllers."""
+    """Return the elements from which a controller chooses: enabled controllers and enabled samplers, even samplers that
+    the importer does not support.
+    """
     return [each for each in item.below if each.enabled and each.tag.endswith((*_SAMPLERS, *_WORK, "Sampler"))]
 
 
 def _switched(value: str, names: list[str]) -> list[float] | None:
     """Return the probability with which a switch selects each of its elements, given the value of the switch.
 
-    The value is a name or an index from 0. An index out of range selects the first element.
+    The value is the name of an element or an index from 0. An index out of range selects the first element.
 
     Returns
     -------

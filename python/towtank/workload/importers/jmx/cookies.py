@@ -28,15 +28,16 @@ class CookieManagers:
     def __init__(self, draft: Draft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
-        # State of the current thread group: the manager of each request, and cookie values by target, path and name.
+        # State of the current thread group: the cookie manager of each request, and the values of its cookies by
+        # target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # State of all thread groups: the managers in the plan, the managers that apply to requests, and the cookies
-        # that are sent.
+        # State of all thread groups: `declared` are the managers in the plan, `managers` those that apply to requests,
+        # and `sent` the cookies that are sent.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies for a whole domain. If a server sets a cookie with the same name for the host, JMeter sends both.
+        # Cookies for a whole domain. If a server sets a cookie of the same name for its host only, JMeter sends both.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
@@ -44,7 +45,8 @@ class CookieManagers:
         self.of_requests, self.given = [], {}
 
     def of_request(self, manager: Item | None, address: str, target: str | None) -> str:
-        """Record the cookies of a request, and return the value of a Cookie header for this request only.
+        """Record the cookies of a request. Return the value of a Cookie header for cookies that only this request
+        sends.
 
         Parameters
         ----------
@@ -104,7 +106,7 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies and managers that behave differently in JMeter. It must be called at the end of the plan."""
+        """Note cookies and managers that behave differently in JMeter. The whole plan must have been read before."""
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True

@@ -11,7 +11,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
 
-# If a data file cannot serve as a pool itself, at most this number of its rows is copied into the workload. [1]
+# Number of rows of a data file that are copied into the workload if the file itself cannot serve as a pool. [1]
 ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
@@ -34,7 +34,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     path = beside(draft.source, file)
     delimiter = item.text("delimiter", ",")
     delimiter = _DELIMITERS.get(delimiter, delimiter)[:1]
-    # Column names are always separated by commas, even if values have another separator (CSVDataSet of JMeter 5.5).
+    # Commas separate the column names, even if the values have another separator (CSVDataSet of JMeter 5.5).
     names = [name.strip() for name in item.text("variableNames").split(",") if name.strip()]
     recycles = item.flag("recycle", default=True)
     skips, quotes = item.flag("ignoreFirstLine"), item.flag("quotedData")
@@ -67,7 +67,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note differences between JMeter and a pool in the distribution of rows to users."""
+    """Note differences between JMeter and the workload in the way in which users get rows."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "in JMeter, each group or thread reads all rows; in the workload all users draw from one pool"

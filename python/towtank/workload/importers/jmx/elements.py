@@ -41,8 +41,8 @@ class Elements:
         if timer.tag == "UniformRandomTimer":
             return {"uniform": {"min": seconds(offset), "max": seconds(offset + spread)}}
         if timer.tag == "PoissonRandomTimer":
-            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L), so a normal
-            # distribution with both values replaces it.
+            # A Poisson-distributed number of milliseconds with mean L has the standard deviation sqrt(L). A normal
+            # distribution with this mean and standard deviation replaces it.
             self._note(
                 timer, "is approximated by a normal distribution, whose variance in ms² is the Poisson mean in ms"
             )
@@ -110,7 +110,9 @@ class Elements:
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
     def _behind_slash(self, name: str, before: str) -> None:
-        """Record a variable whose value follows a slash, so that paths do not get a second slash."""
+        """Record a variable whose value follows a slash in the response. A path that begins with it needs a slash of
+        its own.
+        """
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())
 
@@ -132,7 +134,9 @@ class Elements:
         return found
 
     def _default(self, item: Item, prefix: str) -> str | None:
-        """Return the value of the variable if an extractor finds nothing; None if the variable then keeps its value."""
+        """Return the value that the variable gets if an extractor finds nothing; None if the variable then keeps its
+        value.
+        """
         default = item.text(f"{prefix}.default")
         return "" if item.flag(f"{prefix}.default_empty_value") else default or None
 
@@ -209,9 +213,10 @@ class Elements:
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
-        """Return the status codes below 400.
+        """Return those of the asserted status codes that are below 400.
 
-        JMeter fails a response with any other status, unless the assertion ignores the status.
+        In JMeter a response with a status of 400 or more fails, unless the assertion ignores the status; then return
+        all.
         """
         if item.flag("Assertion.assume_success"):
             return statuses

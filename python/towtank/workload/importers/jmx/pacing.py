@@ -13,7 +13,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# Values of `calcMode` of ConstantThroughputTimer, and the texts that old plans have instead (JMeter 5.5).
+# Values of `calcMode` of ConstantThroughputTimer, and the texts that stand for them in old plans (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -34,7 +34,7 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer, with the mean number of samplers in its scope that a thread executes per round."""
+    """Throughput timer, and the mean number of executions of samplers in its scope by one thread in one round."""
 
     timer: Item
     samplers: float = 0.0
@@ -78,8 +78,11 @@ class Pacing:
     -----
     ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5 make a thread wait n T between two samples. T is
     the inverse of the throughput. Depending on the mode, n is 1, the number of threads of the group, or the number of
-    all running threads, including groups without a timer. In the shared modes, all threads queue for one schedule, and
-    each thread gets one sample per round of the queue. A precise timer has one schedule for each group.
+    all running threads, including groups without a timer. In the shared modes, all threads wait in one queue, from
+    which
+    one sample is released after each T; every thread is served once before any thread is served again. A precise timer
+    has
+    one schedule for each group.
     """
 
     def __init__(self, draft: Draft, texts: Texts) -> None:
@@ -94,8 +97,8 @@ class Pacing:
         self.groups.append(group)
 
     def _limit(self, paced: Paced) -> _Limit | None:
-        """Read a throughput timer; return None if it has no effect, or if its throughput is not known before
-        the run.
+        """Read a throughput timer; return None if it applies to no sampler of a round, or if its throughput is not
+        known before the run.
         """
         timer = paced.timer
         precise = timer.tag == "PreciseThroughputTimer"
@@ -140,7 +143,7 @@ class Pacing:
                 self.draft.groups[group.name]["loop"] = {"pacing": seconds(max(lengths)), "mix": loop["mix"]}
 
     def _length(self, group: _Group, limit: _Limit, threads: float) -> float:
-        """Return the duration of a round that the throughput timers of a group enforce, and add a note about it. [s]"""
+        """Return the duration of a round that a throughput timer (`limit`) enforces, and add a note about it. [s]"""
         queued = [each for each in self.groups if each.of(_ALL_SHARED)]
         same = group.of(limit.mode)
         if limit.mode == _ALL_SHARED:
@@ -164,6 +167,6 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval per sample of throughput timers that share a schedule. [s]"""
+    """Return the mean interval of throughput timers that share a schedule, weighted by the samplers of each. [s]"""
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

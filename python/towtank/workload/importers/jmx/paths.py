@@ -30,10 +30,10 @@ def path_of(text: str, place: Place, texts: Texts) -> str:
 
 
 def _sendable(text: str, place: Place, texts: Texts) -> str:
-    """Return a path in which constants have their values, if JMeter or HttpClient would change these values.
+    """Return a path in which constants are replaced by their values, if JMeter or HttpClient would change these values.
 
-    Repeated slashes become one slash, and characters that are not allowed in paths are encoded. If values of a data
-    column contain characters of this kind, a note is added.
+    JMeter turns repeated slashes into one slash, and encodes characters that are not allowed in paths. If values of a
+    data column contain such characters, a note is added.
     """
     path, mark, query = texts.static(text).partition("?")
     if "//" in path:
@@ -56,9 +56,9 @@ def _is_encoded(value: str) -> bool:
 
 
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
-    """Return True if a path begins with a slash, or with a variable whose value must begin with one.
+    """Return True if a path begins with a slash, or with a variable whose values must themselves begin with a slash.
 
-    A note is added about a variable of this kind.
+    If the values are not known to do so, a note is added.
     """
     known = texts.static(text)
     variable = texts.first_variable(known)

@@ -28,7 +28,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, inner, items, text_of
 from towtank.workload.importers.xmlfile import Element
 
-# If the number of threads of a thread group cannot be read, the group gets this number of users. [1]
+# Number of users of a group if the number of threads of its thread group cannot be read. [1]
 _USERS_UNKNOWN = 1.0
 
 
@@ -83,8 +83,8 @@ class _Plan:
                     self._group(item, scope, users)
                 else:
                     self.controllers.leave_out(item, f"left out: it has {users:g} threads and does nothing")
-                # JMeter also runs the threads of groups that this importer leaves out. They share the throughput of
-                # timers, so they are counted.
+                # The threads of groups that this importer leaves out are counted too, because in JMeter they take part
+                # in the throughput of the timers.
                 threads += max(users, 0.0)
             else:
                 self.controllers.leave_out(item, "left out: it is outside of all thread groups")
@@ -151,16 +151,16 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return those pools of the group whose rows the steps read."""
+        """Return the pools whose rows the steps read, without pools that are read inside a part of the group."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
     def _whole(self, steps: list[Step], item: Item, drawn: list[str] | None = None) -> list[Step]:
-        """Complete a transaction with steps that take rows from pools, and with empty values for variables read too
-        early.
+        """Complete a transaction: add steps that take rows from pools, and empty values for variables that are read
+        before they are set.
 
-        Rows are taken at the start. If the steps of the first round (`once`) have taken a row already (`drawn`), the
-        first round uses this row, and the next row is taken at the end of each round.
+        Rows are taken at the start. `drawn` are pools of which the steps of the first round (`once`) have already taken
+        a row: the first round uses that row, and the next row is taken at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)
@@ -211,7 +211,7 @@ class _Plan:
         """Return the number of threads of a thread group, including groups of the types that plugins add. [1]"""
         what = f"users of {item.name!r}"
         numbers = [item.text("ThreadGroup.num_threads") or item.text("TargetLevel")]
-        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with the number of threads that it starts.
+        # Each row of an UltimateThreadGroup (jpgc-casutg 2.10) begins with a number of threads to start.
         rows = item.collection("ultimatethreadgroupdata")
         if rows:
             numbers = [row.children[0].text if row.children else "0" for row in rows]

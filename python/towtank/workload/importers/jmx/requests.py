@@ -71,7 +71,8 @@ class Requests:
         self.folder = folder
         self.elements = Elements(draft, texts)
         self.cookies = CookieManagers(draft, texts)
-        # Value of `on_failure` in the steps, and the mean number of samplers in the scope of each throughput timer.
+        # `on_failure` is the value of this key in the steps. `paced` has each throughput timer with the mean number of
+        # executions of samplers in its scope.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
         # Mean number of times that a round executes the current part of the plan. [1]
@@ -122,7 +123,8 @@ class Requests:
         check: dict[str, Any] = {}
         for assertion in scope.assertions:
             self.elements.check(assertion, check)
-        # Extractors take effect after the request, so their variables must be registered after its conversion.
+        # The request is converted before its extractors are read, because their variables get values only after the
+        # request.
         step = request(
             method,
             path,
@@ -270,7 +272,9 @@ class Requests:
             self.draft.notes.add(sampler.place, "DO_MULTIPART_POST", f"left out: JMeter sends no body with {method}")
 
     def _raw(self, text: str, sampler: Item, headers: dict[str, str]) -> dict[str, Any]:
-        """Return the request keys of a raw body: chosen by its media type, or `body` if the body contains variables."""
+        """Return the request keys of a raw body. Its media type determines the key; if the body contains variables, the
+        key is `body`.
+        """
         name = next((name for name in headers if name.lower() == "content-type"), None)
         template = self.texts.template(text, sampler.place)
         if not text:
@@ -305,7 +309,9 @@ class Requests:
         return name, {**part, **({"content_type": media} if media else {})}
 
     def _auth(self, sampler: Item, scope: Scope, basic: tuple[str, str] | None) -> dict[str, str] | None:
-        """Return the first login whose URL is a prefix of the request's address (AuthManager.getAuthForURL)."""
+        """Return the login of the first entry whose URL is a prefix of the request's address
+        (AuthManager.getAuthForURL).
+        """
         if basic is not None:
             return {"user": literal(basic[0]), "password": literal(basic[1])}
         addresses = _spellings(self._address(sampler, scope))
@@ -326,7 +332,7 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a Cookie header, because JMeter's cookie manager replaces it as soon as it has a cookie.
+        """Remove a Cookie header and note this, because JMeter's cookie manager replaces it as soon as it has a cookie.
 
         This is the behaviour of HTTPHC4Impl in JMeter 5.5.
         """
@@ -339,7 +345,7 @@ class Requests:
     def _own_cookies(self, sampler: Item, scope: Scope, target: str | None, headers: dict[str, str]) -> None:
         """Record the cookies of a request.
 
-        Cookies whose values vary are sent in a Cookie header of the request.
+        Cookies that only this request sends are put into a Cookie header.
         """
         own = self.cookies.of_request(scope.cookies, self._address(sampler, scope), target)
         if own:
@@ -428,5 +434,7 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of all levels of the plan. If several levels set a name, the innermost value is kept."""
+    """Return the headers of all levels of the plan. If several levels set the same header, the value of the innermost
+    level is used.
+    """
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

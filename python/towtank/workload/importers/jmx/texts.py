@@ -11,16 +11,16 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# JMeter functions that return a different value at each call, each with the index of the argument that names a variable
-# for the value.
+# `_DRAWN` matches JMeter functions that return a different value at each call. `_VARIABLE` has the index of their
+# argument that names a variable for the value.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # JMeter functions that read a property, each with the index of the argument that contains the default value.
 _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
-# Largest total number of characters of all expanded variables, and the number added to the total for each expansion.
+# Largest total number of characters of all expanded variables. Each expansion adds its length and `_EXPANSION`.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Numbers in a plan are users, times and rates, so a number above this limit is regarded as a mistake. [1]
+# Largest number in a plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake. [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
@@ -37,7 +37,8 @@ class Texts:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
-        # Values of the columns whose data files exist, and the extracted variables whose values follow a slash.
+        # `rows`: values of the columns whose data files exist. `behind_slash`: extracted variables whose values follow
+        # a slash.
         self.rows: dict[tuple[str, str], list[str]] = {}
         self.behind_slash: set[str] = set()
         self.constants: dict[str, str] = {}
@@ -79,8 +80,8 @@ class Texts:
         return written
 
     def static(self, text: str, inside: tuple[str, ...] = ()) -> str:
-        """Return a text in which constants and properties are replaced by their values, for texts needed before the
-        run.
+        """Return a text in which constants and properties are replaced by their values. It is used where the text must
+        be known before the run.
 
         A property is replaced by its default value.
         """
@@ -118,7 +119,7 @@ class Texts:
         return name if known else None
 
     def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the values of the constants that a text contains, and the values of its data columns by name."""
+        """Return the values of the constants in a text, and, by name, the values of the data columns in it."""
         places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
         rows = {name: self.values_of(name) for name in places if name in self.columns}
         known = [self.static(f"${{{name}}}") for name in places if name not in rows]

@@ -37,7 +37,7 @@ from towtank.workload.importers.textfile import beside
 
 # Largest number of data rows that are written into the workload file. [1]
 ROWS_AT_MOST = 5000
-# Largest depth of function calls, so that a recursive function of the script cannot run forever. [1]
+# Largest depth of nested function calls. It stops recursive functions of the script. [1]
 _CALLS_AT_MOST = 30
 _FILE_AT_MOST = 50_000_000
 _HTTP = frozenset({"get", "head", "post", "put", "patch", "del", "request"})
@@ -65,12 +65,12 @@ class Calls:
         self.writer.random = self.draws.template
         self.pages: list[str] = []
         self.depth = 0
-        # State of the conversion: last step, number of steps, and depth of nested loops.
+        # State of the conversion: last request, number of steps so far, and depth of nested loops.
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests after whose failure k6 leaves a function, while the workload ends the round. They are first stored with
-        # the depth of the function, later with the number of steps at the function's end.
+        # Tests after whose failure k6 leaves only a function, while the workload ends the round. In `_leaving` they
+        # have the depth of the function, in `left` the number of steps at the function's end.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -118,7 +118,7 @@ class Calls:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _of_list(self, holder: Any, name: str, values: list[Any], node: Node) -> Any:  # noqa: PLR0911 - one per method
-        """Return the result of a method of strings and lists; None if the method is not supported."""
+        """Return the result of a method of a string or a list; None if the method is not supported."""
         if isinstance(holder, File):
             return self._of_list(holder.text, name, values, node) if holder.text is not None else holder
         bounds = all(isinstance(each, int) and not isinstance(each, bool) for each in values)
@@ -203,7 +203,7 @@ class Calls:
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Make failing requests end the round, because the script ends the round after testing their responses.
+        """Make failing requests end the round, because the script does so after testing their responses.
 
         Parameters
         ----------
@@ -223,12 +223,12 @@ class Calls:
             self._leaving.append((node, self.depth))
 
     def _leave(self) -> None:
-        """Record the tests that leave the function whose conversion ends now."""
+        """Move the tests of the function whose conversion ends now from `_leaving` to `left`."""
         while self._leaving and self._leaving[-1][1] == self.depth:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests after which k6 leaves only a function, if further steps follow this function."""
+        """Note tests after which k6 leaves only a function, if the workload has further steps after that function."""
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
@@ -260,7 +260,9 @@ class Calls:
         return self._files(name, node, values)
 
     def _encoded(self, value: Any, node: Node) -> Any:
-        """Percent-encode a text. The engine encodes those values that are known only at run time."""
+        """Percent-encode a text. Values known only at run time get the encoding `url`, so that the engine
+        encodes them.
+        """
         if isinstance(value, str):
             return quote(value, safe="-_.!~*'()")
         self.note(node, shown(node), "is encoded in a query or a form, but not in a path")
@@ -402,7 +404,7 @@ class Calls:
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
         """Return the check for a single test.
 
-        The check is built separately, so that a test that cannot be converted leaves no parts in the request's check.
+        It is built separately from the request's check, to which a test that cannot be converted must add nothing.
         """
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")

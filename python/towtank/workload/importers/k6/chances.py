@@ -1,7 +1,7 @@
 """Converts conditions on random numbers to branches with probabilities.
 
 A script may generate a random number once and test it several times (`p < 0.5`, else `p < 0.84`). Each condition
-divides those values of the number that remain within the enclosing conditions.
+splits the values that the enclosing conditions have left possible.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Chances:
         environment : Environment
             Values of names.
         following : list of Node or None
-            Statements that follow in the function, which a `return` skips; None in an inner block.
+            Statements after the `if` in the function, which a `return` in a branch skips; None in an inner block.
 
         Returns
         -------
@@ -112,8 +112,8 @@ class Chances:
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability that a random number is in a part of its values, given that the enclosing conditions
-        hold.
+        """Return the probability that a random number lies in a part of its values, given that it meets the enclosing
+        conditions.
         """
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
@@ -122,8 +122,9 @@ class Chances:
     def _branches(self, draw: int) -> Iterator[Callable[[Intervals], AbstractContextManager[None]]]:
         """Restrict a random number to a part of its values, while the branches of a condition on it are converted.
 
-        Yields a function that returns a context for one branch. Within this context, the number is restricted to a part
-        and counts as untested. After the condition, all numbers that a branch tested count as tested.
+        Yields a function that returns a context for one branch. Within this context, the number is restricted to the
+        values of the branch and counts as untested. After the condition, the number and all numbers that a branch
+        tested count as tested.
         """
         left, asked = self.draws.left.get(draw, ALL), set(self.draws.asked)
         behind = {*asked, draw}
@@ -212,7 +213,7 @@ def holds(sign: str, left: Any, right: Any) -> tuple[int, Intervals] | None:
 
 
 def _below(value: Random, limit: float) -> Intervals:
-    """Return the part of the unit interval for which a random number is below a limit."""
+    """Return the part of the interval [0, 1) for which a random number is below a limit."""
     bound = min(max((limit - value.low) / (value.high - value.low), 0.0), 1.0)
     return ((0.0, bound),) if bound > 0 else ()
 
@@ -229,7 +230,8 @@ def _combined(
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return the label and the statements of each case of a `switch`; None if a case cannot be converted.
+    """Return the label and the statements of each case of a `switch`; None if a `break` inside a statement prevents
+    this.
 
     The label of the default is None.
     """

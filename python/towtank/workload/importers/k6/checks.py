@@ -14,8 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for a status below a bound, or not below it. If a test of a range combines both, the upper bound alone
-# determines the check.
+# Checks for a status below a bound, or at least a bound. If a test combines both bounds, the upper bound determines the
+# check, as `>= 200` adds nothing.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -167,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test that consists of a value without a comparison. Such a test requires that the value exists."""
+        """Add a test that is a value without a comparison, and so requires that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})
@@ -184,7 +184,7 @@ def _limit(operator: str, value: Any, *, negated: bool) -> tuple[str, int] | Non
 
 
 def _element(path: str, sign: str, length: int, node: Node) -> str:
-    """Return the path of a list element that exists exactly if the list has at least a given length.
+    """Return the path of the list element that exists only if the list is long enough for the test.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def _element(path: str, sign: str, length: int, node: Node) -> str:
 
 
 def merge(check: dict[str, Any], more: dict[str, Any]) -> None:
-    """Merge new entries into a check. Lists and mappings are extended, and an existing status is kept."""
+    """Merge new entries into a check. Lists and mappings are extended; a status that is already set stays."""
     for key, value in more.items():
         if isinstance(value, list) and key != "status":
             check.setdefault(key, []).extend(each for each in value if each not in check.get(key, []))

@@ -18,7 +18,7 @@ from towtank.workload.importers.k6.values import Checked, Environment, Part
 if TYPE_CHECKING:
     from towtank.workload.importers.k6.script import Script
 
-# Types whose values count as true in JavaScript exactly if they count as true in Python.
+# Types whose values are true in JavaScript exactly if they are true in Python.
 _KNOWN = (bool, int, float, str)
 _AGAIN = "k6 repeats it in the next round if it failed"
 
@@ -126,8 +126,8 @@ class Conditions:
             subject = left if condition.right is None else None
         else:
             subject = condition.node if condition.negated else None
-        # A variable declared outside of functions keeps its value between rounds, so a test of it can select the first
-        # round.
+        # A variable that is declared outside of functions keeps its value between rounds. If it is empty at first, a
+        # test for this selects the first round.
         name = text_of(subject) if subject is not None and subject.type == "identifier" else ""
         holder = next((scope for scope in environment.maps if name in scope), None)
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
@@ -144,8 +144,8 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is executed once by each user, before its rounds"
-        # In k6, a variable stays empty if its request failed, and the branch runs again in the next round. A branch
-        # that tests the round number runs only once.
+        # In k6, the variable of the condition stays empty if its request failed, and the branch runs again in the next
+        # round. A branch that tests the round number runs only once.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"
         self.calls.note(node, shown(node), f"{why}{again}")

@@ -1,8 +1,8 @@
 """Random values that a script generates in a round: numbers and texts, times, rows of data.
 
-A script generates a value once and may read it several times. Until all statements are converted, each value is set by
-a step (`set` or `draw`) with a name of its own. Then a value that is read once replaces its reference. A row gets the
-name of its pool, unless a different row of the pool is read.
+A script generates a value once and may read it several times. At first a step (`set` or `draw`) sets each value, under
+a temporary name. When all statements are converted, a value that is read only once is written in place of the reference
+to it. A row gets the name of its pool, unless another row of the pool is in use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_i
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
 
 Place = tuple[int, int]
-# Tolerance for rounding to whole numbers, which is needed because bounds of conditions are computed as ratios. [1]
+# Tolerance for rounding to whole numbers: bounds of conditions are computed as ratios, which are not exact. [1]
 _WHOLE = 1e-6
 # Longest random text that a template can generate. [character]
 _TEXT_AT_MOST = 2**20
@@ -38,7 +38,7 @@ class _Number:
     named : dict of str to str
         Variable for each template, the inverse of `values`.
     written : dict of Intervals to counts of str
-        Count of each kind of use, by the part of the number's values that the conditions around the use leave.
+        Number of uses by kind. The key is the part of the number's values that the conditions around the use leave.
     """
 
     place: Place
@@ -67,14 +67,14 @@ class Draws:
     def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
         self.draft = draft
         self.add = add
-        # State at the current position: remaining values of each random number, and the numbers that an earlier
-        # condition has tested.
+        # `left`: values of each random number that are possible at the current position. `asked`: numbers that an
+        # earlier condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
-        # First random number that is generated inside the current loop. Numbers before it are used anew in each
-        # iteration.
+        # Index of the first random number that is generated inside the current loop. Each iteration uses numbers before
+        # it again.
         self.loop_from = 0
-        # Rows that are known at the current position, by pool, random number of the index, and range of the index.
+        # Rows already read at the current position, by pool, random number of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
         self._pools_of: dict[int, set[str]] = {}
         self._numbers: dict[int, _Number] = {}
@@ -157,8 +157,8 @@ class Draws:
         self._pools_of.setdefault(index.draw, set()).add(table.pool)
 
     def template(self, value: Random) -> str | None:
-        """Return the template placeholder for a random number. Numbers that are always equal have the same
-        placeholder.
+        """Return the template placeholder for a random number. Two expressions that always have the same value get the
+        same placeholder.
         """
         found = self._numbers.get(value.draw)
         left = self.left.get(value.draw, ALL)
@@ -174,8 +174,8 @@ class Draws:
         return f"${{{name}}}"
 
     def paused(self, value: Random) -> None:
-        """Note a pause whose random number has other uses, because the workload generates a separate number for the
-        pause.
+        """Record the use of a random number as a pause. Add a note if it has other uses, because the workload generates
+        a separate number for the pause.
         """
         found = self._numbers.get(value.draw)
         if found is None:
@@ -185,7 +185,8 @@ class Draws:
         found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a random number has been used in a different way before.
+        """Return True if a random number was tested, or used in a different way under conditions that can hold here
+        too.
 
         A use as a pause, which is an empty text, differs from every use.
         """
@@ -195,9 +196,7 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a random number was tested or sent before, so that a new condition on it is not
-        independent.
-        """
+        """Return True if a random number was tested or sent before: a new condition on it then depends on that use."""
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
         return again or any(meet(part, self.left.get(draw, ALL)) for part in sent)
@@ -216,12 +215,12 @@ class Draws:
         first : list of dict
             Steps of a user's first round.
         before : list of dict
-            Steps that generate values outside of functions, which a user executes once.
+            Steps that generate values outside of functions, which each user executes once.
 
         Returns
         -------
         (list of dict, list of dict)
-            Steps of each round and of the first round, with the random values that they read.
+            Steps of each round, and steps of the first round, with the random values that they read.
         """
         early = names_in([first])
         own = {name for step in every(steps) for name in drawn(step)}

@@ -27,7 +27,7 @@ from towtank.workload.importers.k6.values import (
     Writer,
 )
 
-# Largest length of a text [character] or a list [1], because a script can double a length with each line.
+# Largest length of a text [character] or a list [1]. It is limited because a script can double a length with each line.
 TEXT_AT_MOST = 1_000_000
 ITEMS_AT_MOST = 100_000
 _LONG = f"is longer than {TEXT_AT_MOST} characters"
@@ -59,8 +59,8 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# For the user number and the round number of k6: the placeholder in templates, and the offset between the two
-# countings.
+# Numbers of users and rounds in k6: the placeholder of a template that replaces them, and the text of a note on the
+# different counting.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")
@@ -156,7 +156,7 @@ class Expressions:
         return self._together(left, right)
 
     def _together(self, left: Any, right: Any) -> Any:
-        """Concatenate two values. Values known only at run time become placeholders in the resulting template."""
+        """Concatenate two values. A value known only at run time becomes a placeholder in the resulting template."""
         if isinstance(left, str) and isinstance(right, str):
             return left + right
         first, second = self.writer.text(left) or "", self.writer.text(right) or ""
@@ -254,8 +254,8 @@ class Expressions:
         return holder if isinstance(holder, Unknown) else Unknown(f"{shown(node)} is not understood")
 
     def _execution(self, name: str, node: Node) -> Text:
-        """Return the template for the number of the user or of the round. A note states that k6 counts from another
-        number.
+        """Return the template for the number of the user or of the round. Add a note, as k6 counts from
+        another number.
         """
         place, counts = _EXECUTION[name]
         self.writer.draft.notes.add(_place(node), name, f"{place} {counts}")

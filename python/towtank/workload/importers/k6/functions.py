@@ -13,7 +13,7 @@ from tree_sitter import Node
 from towtank.workload.importers.k6.syntax import shown
 from towtank.workload.importers.k6.values import Random, Unknown
 
-# Numeric functions with the same results as in JavaScript. For example, `Math.round` rounds halves up.
+# Numeric functions that give the same results as in JavaScript, where for example `Math.round` rounds halves up.
 OF_NUMBERS: dict[str, Callable[[float], float]] = {
     **dict.fromkeys(("Number", "parseFloat"), lambda number: number),
     **dict.fromkeys(("parseInt", "Math.trunc"), int),
@@ -39,8 +39,8 @@ def of_number(name: str, value: float | Random, node: Node) -> Any:
             return value
         if value.whole and name != "Math.abs":
             return value
-        # Amount to add before rounding down, by function. A random number is almost never an integer, and truncation
-        # equals rounding down for numbers of at least 0.
+        # Amount that makes rounding down equal to the function. A random number is almost never an integer, so the next
+        # integer above it is the floor plus 1. Truncation equals rounding down only for numbers of at least 0.
         more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
         if more is None:
             return Unknown(f"{shown(node)} has no counterpart in a workload")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 Intervals = tuple[tuple[float, float], ...]
 ALL: Intervals = ((0.0, 1.0),)
-# A part of [0, 1) shorter than this counts as empty, because rounding of bounds produces parts of this length. [1]
+# Length below which a part of [0, 1) counts as empty, because rounding of bounds creates parts of this length. [1]
 LEAST = 1e-9
 
 

@@ -33,7 +33,7 @@ class Scenario:
 def read_options(
     options: dict[str, Any], place: Place, draft: Draft, places: dict[tuple[str, ...], Place]
 ) -> list[Scenario]:
-    """Return the scenarios of a script. Load and objectives are added to the findings of the draft.
+    """Return the scenarios of a script. Add load and objectives to the findings of the draft.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _scenario(
 ) -> None:
     """Account for the keys of a scenario.
 
-    A scenario may differ from a user group, which runs during the whole load; the differences become notes.
+    A user group runs during the whole load. Keys by which the scenario differs from this become notes.
     """
     kind = str(scenario.get("executor", "scenario"))
     for key, value in scenario.items():
@@ -138,7 +138,7 @@ def _load(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _size(load: dict[str, Any]) -> float:
-    """Return the largest number of users in a scenario, from which its share of all users is computed. [1]"""
+    """Return the largest number of users in a scenario, from which the share of its user group is computed. [1]"""
     if str(load["executor"]).endswith("arrival-rate"):
         return float(max(load.get("maxVUs", 0), load.get("preAllocatedVUs", 0), 1))
     targets = [stage["target"] for stage in load.get("stages", []) if isinstance(stage["target"], int | float)]

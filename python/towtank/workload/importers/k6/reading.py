@@ -19,7 +19,7 @@ from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
 
-# Match the variables that templates read, and the variables that conditions test.
+# `_READ` matches variables that templates read, `_ASKED` variables that conditions test.
 _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
@@ -93,9 +93,9 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the key of a user group that sets the pace of a scenario's users.
+    """Return the entry of a user group, key and value, for the pace of a scenario's users.
 
-    An arrival rate becomes a pacing, because a workload with a fixed number of users has no arrivals.
+    An arrival rate becomes a pacing, because a workload has a fixed number of users and no arrivals.
     """
     if scenario.rate <= 0:
         return {"think": "0 s"}

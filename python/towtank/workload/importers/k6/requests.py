@@ -19,10 +19,10 @@ from towtank.workload.importers.k6.values import File, FilePart, Json, Part, Ran
 _PATH = re.compile(r"([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _PLACE = re.compile(r"(\$\{[^}]*\})")
 _SAFE = "/%:@!$&'()*+,;=~-._{}"
-# Defaults of k6 for a file in a form: its media type, and its name, which is the time in nanoseconds (http.file of k6
-# 1.0).
+# Defaults of k6 for a file in a form: its media type, and its name. The name is the time in nanoseconds (http.file of
+# k6 1.0).
 _FILE_MEDIA, _FILE_NAME = "application/octet-stream", "${now.ms}000000"
-# Largest size of a file opened by the script that is copied into the workload as text. [character]
+# Largest size of a file that the script opens and whose text is copied into the workload. [character]
 _FILE_AT_MOST = 100_000
 _METHODS = {"del": "delete", "get": "get", "post": "post", "put": "put", "patch": "patch", "head": "head"}
 Place = tuple[int, int]
@@ -143,7 +143,7 @@ class Requests:
             headers[given] = "; ".join(pairs)
 
     def _body(self, body: Any, headers: dict[str, str], place: Place) -> dict[str, Any]:
-        """Return the keys of the request's body, and remove the Content-Type header if the key implies it."""
+        """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
         if body is None:
             return {}
         given = next((name for name in headers if name.lower() == "content-type"), None)
@@ -302,13 +302,13 @@ def _path_and_query(template: str) -> tuple[str, dict[str, str]]:
 
 
 def _content(value: Any) -> Any:
-    """Return the text of a short file that the script opens; any other value is returned unchanged."""
+    """Return the text of a file that the script opens, if it is short; return any other value unchanged."""
     known = isinstance(value, File) and value.text is not None and len(value.text) <= _FILE_AT_MOST
     return value.text if known else value
 
 
 def _survives(template: str) -> bool:
-    """Return True if decoding and encoding leaves the literal texts of a query template unchanged."""
+    """Return True if the literal texts of a query template stay the same when they are decoded and encoded again."""
     return survives(texts_of(template), in_query=True)
 
 
@@ -317,7 +317,9 @@ def _decoded(text: str) -> str:
 
 
 def _as_written(key: str, sign: str, value: str) -> str:
-    """Return a name and value of a query as written in the script. The engine encodes values known only at run time."""
+    """Return a name and value of a query as written in the script. Values known only at run time get the encoding
+    `url`.
+    """
     return f"{_each(key, lambda text: quote(text, safe=_SAFE))}{sign}{encoded(value, QUERY_SAFE)}"
 
 

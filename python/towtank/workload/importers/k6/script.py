@@ -17,10 +17,11 @@ from towtank.workload.importers.k6.values import Environment, Function, Namespac
 
 # Largest number of list elements for which a loop is unrolled. Further elements are skipped. [1]
 _ELEMENTS_AT_MOST = 100
-# Largest number of steps of a script. It is limited because nested unrolled loops could create any number of steps. [1]
+# Largest number of steps of a script. It is limited because unrolled loops inside each other could create any number of
+# steps. [1]
 _STEPS_AT_MOST = 20_000
-# Largest number of statements that are converted, counting repetitions. Calls of functions and cases without `break`
-# convert the same statements again, and each level of nesting may double the number. [1]
+# Largest number of statements that are converted, counting repetitions. Calls of functions, and cases without `break`,
+# convert the same statements again; each level of nesting may double the number. [1]
 _CONVERSIONS_AT_MOST = 50_000
 _IGNORED = frozenset({"comment", "empty_statement", "import_statement", "hash_bang_line", "debugger_statement"})
 # Modules of k6 whose functions are supported, each with the prefix of its functions in `calls`.
@@ -48,7 +49,7 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # Steps of a user's first round, and names of the variables that keep their values between rounds.
+        # `once`: steps of a user's first round. `kept`: names of the variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
         # Steps that generate random values outside of functions. Each user executes them only once.
@@ -73,7 +74,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions are read first, because statements may call them above their definition.
+        # Functions are read before all other statements, which may call them above their definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -134,8 +135,8 @@ class Script:
     def statements(self, nodes: list[Node], environment: Environment, *, whole: bool = False) -> None:
         """Convert statements; unsupported statements become notes.
 
-        With `whole`, the statements are a complete function body. In this case, a `return` that depends on a random
-        number skips the statements after it.
+        With `whole`, the statements are a complete function body. A `return` inside an `if` on a random number then
+        skips the statements after the `if`.
         """
         for count, node in enumerate(nodes, 1):
             if node.type in _IGNORED:
@@ -241,13 +242,13 @@ class Script:
                     self.exported[name] = environment[name]
 
     def inside(self, node: Node | None, environment: Environment) -> list[Step]:
-        """Return the steps of a block whose steps are nested in another step."""
+        """Return the steps of a block that is converted to the inner steps of another step."""
         return self.part(statements_of(node), environment, place=node)
 
     def part(
         self, statements: list[Node], environment: Environment, *, leaves: bool = False, place: Node | None = None
     ) -> list[Step]:
-        """Return the steps of statements that are nested in another step.
+        """Return the steps of statements that become the inner steps of another step.
 
         With `leaves`, a `return` ends the statements without a note. Notes refer to the block `place`, or to the first
         statement if `place` is None.

@@ -1,4 +1,6 @@
-"""Completes the random values of a transaction: assigns their names, and moves values into the steps that read them."""
+"""Completes the random values of a transaction: gives them their final names, and moves values into the steps that read
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from towtank.workload.importers.draft import Step, method_of
 # Prefix of temporary names for random values. No name in the workload contains two underscores in a row, so temporary
 # names cannot collide with other names.
 PREFIX = "draw__"
-# If `$` precedes a placeholder, the placeholder is literal text of the script and not a reference.
+# Matches a reference to a random value. A placeholder after another `$` is literal text of the script, not a reference.
 _VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
 _ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
 # Keys of steps that contain other steps.
@@ -24,7 +26,7 @@ _INNER = ("steps", "then", "else")
 def settled(
     once: list[Step], steps: list[Step], bases: dict[str, str], pools: Iterable[str]
 ) -> tuple[list[Step], list[Step]]:
-    """Return the steps of each round and of the first round, with final names instead of the temporary names.
+    """Return the steps of each round and those of the first round, with final names instead of the temporary names.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
     Such a value is used only once, by a later step, and outside of loops.
     """
     inlined: dict[str, str] = {}
-    # For each value that is used only once: index of the step that uses it.
+    # For each value that is used only once: index of the step that uses it, directly or in its inner steps.
     reader = {name: index for index, step in enumerate(steps) for name in names_in(step) if times[name] == 1}
     looped = {index: _in_loops(steps[index]) for index in set(reader.values())}
     # For each index of a step: index of the next step that does more than set a random value or read a row.
@@ -132,7 +134,7 @@ def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
 
 
 def _in_loops(step: Step) -> set[str]:
-    """Return the names of the random values that a step uses within a loop."""
+    """Return the names of the random values that a step uses inside a loop."""
     return {name for each in every([step]) if "loop" in each for name in names_in(each)}
 
 
@@ -181,9 +183,8 @@ def _value(found: re.Match[str], inlined: dict[str, str], names: dict[str, str])
 
 
 def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, str]:
-    """Return the final name of each row, which is the name of its pool.
-
-    A number is appended while another row of the same pool is in use.
+    """Return the final name of each row: the name of its pool, with a number appended while another row of the pool is
+    in use.
     """
     order, begin = list(every([*once, *steps])), len(list(every(once)))
     loops = [(at, at + len(list(every([step]))) - 1) for at, step in enumerate(order) if "loop" in step]
@@ -195,8 +196,8 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
         if not row:
             continue
         read = reads.get(row, at)
-        # A loop after the step that reads the row uses the row in each iteration, so the row is in use until the loop
-        # ends. A row of the first round is in use to the end.
+        # A loop that begins after the row is read from the pool uses the row in each iteration, so the row is in use
+        # until the loop ends. A row of the first round that later rounds use is in use to the end.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)

@@ -1,6 +1,4 @@
-"""Separates addresses from the URLs of a script, because a workload contains only paths, and its targets have the
-addresses.
-"""
+"""Separates addresses from the URLs of a script: in a workload, targets have the addresses, and requests only paths."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from towtank.workload.importers.draft import Draft, address_of, literal, unique,
 PLACEHOLDER = "change-me"
 _PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
 _PARAMETER = re.compile(r"\$\{parameters\.(\w+)\}")
-# Matches the placeholder for a column of a row. The name of the row is that of its pool, possibly followed by a number.
+# Matches the placeholder for a column of a row. The row is named after its pool, possibly followed by a number.
 _COLUMN = re.compile(r"\$\{([a-z]\w*?)((?:__row\d+)?)\.(\w+)\}")
 _AUTHORITY = re.compile(r"[^/?#]*?://[^/?#]*")
 _OF_ANSWER = "its address is a value from a response: extract a path that begins with / instead"
@@ -24,7 +22,9 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Piece:
-    """Piece of a template: its text, its value if it is known before the run, and its parameter if it is one."""
+    """Piece of a template: its text as written, its value if known before the run, and the parameter that it names, if
+    any.
+    """
 
     written: str
     known: str | None
@@ -95,7 +95,7 @@ def _pieces(template: str, draft: Draft) -> list[Piece]:
 def _goes_on(known: str, rest: list[Piece]) -> bool:
     """Return True if the host or port of a URL continues with a value that is known only at run time.
 
-    Otherwise, a path that begins with `/` follows the host and port.
+    Otherwise, the host and port end here, and a path that begins with `/` follows.
     """
     behind = rest[1].known if len(rest) > 1 else None
     return bool(rest) and (known.endswith(("://", ":", ".", "@")) or (behind or "").startswith((".", ":", "@")))

@@ -33,7 +33,7 @@ from towtank.yamlfile import Node
 
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _FORM = "application/x-www-form-urlencoded"
-# Headers that an OpenAPI description must not contain as parameters, because other keys describe them.
+# Headers that an OpenAPI description must not declare as parameters, because other keys declare them.
 _NO_PARAMETERS = frozenset({"accept", "content-type", "authorization"})
 # Keys of a path item that do not denote an operation such as `get`.
 _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", "$ref"})
@@ -59,7 +59,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read a JSON file with a reader that is not subject to the limits of study files; read any other file as YAML."""
+    """Read the file. JSON gets a reader without the size limits of study files; any other file is read as YAML."""
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -161,7 +161,7 @@ class _Reader:
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
         """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
 
-        An operation is excluded if it may change data, or if a required value has no example.
+        It cannot if it may change data, or if a required value has no example.
         """
         if method.lower() != "get":
             return "it may change data"
@@ -217,7 +217,7 @@ class _Reader:
         return values
 
     def _example(self, parameter: Node) -> tuple[bool, Any]:
-        """Return True and the example of a parameter, or False and None if it has no example."""
+        """Return True and the example of a parameter; (False, None) if it has no example."""
         holders: list[Node | None] = [parameter, self.references.resolve(parameter.child("schema"))]
         for media in entries_of(parameter, "content").values():
             holders += [media, self.references.resolve(media.child("schema"))]
@@ -228,7 +228,7 @@ class _Reader:
         return False, None
 
     def _given(self, parameter: Node) -> tuple[bool, Any]:
-        """Return a pair: True if a parameter has an example, and the example or a generated value."""
+        """Return True and the example of a parameter; if it has no example, False and a generated value."""
         given, value = self._example(parameter)
         if given:
             return True, value
@@ -301,9 +301,10 @@ class _Reader:
         return _text(value)
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
-        """Return the login for the first security requirement of an operation.
+        """Return the login for Basic authentication that the first security requirement of an operation names; None if
+        it names none.
 
-        Keys and tokens that the requirement names are added to the request as parameters.
+        Keys and tokens that the requirement names are added to the request, with parameters as values.
         """
         declared = operation.child("security") or self.root.child("security")
         ways, auth = items_of(declared), None
@@ -343,9 +344,7 @@ class _Reader:
 
 
 def _check(operation: Node) -> dict[str, Any] | None:
-    """Return a check for the successful status codes that an operation declares; None if it declares no successful
-    code.
-    """
+    """Return a check for the status codes that an operation declares as successful; None if it declares none."""
     good = [status for status in entries_of(operation, "responses") if re.fullmatch(r"[23](\d\d|XX)", status)]
     statuses = [int(status) if status.isdecimal() else status.lower() for status in good]
     if not statuses:

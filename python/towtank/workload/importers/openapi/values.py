@@ -10,7 +10,8 @@ from towtank.workload.importers.bodies import escaped
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, number_of, place_of, text_of
 from towtank.yamlfile import Node
 
-# Largest depth to which recursive schemas are expanded. Values at a greater depth are omitted or null. [1]
+# Nesting depth at which the generation of a value ends, because schemas may be recursive. Deeper values are omitted
+# or null. [1]
 DEPTH_AT_MOST = 8
 # Largest number of generated values. It is limited because nested schemas and arrays multiply the number. [1]
 VALUES_AT_MOST = 100_000
@@ -88,8 +89,8 @@ class Maker:
     def __init__(self, references: References, note: Noter) -> None:
         self.references = references
         self.note = note
-        # Number of values generated so far, and the number of array items that will be copies of the value being
-        # generated.
+        # Number of values generated so far. `_times` counts how often the value being generated will occur, since the
+        # items of an array are copies.
         self._made, self._times = 0, 1
         self._is_full = False
 
@@ -140,14 +141,16 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Return the values of several schemas, merged if the values are mappings."""
+        """Return the values that several schemas give for the same place: mappings are merged; otherwise the last
+        value.
+        """
         whole: dict[str, Any] = {}
         other: Any = None
         for part in schemas:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            # a part of a schema may refer to the schema that contains it, whose properties are then included only once
+            # a part may refer back to the schema that contains it; its properties are included only once
             own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
@@ -204,9 +207,7 @@ class Maker:
 
 
 def _type(schema: Node) -> str:
-    """Return the type of a schema. If it has several types (OpenAPI 3.1), the first type other than null is
-    returned.
-    """
+    """Return the type of a schema. If it has several types (OpenAPI 3.1), return the first that is not null."""
     several = [item.value for item in items_of(schema, "type") if item.value != "null"]
     kind = text_of(schema, "type") or (str(several[0]) if several else "")
     if kind:
