@@ -80,8 +80,8 @@ class Comparison:
     differs : bool or None
         True if the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        True if the interval of single runs excludes 1, with an assumed difference from run to run; None for repeated
-        runs.
+        For levels with a single run, whose interval includes an assumed difference between runs: true if this interval
+        excludes 1. None for repeated runs.
     """
 
     metric: str

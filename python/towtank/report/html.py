@@ -27,7 +27,7 @@ from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table
 from towtank.report.pictures import Pictures
 
-# Names of the bundled libraries that the page uses.
+# Script line that gives the page access to the bundled library.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
 # Matches the blank between a number and its unit at the end of a table cell.
@@ -132,7 +132,7 @@ def is_lead(block: Block) -> bool:
 
 
 def first_rows(table: Table) -> Table:
-    """Return a table with only its open rows, which are not folded, and with all its footnotes."""
+    """Return a table with only the rows that are not folded, and with all its footnotes."""
     return replace(table, rows=table.rows[: table.shown])
 
 

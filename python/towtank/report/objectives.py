@@ -45,7 +45,7 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load up to which a missed objective is met, such as `holds up to 48 users`.
+    """Render the highest load at which a missed objective still holds, such as `holds up to 48 users`.
 
     The text is empty if the objective applies to one load only.
     """
@@ -57,7 +57,7 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that clearly violate an objective that the requests of all runs together meet.
+    """Render the runs that clearly violate an objective, although the requests of all runs together meet it.
 
     An example is `450 ms in r002 alone`.
     """

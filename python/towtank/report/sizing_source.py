@@ -15,7 +15,7 @@ from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
-# Key of a stored answer. Its value lists the source files of the answer.
+# Key under which a stored answer lists the files from which it was computed.
 SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]

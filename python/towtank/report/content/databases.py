@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with query plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with query plans, and recommended indexes with the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of the counters of one database product, such as PostgreSQL, for the quantities that all products have."""
+    """Names of the counters that one database product, such as PostgreSQL, has for each quantity."""
 
     commits: str
     rows_read: str

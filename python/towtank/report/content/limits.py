@@ -21,7 +21,7 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # this text is in the column of run names for doubts about the whole study
+_STUDY = "study"  # stands in the column of run names if a doubt concerns the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 

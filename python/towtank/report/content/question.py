@@ -152,6 +152,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number of copies. If its tier ran on several hosts, the runs on this host are added."""
+    """Render a host with its number of copies. If the tier ran on several hosts, the runs on this host are added."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

@@ -69,7 +69,7 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return a sentence on the length of the steady window with which every value would probably get an interval.
+    """Return a sentence on the length of the steady window at which all values would probably have an interval.
 
     The sentence is empty if no estimate predicts the length that it needs.
     """

@@ -55,7 +55,10 @@ class Tier:
 
 
 class Written:
-    """Maps names in a run or description to names in the study. Copies of a name have a number at the end."""
+    """Maps names of hosts and services to the names in the study, where a copy has no name of its own.
+
+    A copy has the name of its original with a number at the end.
+    """
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -66,7 +69,9 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host of the study of which a given host is a copy; the given name itself if it is no copy."""
+        """Return the name in the study of a host in a run: without the number if the host is a copy, otherwise
+        unchanged.
+        """
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
@@ -77,11 +82,15 @@ class Written:
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service of the study of which a service on a host is a copy; its own name if it is no copy."""
+        """Return the name in the study of a service in a run: without the number if its host is a copy, otherwise
+        unchanged.
+        """
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier of the study of which a given tier is a copy; the given name itself if it is no copy."""
+        """Return the name in the study of a tier in a run: without the number if its host is a copy, otherwise
+        unchanged.
+        """
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:

@@ -29,7 +29,7 @@ class Slice:
     part : str
         Name of the tier, such as `content`; with known parts `content: database` and `content: rest`.
     cpus : float
-        CPU time per time. [CPUs]
+        CPU time per second, which is the mean number of busy CPUs. [CPUs]
     interval : dict or None
         Estimate with its interval; None for the rest of a tier, which is computed as a difference.
     state : str
