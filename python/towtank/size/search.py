@@ -24,16 +24,18 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""Largest number of candidates that the search accepts. This number can be sorted within seconds. [1]"""
+"""Largest number of candidates that the search accepts; this number is sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""Ratio of a computed value to its limit above which a candidate is rejected without simulation. [ratio]
+"""If the ratio of a computed value to its limit is larger, the candidate is rejected without simulation. [ratio]
 
-This ratio applies to percentiles and to values that are not exact.
+This holds for percentiles, and for values that are not exact.
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""Shortfall below the requested probability above which a candidate is rejected without simulation. [ratio]"""
+"""If the probability of a candidate is below the requested one by more than this, it is rejected without simulation.
+[ratio]
+"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8

@@ -55,9 +55,9 @@ class Tier:
 
 
 class Written:
-    """Maps names of hosts and services to the names in the study, where a copy has no name of its own.
+    """Maps names of hosts and services in a run or a description to the names in the study.
 
-    A copy has the name of its original with a number at the end.
+    The name of a copy is the name of the host or service in the study, with a number at the end.
     """
 
     def __init__(self, results: Results) -> None:
