@@ -342,8 +342,8 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return good candidates: no other candidate is at least as good as one of them in cost, use of the objectives, and
-    headroom together.
+    """Return good candidates. No other candidate is at least as good as one of them in all of cost, use of the
+    objectives, and headroom.
     """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
