@@ -203,8 +203,7 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
     ----------
     servers : sequence of int
         Processes of the bench that run beyond the block. The CPU time of this process and of its ended children counts
-        as
-        the bench's, too.
+        as the bench's, too.
 
     Yields
     ------

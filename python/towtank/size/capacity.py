@@ -28,8 +28,7 @@ class Bottleneck:
         Search for the load limit, relative to the required load.
     lost : str or None
         Tier with lost nodes in the failure scenario that has the lowest load limit; None if this is the scenario with
-        all
-        nodes running.
+        all nodes running.
     """
 
     station: str

@@ -37,8 +37,7 @@ class HighestDay:
     -----
     P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], where m_i is the line on day i, F_i the distribution of the day's
     own deviation, n_i the number of days that it represents, and e the error of the line, which is normal and the same
-    for
-    all days.
+    for all days.
     """
 
     alone: Floats
@@ -56,8 +55,7 @@ class HighestDay:
             Distribution of a day's load around the line.
         middles, deviations : ndarray of shape (n_days,)
             For each day, the logarithm of the load on the line, and the standard deviation of the day's load around it.
-            The
-            deviation includes the error of the line. [1]
+            The deviation includes the error of the line. [1]
         noise : float
             Standard deviation of a day's load without the error of the line, at most the smallest of `deviations`. [1]
         counts : ndarray of shape (n_days,) or float, default 1.0

@@ -86,8 +86,7 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
     The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_; its p-value is
     multiplied by the number of places tried. If it is significant, the next step is searched. The F ratio is scaled by
     (1 - r) / (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth
-    is
-    not mistaken for a series of steps.
+    is not mistaken for a series of steps.
 
     Growth that is not exponential leaves a bend in the residuals, which a step explains in part. So a step must also
     appear as a jump of at least half its size between two separate lines through the observations just before and just

@@ -113,8 +113,8 @@ def draws_outside(count: int) -> int:
     Notes
     -----
     The ends of the interval are draws themselves, not interpolated. So a limit at or above the upper end is met by at
-    least
-    97.5 % of the draws, and a lower limit by fewer. Intervals and probabilities therefore never contradict each other.
+    least 97.5 % of the draws, and a lower limit by fewer. Intervals and probabilities therefore never contradict each
+    other.
 
     Examples
     --------

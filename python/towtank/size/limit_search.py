@@ -293,10 +293,8 @@ class Limits:
         Notes
         -----
         The search always solves each draw at its own load. So the lower end is above 1 if and only if the objectives
-        hold at
-        this load in 97.5 % of the draws. If there are too many users for this search, the limits that the search for
-        dates has
-        found are used.
+        hold at this load in 97.5 % of the draws. If there are too many users for this search, the limits that the
+        search for dates has found are used.
         """
         if self.varies and not self.able and not self._narrowed:
             return None

@@ -106,8 +106,7 @@ class Question:
         For each draw, the drawn load relative to the load to carry. [ratio]
     corrections : dict of int to Factor
         For each objective, by the index of its check: the relative error of the ratio of measured to computed
-        percentile,
-        as a factor with the value 1.
+        percentile, as a factor with the value 1.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
