@@ -309,7 +309,7 @@ def drive(
     out : Path or str, optional
         Path under which the run folder is saved.
     allowed : sequence of str
-        Hosts outside loopback and private address ranges that Towtank may load.
+        Hosts that Towtank may load although they are outside the loopback and private address ranges.
     progress : callable or bool, optional
         Function to call with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
 

@@ -231,7 +231,7 @@ class ComparedMetric:
     transaction : str or None
         Name of the transaction; None for all transactions together.
     ratio : Quantity or None
-        Value of B divided by value of A, with its 95 % interval over runs; None if A has no failures. [1]
+        Value of B divided by value of A, with its 95 % interval over runs; None for `errors` if A has no failures. [1]
     verdict : str
         `same`, `better`, `worse` or `undecided`.
     least_detectable : float or None

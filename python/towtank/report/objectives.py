@@ -81,8 +81,8 @@ def unit_of(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """Render an objective on one line: `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750; holds up to
-    500`.
+    """Render an objective on one line: `objective: p95 < 1 s (workers 4): missed, 1.2 s at users 750; holds up
+    to 500`.
     """
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")

@@ -202,7 +202,7 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of CPUs used by each tier, and of CPU time on each machine outside of all tiers.
+    """Build the table of the CPUs that each tier used, and of each machine's CPU time that belongs to no tier.
 
     Invalid points are omitted.
     """

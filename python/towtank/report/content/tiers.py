@@ -200,7 +200,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the numbers of copies of each host that occur in the runs.
+    """For each host, return the numbers of its copies that occur in the runs.
 
     If no run recorded hosts, the number in the study file is returned.
     """
