@@ -169,7 +169,13 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
 
 
 def duration_unit(seconds: float) -> tuple[float, str]:
-    """Return the unit that suits a duration: the length of the unit in seconds, and its name."""
+    """Return the unit that suits a duration: the length of the unit in seconds, and its name.
+
+    Examples
+    --------
+    >>> duration_unit(0.4336), duration_unit(-90.0)
+    ((0.001, 'ms'), (1.0, 's'))
+    """
     return next(((length, unit) for below, length, unit in _DURATIONS if abs(seconds) < below), (3600.0, "h"))
 
 
@@ -254,6 +260,11 @@ def relative_error(value: float, interval: Sequence[float | None] | None) -> str
     """Render a relative error in per cent with its sign and its interval.
 
     If an end of the interval is unknown, the error has two digits.
+
+    Examples
+    --------
+    >>> relative_error(-0.0109, (-0.106, 0.097)), relative_error(0.0575, None)
+    ('-1 [-11, 10] %', '+5.8 %')
     """
     low, high = interval or (None, None)
     if low is None or high is None:

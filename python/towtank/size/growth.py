@@ -197,8 +197,8 @@ class HistoricGrowth:
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
         """Return days of the season that ends after `days`, and for each the number of days that it represents.
 
-        In a yearly season, these are the day of each month with the highest expected load, which represents its month.
-        Otherwise, these are all days of the season.
+        For each month of a yearly season, only the day with the highest expected load is returned, and it represents
+        the month. Of other seasons, all days are returned.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)

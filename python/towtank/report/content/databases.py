@@ -140,7 +140,9 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Yield a callout for each missing index that may speed up statements, with the runs that give this advice."""
+    """Yield a callout for each missing index that may speed up statements, with the runs in which it was
+    recommended.
+    """
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():

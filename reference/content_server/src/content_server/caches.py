@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# A content is cached only if it is not larger than the cache divided by this number. Otherwise one image could evict a
-# thousand texts.
+# A content is cached only if its size is at most the size of the cache divided by this number. Otherwise one image
+# could evict a thousand texts.
 _LARGEST_SHARE = 8
 
 
