@@ -69,8 +69,12 @@ def _joined(low: str, high: str) -> str:
 
 
 def alike(message: str, other: str) -> bool:
-    """Return True if two messages are equal except for numbers; digits that are part of a name do not count as
-    numbers.
+    """Return True if two messages are equal except for numbers; digits that are part of a name do not count as numbers.
+
+    Examples
+    --------
+    >>> alike("errors 5 %", "errors 7.5 %"), alike("disk-1 is full", "disk-2 is full")
+    (True, False)
     """
     return _RANGE.sub("#", message) == _RANGE.sub("#", other)
 
