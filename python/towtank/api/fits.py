@@ -106,8 +106,9 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error if the highest loads are predicted by a fit to the lower loads only, with a confidence
-        interval. [ratio]
+        """Largest relative error of the predictions for the highest loads by a fit to the lower loads only. [ratio]
+
+        It has a confidence interval.
         """
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:

@@ -42,8 +42,8 @@ _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{
 # Vega numbers clip paths and gradients in each picture, starting from 1. On a page with several pictures, a prefix
 # makes the names unique.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# Text that is removed from the SVG: the font, which all figures share, and attributes such as classes, which only
-# interactive views use.
+# `_NEEDLESS` matches text that is removed from the SVG: the font, which all figures share, and attributes such as
+# classes, which only interactive views use.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")

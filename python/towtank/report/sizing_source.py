@@ -68,8 +68,8 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
 
 
 class _Sources(BaseModel):
-    """Sources of an answer outside of the results folder: files that the sizing question names, and possibly
-    the date.
+    """Sources of an answer outside of the results folder: the files that the sizing question names, and the date if the
+    answer depends on it.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)

@@ -107,7 +107,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return as many tiers as fit into a table without intervals of response times, from the first tier on."""
+    """Return the first tiers, as many as fit into a table without intervals of response times."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()

@@ -81,7 +81,7 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout with the importance of a doubt and the advice, and a table with the measured value of
+    """Return a callout that states why a doubt matters and what to do, and a table with the measured value of
     each run.
     """
     first = doubt.seen[0][1]

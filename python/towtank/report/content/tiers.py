@@ -227,7 +227,7 @@ def times(numbers: Iterable[int]) -> str:
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
     """Return the hosts of the load generator, each with the runs in which the generator was on this host.
 
-    The name is empty for runs in which the generator was outside of all hosts.
+    The key is empty for runs in which the generator was outside of all hosts.
     """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}

@@ -140,8 +140,8 @@ def _other_programs(results: Results, run: RunResult) -> Track:
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The CPU time of the host is counted in ticks of 10 ms, that of process groups exactly, so the difference
-            # may be slightly negative.
+            # The value is the CPU time of the host, counted in ticks of 10 ms, minus that of process groups, counted
+            # exactly. So it may be slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
