@@ -1,4 +1,4 @@
-"""Benches of the engine and its peers, in one run.
+"""Benches of the engine and of other load generators, in one run.
 
     python benches [--quick] [NAME ...]        names: generator_cpu stall constant_delay start_lag memory syscalls
                                                allocations tls http2 sql files solve simulate caches report_paint;
@@ -6,8 +6,9 @@
     python benches [--quick] users             up to ten million users, with up to a million connections; by name only
     python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
 
-Server and generator are pinned to different cores; generators take turns (ABBA); answers are ratios or errors with
-95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. What a machine lacks is skipped by name.
+Server and generator are pinned to different cores, and the generators run in alternating order (ABBA). Results are
+ratios or errors with 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. A bench that this
+machine cannot run is skipped, with a message.
 """
 
 from __future__ import annotations

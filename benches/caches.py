@@ -1,7 +1,7 @@
-"""Speed of miss-ratio curves: references per second of processor time, exact and from samples, in one run.
+"""Speed of the computation of miss-ratio curves, exact and from samples: references per second of CPU time.
 
-All values include reading the trace from its file, which a sample needs too. The largest distance of a sampled curve
-from the exact one is printed beside the speed.
+All times include reading the trace from its file, which also a computation from a sample needs. The largest deviation
+of each curve from the exact curve is printed beside the speed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SKEW = 0.9
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals, store the raw runs."""
+    """Measure each method in every round, print medians with intervals, store the raw runs."""
     references = 2_000_000 if quick else 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         traces = {weighted: _trace(Path(folder), references, weighted=weighted) for weighted in (False, True)}
@@ -54,7 +54,7 @@ def run(*, quick: bool) -> None:
 
 
 def _trace(folder: Path, references: int, *, weighted: bool) -> Path:
-    """Write references by Zipf's law, from a fixed seed."""
+    """Write a trace whose references follow Zipf's law, with a fixed seed; return its path."""
     numbers = np.random.default_rng(7)
     shares = np.arange(1, _KEYS + 1) ** -_SKEW
     cumulated = np.cumsum(shares / shares.sum())

@@ -1,4 +1,4 @@
-"""Speed of a capacity curve with its bands: one fit, 1,000 bootstrap replicates, the whole curve of each."""
+"""Speed of a capacity curve with confidence bands: one fit, and 1,000 bootstrap replicates of the whole curve."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from towtank.model.fitting.observations import Observations, observations
 from towtank.model.fitting.prediction import predict
 from towtank.model.fitting.selection import candidate
 
-# Limit of the time of a curve. [s]
+# Longest acceptable CPU time for one curve with its bands. [s]
 _LIMIT_S = 2.0
 _LOADS = np.linspace(25, 1000, 40)
 
 
 def run(*, quick: bool) -> None:
-    """Measure both closed curves, print medians with intervals, store the raw runs."""
+    """Measure both curves of closed systems, print medians with intervals, store the raw runs."""
     users = np.array([60.0, 120, 240, 360, 420, 500, 620, 750])
     ones: dict[str, Observations] = {
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),
@@ -55,7 +55,10 @@ def _measured(curve: ClosedCurve, truth: tuple[float, ...], users: Any) -> Obser
 
 
 def _once(name: str, points: Observations) -> dict[str, float]:
-    """Compute bands from points, without caches of earlier rounds and including the tables of the exact solution."""
+    """Return the CPU time of a curve with its bands, fitted to the points.
+
+    Nothing from earlier rounds is reused. The time includes the tables of the exact solution.
+    """
     before = time.process_time()
     rows = predict(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)
     spent = time.process_time() - before

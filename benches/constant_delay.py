@@ -1,7 +1,7 @@
-"""Response times reported by generators for a server that answers after 5 ms, compared with the server's own clock.
+"""Errors of the response times that generators report for a server that answers after 5 ms, by the server's own clock.
 
-The server records the arrival of each request and the sending of its answer; the generator adds the transfer over the
-loopback interface, and its own delays.
+The server records when each request arrives and when its answer is sent. A generator's time also contains the transfer
+over the loopback interface and the generator's own delays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory of the engine over a long time under a constant load, and the share of requests that it starts."""
+"""Memory of the engine over an hour of constant load, and started requests as a share of the requested load."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RATE_PER_S = 1_000.0
 EVERY_S = 10.0
 MINUTES = 60.0
 QUICK_MINUTES = 2.0
-# Time of the first sample, when every code path of a run has been executed. [s]
+# Time of the first memory sample; by then, every code path of a run has been executed. [s]
 _FIRST_S = 60.0
-# Time for files and the start of the process before the first request, and for the last sample. [s]
+# Time in addition to the load: for files and process start before the first request, and for the last sample. [s]
 _SPARE_S = 5.0
 
 
@@ -27,9 +27,9 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
     Parameters
     ----------
     quick : bool
-        Two minutes in place of an hour.
+        If true, the load lasts two minutes instead of an hour.
     minutes : float or None
-        Length in place of either. [min]
+        Length of the load instead of either. [min]
     """
     length_s = 60.0 * (minutes or (QUICK_MINUTES if quick else MINUTES))
     with (
@@ -58,7 +58,7 @@ def run(*, quick: bool, minutes: float | None = None) -> None:
 
 
 def _drive(address: str, folder: Path, length_s: float) -> tuple[list[dict[str, float]], dict[str, object]]:
-    """Return the resident set every ten seconds, and the final `engine.json`."""
+    """Run the load; return samples of the resident set, one every ten seconds, and the final `engine.json`."""
     load = towtank_load.opened(RATE_PER_S, length_s, "constant", users=1_000)
     command = [*towtank_load.command(address, load, folder), "--until-stdin-closes"]
     pinned = ["taskset", "-c", str(harness.cores()[1]), *command]

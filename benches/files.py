@@ -1,6 +1,6 @@
 """CPU time of the generator per read from the page cache, compared with fio: 4 KiB at random positions of an open file.
 
-There is no server: each generator reads in its own process, on one core, in turns.
+There is no server. Each generator reads in its own process on one core, one generator after the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def run(*, quick: bool) -> None:
     rounds, seconds = (4, 3) if quick else (8, 5)
     with tempfile.TemporaryDirectory(prefix="towtank-files-") as name:
         folder = Path(name)
-        # Written and read once, so that the page cache holds it.
+        # The file is written and then read once, so that the page cache holds it.
         (folder / "file").write_bytes(bytes(_FILE_BYTES))
         (folder / "file").read_bytes()
         for users in USERS:

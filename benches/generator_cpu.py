@@ -1,7 +1,7 @@
 """CPU time of the generator per request, compared with other load generators in one run.
 
-Every generator has 64 connections and no think time; Towtank makes two transactions with weights and status checks, and
-records everything. CPU time is that of the whole process, including start and end.
+Every generator has 64 connections and no think time. Towtank runs two weighted transactions with status checks and
+records everything. CPU time is that of the whole process, including its start and end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Common parts of the benches: servers and generators on different cores, turns, ratios with intervals, raw runs."""
+"""Common parts of the benches: servers and generators on different cores, rounds, ratios with intervals, raw runs."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ http {{
 
 
 class Skipped(Exception):  # noqa: N818 - a lack of the machine is not an error
-    """A bench or a peer that this machine cannot run; the text states the reason, and the command that installs it."""
+    """A bench or a load generator that this machine cannot run. The message states the reason and the command that
+    installs what is missing.
+    """
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Output of a command, and the time that it used. [s]"""
+    """Output of a command, with its CPU time and its elapsed time. [s]"""
 
     output: str
     cpu_s: float
@@ -75,12 +77,12 @@ def program(name: str) -> str | None:
 
 
 def spend(command: list[str], *, environment: dict[str, str] | None = None) -> Spent:
-    """Run a command on the generator's core; the time is that of the whole process, including start and end.
+    """Run a command on the generator's core; return its output with the CPU time of the whole process.
 
     Raises
     ------
     SystemExit
-        If it fails: a bench without one of its generators would compare nothing.
+        If the command fails: without one of its generators, a bench would compare nothing.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.monotonic()
@@ -103,7 +105,7 @@ def spend(command: list[str], *, environment: dict[str, str] | None = None) -> S
 
 @contextmanager
 def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
-    """Run the engine's null server on its core; yield address and process id."""
+    """Run the engine's null server on the server's core; yield address and process id."""
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
     with subprocess.Popen(
         [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -118,8 +120,10 @@ def null_server(*options: str, body: int = 128) -> Iterator[tuple[str, int]]:
 @contextmanager
 def crowded_server(connections: int, body: int = 128) -> Iterator[tuple[list[str], int]]:
     """Run the null server with capacity for this number of connections; yield its addresses and process id.
-    Each thread holds at most as many connections as a process may open files. A port accepts at most one connection
-    per source port from one address, and the search for a free source port is slow before all are in use.
+
+    The server has several threads, since a process may open only a limited number of files. Each thread has its own
+    port, since a port accepts at most one connection per source port from one address. The search for a free source
+    port becomes slow even before all source ports are in use.
     """
     threads = -(-connections // _CONNECTIONS_OF_A_THREAD)
     command = [str(binary()), "null-server", "--body", str(body), "--cpus", str(cores()[0]), "--until-stdin-closes"]
@@ -143,7 +147,7 @@ def nginx_server(body: int = 128, *, listen: str = "", settings: str = "") -> It
     body : int, default 128
         Length of the answer. [B]
     listen, settings : str, optional
-        Further words of the directive `listen`, further directives of the server.
+        Words to add to the directive `listen`, and directives to add to the server.
 
     Raises
     ------
@@ -193,18 +197,19 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
 
 @contextmanager
 def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
-    """Measure other work of the CPUs as a share of their total time: other programs, and time taken by the host
-    (steal).
+    """Measure CPU time that is not used by the bench: by other programs, or taken by the hypervisor (steal).
 
     Parameters
     ----------
     servers : sequence of int
-        Processes of the bench that go on running. What this process and its ended children use is the bench's too.
+        Processes of the bench that run beyond the block. The CPU time of this process and of its ended children counts
+        as the bench's, too.
 
     Yields
     ------
     list of float
-        Empty until the block ends, then with the one share, in [0, 1].
+        Empty during the block. After it, the list has one value: the share of this CPU time in the time of all CPUs, in
+        [0, 1].
     """
     found: list[float] = []
     started, busy_s, own_s = time.monotonic(), _busy_s(), _own_s(servers)
@@ -231,12 +236,12 @@ def _own_s(servers: Sequence[int]) -> float:
 
 
 def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the half of the runs with the least other work on the machine, chosen without regard to results."""
+    """Return the half of the runs with the least other work on the machine. Results do not affect the choice."""
     return sorted(runs, key=lambda run: run["other_work"])[: -(-len(runs) // 2)]
 
 
 def turns(names: list[str], rounds: int, once: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run each generator once per round, in alternating order (ABBA), so that drift affects all equally."""
+    """Run each generator once per round, in alternating order (ABBA), so that drift affects all generators equally."""
     runs = []
     for index in range(rounds):
         for name in names if index % 2 == 0 else reversed(names):
@@ -258,7 +263,7 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
-    """Return the median over rounds of the ratio of two generators in the value `key`, with its interval."""
+    """Return the ratio of the value `key` between two generators: its median over the rounds, with an interval."""
     by_round = {(run["round"], run["generator"]): run[key] for run in runs}
     rounds = sorted({run["round"] for run in runs})
     return interval([by_round[index, name] / by_round[index, reference] for index in rounds])
@@ -275,7 +280,7 @@ def keep(name: str, arguments: dict[str, Any], **results: Any) -> Path:
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{time.strftime('%Y-%m-%d')}-{platform.node() or 'host'}-{name}.json"
     facts = {key: value for key, value in host_facts().items() if key != "name"}
-    # Readers of the results must know whether the machine was quiet.
+    # The load average shows readers of the results whether the machine was quiet.
     load = {"load_average_1m": os.getloadavg()[0]}
     document = {"bench": name, "towtank": __version__, "arguments": arguments, "host": {**facts, **load}, **results}
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -1,8 +1,9 @@
-"""HTTP/2 requests per second of one core, compared with h2load: the same connections and streams, by prior knowledge.
+"""HTTP/2 requests per second of one core, compared with h2load. HTTP/2 is used without TLS or upgrade (prior
+knowledge).
 
-A ratio is h2load's CPU time per request over Towtank's, that is Towtank's requests per second of a core over h2load's;
-above 1, Towtank is faster. Towtank has one user for each stream, makes two transactions with weights and status checks,
-and records everything; h2load loads one page. CPU time is that of the whole process, including start and end.
+Both generators have the same connections and streams. A ratio is h2load's CPU time per request divided by Towtank's;
+above 1, Towtank is faster. Towtank has one user for each stream, runs two weighted transactions with status checks and
+records everything, whereas h2load loads one page. CPU time is that of the whole process, including start and end.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def succeeded(output: str) -> int:
     Raises
     ------
     SystemExit
-        If it does not say, or some failed: the figures would not be those of the load that was asked for.
+        If the output lacks this number, or if requests failed: the load would then not be the requested one.
     """
     found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
     if found is None or any(int(count) for count in found.groups()[1:]):

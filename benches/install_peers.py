@@ -1,7 +1,7 @@
-"""Install the peers that `make bench` compares with, from the ordinary registries: wrk, h2load, nginx and OpenSSL from
-Debian's packages where this user may install them, the others into `.venv/benches`.
+"""Install the programs that `make bench` compares with. wrk, h2load, nginx and OpenSSL come from Debian's packages, if
+this user may install them; the others are installed into `.venv/benches` from their ordinary registries.
 
-Each installation may take ten minutes; one that fails or is too slow is skipped by name with the reason.
+Each installation may take ten minutes. An installation that fails or takes longer is skipped, with a message.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def commands(name: str) -> list[list[str]]:
 
 
 def install(name: str) -> str:
-    """Install one peer; return a word or sentence on the result."""
+    """Install one program; return the result in words."""
     environment = {**os.environ, "GOBIN": str(harness.PEERS / "bin")}
     environment["PATH"] = f"{environment.get('PATH', '')}:/usr/local/go/bin"
     environment["DEBIAN_FRONTEND"] = "noninteractive"
@@ -60,7 +60,7 @@ def install(name: str) -> str:
 
 
 def main() -> int:
-    """Install the missing peers."""
+    """Install the programs that are missing."""
     (harness.PEERS / "bin").mkdir(parents=True, exist_ok=True)
     for name in (*_DEBIAN, "hey", "k6", "vegeta", "locust", "oha"):
         print(f"{name}: {'is installed' if harness.program(name) else install(name)}", flush=True)

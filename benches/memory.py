@@ -1,4 +1,4 @@
-"""Memory of the engine per idle user with its own connection, and its growth over time under one load."""
+"""Memory of the engine per idle user with its own connection, and growth of this memory under a constant load."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _start(address: str, folder: Path, load: dict[str, object], think_s: float) 
 
 
 def _idle(address: str, users: int) -> dict[str, float]:
-    """Return the resident set once every user has made its first request and thinks."""
+    """Return the resident set when every user has made its first request and is in its think time."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         folder, ramp_s = Path(name), users / 4_000
         with _start(address, folder, towtank_load.closed(users, 4.0, ramp_s), THINK_S) as engine:
@@ -64,7 +64,7 @@ def _idle(address: str, users: int) -> dict[str, float]:
 
 
 def _growth(address: str, first_s: float, last_s: float) -> dict[str, float]:
-    """Return the resident set early and late in one steady load of 2,000 requests/s."""
+    """Return the resident set early and late in a constant load of 2,000 requests/s."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as name:
         load = towtank_load.closed(200, last_s + 2.0)
         with _start(address, Path(name), load, 0.1) as engine:

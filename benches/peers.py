@@ -1,6 +1,6 @@
-"""Other load generators: their installation, their commands for loading one page, and their reports.
+"""Other load generators: how to install them, how to load one page with them, and how to read their reports.
 
-Each reports the number of requests, and some its own p50, p99, p99.9 and maximum [s].
+Each reports the number of requests, and some also report p50, p99, p99.9 and maximum of the response time [s].
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """Task of every generator; without a rate, as fast as its connections allow."""
+    """Load that every generator must produce; without a rate, as many requests as its connections allow."""
 
     address: str
     connections: int
@@ -61,16 +61,16 @@ class Report:
 
 @dataclass(frozen=True)
 class Peer:
-    """One generator.
+    """One load generator.
 
     Attributes
     ----------
     drive : callable
-        Does a case.
+        Runs the generator for a case.
     hint : str
-        Command that installs it.
+        Command that installs the generator.
     has_rate : bool
-        Whether it can hold a rate; the others only do as much as they can.
+        True if the generator can keep a given rate; otherwise it sends as many requests as it can.
     """
 
     drive: Callable[[Case, Path], Report]
@@ -117,7 +117,7 @@ def wrk(case: Case, _folder: Path) -> Report:
 
 
 def oha(case: Case, _folder: Path) -> Report:
-    """Run `oha`; with a rate it corrects for coordinated omission."""
+    """Run `oha`; if a rate is given, its option against coordinated omission is used."""
     rate = ["-q", str(case.rate), "--latency-correction"] if case.rate else []
     options = ["--no-tui", "-z", f"{case.seconds}s", "-c", str(case.connections), "--output-format", "json", *rate]
     spent = harness.spend([_path("oha"), *options, case.url])
@@ -189,7 +189,7 @@ def locust(case: Case, folder: Path) -> Report:
 
 
 def _of_counts(counts: dict[str, int], longest_ms: float) -> dict[str, float]:
-    """Return quantiles of counts by response time [ms], in Locust's format."""
+    """Return quantiles of the response time from Locust's counts, whose keys are response times in ms."""
     ordered = sorted((float(time), count) for time, count in counts.items())
     total, found = sum(count for _, count in ordered), {"max": longest_ms / 1e3}
     for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)):
@@ -214,7 +214,7 @@ PEERS: dict[str, Peer] = {
 
 
 def available(*, with_rate: bool = False) -> list[str]:
-    """Return the names of the installed peers; print the others with the commands that install them."""
+    """Return the names of the installed generators; print the others with the commands that install them."""
     names = []
     for name, peer in PEERS.items():
         needed = "cc" if name == "minimal" else name
@@ -228,6 +228,6 @@ def available(*, with_rate: bool = False) -> list[str]:
 
 
 def drive(name: str, case: Case) -> Report:
-    """Run a peer for a case."""
+    """Run a generator for a case."""
     with tempfile.TemporaryDirectory(prefix="towtank-bench-") as folder:
         return PEERS[name].drive(case, Path(folder))

@@ -1,7 +1,7 @@
-"""Times of a report in Chromium: until its first paint, and until it is interactive.
+"""Time until the first paint of a report in Chromium, and time until the report is interactive.
 
-A page is interactive when the views near its first screen have replaced the drawings, and its last task of more than 50
-ms has ended. The page is read from a file; the machine must be otherwise idle.
+A page is interactive when the interactive figures near its first screen have replaced the static drawings, and the last
+task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import report_synthetic as synthetic  # noqa: E402
 from results_1 import copy_of_results_1  # noqa: E402
 from tabs import Tab, in_a_tab  # noqa: E402
 
-# Limits of the project. [s], [s], [byte]
+# Limits that a report must keep: first paint [s], interactive [s], file size [byte].
 PAINT_S, INTERACTIVE_S, BYTES_AT_MOST = 0.3, 1.0, 3_000_000
-# Quiet time after which a long task counts as the last one. [s]
+# If no long task follows within this time, the last long task has ended. [s]
 _QUIET_S = 1.0
 _COLLECT = """window.tasks = []; window.live = 0;
 new PerformanceObserver((list) => {
@@ -49,7 +49,7 @@ _TIMES = """({
 
 
 def run(*, quick: bool) -> None:
-    """Measure the reports of a stored study and of 24 configurations with 60 transactions."""
+    """Measure two reports: of a stored study, and of a study with 24 configurations of 60 transactions each."""
     try:
         find_chromium()
     except TargetError as error:

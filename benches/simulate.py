@@ -1,8 +1,8 @@
 """Speed of the simulator: events per second of CPU time on one thread, compared with SimPy and Ciw.
 
-An event is an entry of the event calendar: an arrival from outside, the end of a service, the end of a think time. The
-arrival at the next station is part of the preceding end of service and not counted again. So M/M/1 has two events for
-each customer, with every simulator, and the closed network has eleven for each cycle through its ten stations.
+An event is an entry of the event calendar: an arrival from outside, the end of a service, or the end of a think time.
+The move of a customer to its next station belongs to the end of service before it and is not counted again. So M/M/1
+has two events per customer in every simulator, and the closed network has eleven per cycle through its ten stations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import harness
 
 from towtank.engine import binary
 
-# Targets of the simulator. [1/s]
+# Events per second of CPU time that the simulator should reach. [1/s]
 _TARGETS = {"single": 15e6, "closed": 5e6}
 _SIMPY = """
 import random, sys, simpy
@@ -49,7 +49,7 @@ _PEERS = {"simpy": _SIMPY, "ciw": _CIW}
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals beside the targets, store the raw runs."""
+    """Measure each simulator in every round, print medians with intervals beside the targets, store the raw runs."""
     events = 20_000_000 if quick else 100_000_000
     customers = 20_000 if quick else 100_000
     names = ["single", "closed", *(name for name in _PEERS if find_spec(name))]
@@ -71,7 +71,9 @@ def run(*, quick: bool) -> None:
 
 
 def _model(name: str) -> dict[str, Any]:
-    """Return one server at a utilization of 0.8, or 1,000 users at ten stations with the slowest near its limit."""
+    """Return a model: one server at a utilization of 0.8, or 1,000 users at ten stations, the slowest near
+    saturation.
+    """
     if name == "single":
         service = {"class": "jobs", "service_time_s": 1.0}
         return {
@@ -94,7 +96,7 @@ def _own(name: str, events: int) -> dict[str, Any]:
 
 
 def _peer(name: str, customers: int) -> dict[str, Any]:
-    """Run a peer in its own process, without the time to import it."""
+    """Run another simulator in its own process. The time to import it does not count."""
     spent = []
     for count in (1, customers):
         before = _cpu_s()

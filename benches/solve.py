@@ -1,4 +1,4 @@
-"""Speed of the queueing solvers: CPU time of one solution inside the engine, without start and reading."""
+"""Speed of the queueing solvers: CPU time of one solution within the engine, without process start and input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_
 
 
 def run(*, quick: bool) -> None:
-    """Measure in turns, print medians with intervals beside their limits, store the raw runs."""
+    """Measure each model in every round, print medians with intervals beside the limits, store the raw runs."""
     models = {
         "empty": _one_class(1, 0.0, [(1, 1.0)]),
         "mva_3_classes_60_users_10_stations": _three_classes(),

@@ -1,7 +1,7 @@
 """CPU time of the generator per statement, compared with pgbench in one run: a prepared select of one row.
 
-PostgreSQL has its own core, the generators take turns on another. Both count every statement and record its time; CPU
-time is that of the whole process, including start and end.
+PostgreSQL runs on its own core; the generators run on another core, one after the other. Both count every statement
+and record its time. CPU time is that of the whole process, including its start and end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Database:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables of its clients."""
+        """Environment variables with which clients connect to this server."""
         return {"PGPASSWORD": self.password}
 
 
@@ -75,7 +75,7 @@ def _postgresql() -> Iterator[_Database]:
         raise harness.Skipped("PostgreSQL is not installed (apt-get install postgresql)")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-sql-")))
-        # The server refuses to run as root.
+        # PostgreSQL refuses to run as root, so another account is used.
         account: dict[str, Any] = {}
         if os.geteuid() == 0:
             entry = pwd.getpwnam(_ACCOUNT)

@@ -1,8 +1,8 @@
-"""Response times reported by generators when the server stops for two seconds.
+"""Response times that generators report when the server stops for two seconds, compared with the true times.
 
-The true times follow from the server's log of its stop and its resumption. A request due in the stall would have waited
-until the end of the stall, whether or not the generator sent it; any other request took the time in the log. Half of
-the generators wait for an answer before they send the next request, and report no stall: coordinated omission.
+The true times follow from the server's log. A request that was due during the stall would have waited until its end,
+whether or not the generator sent it; any other request took the time in the log. Half of the generators wait for an
+answer before they send the next request, and therefore report no stall (coordinated omission).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def run(*, quick: bool) -> None:
 
 
 def _shape() -> dict[str, int]:
-    """Return the time before the stall, of the stall, and of the load, with one stall in each load. [s]"""
+    """Return when the stall begins, how long it lasts, and the length of the load, which contains only one
+    stall. [s]
+    """
     return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
 
 
@@ -63,16 +65,16 @@ def _once(name: str) -> dict[str, float | None]:
 def truth(
     log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
 ) -> dict[str, float]:
-    """Return the true response times of the arrivals at their due times, from the server's log. [s]
+    """Compute from the server's log the response times of requests that arrive exactly when they are due. [s]
 
     Parameters
     ----------
     log : ndarray of shape (n, 2)
-        Arrival and answer of each request. [ns]
+        Times of arrival and of answer of each request. [ns]
     first_ns : int or None
-        Time at which the first request was due; None for the time of the first request. [ns]
+        Time at which the first request was due; if None, the time at which it arrived. [ns]
     rate, seconds : float
-        The load that was asked for.
+        Requested rate and length of the load. [1/s], [s]
     stall_s : float
         Length of the stall, which ends with the answer after the longest silence. [s]
     """

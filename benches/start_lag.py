@@ -1,11 +1,13 @@
 """Start lag of requests, and share of started requests, at fractions of the calibrated envelope.
 
-The envelope is the rate of one load thread without think time, measured first. Then an open Poisson load runs at 25,
-50, 60 and 75 % of it, after one second to settle. The bench records actual minus intended start of every request of the
-steady stage, and the requests started within both stages relative to all requests due. No lag can be shorter than the
-time in which the machine does not run the generator. So a program that only reads the clock runs on both cores
-concurrently, before and after, and reports the share of time that it lost in gaps of more than a millisecond. Each
-round reports the use of the machine by other programs; the quieter half of the rounds is printed beside all rounds."""
+The envelope is the highest rate of one load thread without think time; it is measured first. Then an open Poisson load
+runs at 25, 50, 60 and 75 % of the envelope, after one second to settle. For every request of the steady stage, the
+bench records the actual minus the intended start. It also relates the requests started in both stages to those due.
+
+No lag can be shorter than a period in which the machine does not run the generator. So before and after the load, a
+program that only reads the clock runs on both cores. It reports the share of time lost in gaps of more than 1 ms.
+Each round reports the CPU use of other programs; the half of the rounds with the least is printed beside all rounds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ SHARES = (0.25, 0.50, 0.60, 0.75)
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print lag and rate by fraction, store the raw runs."""
+    """Measure, print lag and rate at each fraction of the envelope, store the raw runs."""
     rounds, seconds = (2, 4) if quick else (6, 6)
     lost = [_hiccups(seconds)]
     with harness.null_server() as (address, server):
@@ -42,7 +44,7 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Return the lags of the rounds with the least other work, and that work."""
+    """Return text with the lags of the rounds that had the least other work, and with the amount of that work."""
     chosen = harness.quieter_half(runs)
     lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
     others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)

@@ -1,4 +1,4 @@
-"""System calls of the generator per request, counted by strace, compared with wrk. Tracing slows both equally."""
+"""System calls of the generator per request, counted by strace, compared with wrk. Tracing slows both programs."""
 
 from __future__ import annotations
 

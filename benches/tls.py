@@ -1,8 +1,8 @@
-"""TLS 1.3: CPU time of the generator per full handshake, and per request over lasting connections, beside its peers.
+"""TLS 1.3: CPU time of the generator per full handshake, and per request over open connections, compared with others.
 
-The server is one nginx worker with a P-256 certificate and neither session cache nor tickets, so that every handshake
-is a full one. For handshakes, each request has its own connection; `openssl s_time` only makes connections. wrk and
-s_time do not verify certificates; Towtank is measured without and with verification.
+The server is one nginx worker with a P-256 certificate and with neither session cache nor tickets, so that every
+handshake is a full one. To measure handshakes, each request opens its own connection; `openssl s_time` only opens
+connections. wrk and s_time do not verify certificates; Towtank is measured without and with verification.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OURS = {"towtank": False, "towtank, verifying": True}
 
 
 def run(*, quick: bool) -> None:
-    """Measure both, print the ratios, store the raw runs."""
+    """Measure handshakes and requests, print the ratios, store the raw runs."""
     rounds, seconds = (4, 3) if quick else (6, 5)
     with _server() as (address, authority):
         for what, names in (("handshake", [*_OURS, "wrk", "s_time"]), ("request", [*_OURS, "wrk"])):
@@ -47,7 +47,7 @@ def run(*, quick: bool) -> None:
 
 @contextmanager
 def _server() -> Iterator[tuple[str, Path]]:
-    """Run nginx with a certificate of its own authority; yield its address and the authority's certificate."""
+    """Run nginx with a certificate from a private authority; yield the address and the authority's certificate."""
     if not _program("openssl"):
         raise harness.Skipped("openssl is not installed (apt-get install openssl)")
     with tempfile.TemporaryDirectory(prefix="towtank-tls-") as name:
@@ -55,7 +55,8 @@ def _server() -> Iterator[tuple[str, Path]]:
         folder.chmod(0o755)
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-        # A certificate without the right to sign: strict clients refuse an authority's certificate for servers.
+        # The server's certificate must not have the right to sign: strict clients refuse such a certificate for
+        # servers.
         command += ["-addext", "basicConstraints=critical,CA:FALSE"]
         command += ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
         subprocess.run(command, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""Towtank's generator in the benches: plans for the engine, and its records."""
+"""Towtank's engine as the generator in the benches: makes its plans, runs it and reads its records."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Done:
     Attributes
     ----------
     spent : Spent
-        Time that the process used.
+        Output and time of the process.
     engine : dict
-        `engine.json`.
+        Content of `engine.json`.
     measurement : Measurement
-        The segments.
+        The recorded segments.
     origin_ns : int
         CLOCK_MONOTONIC at the start of the run. [ns]
     """
@@ -42,12 +42,12 @@ class Done:
 
     @property
     def steady(self) -> Mask:
-        """Bins of the steady stages."""
+        """Mask of the time bins in steady stages."""
         return self._bins("steady")
 
     @property
     def staged(self) -> Mask:
-        """Bins of all stages of the plan, without the drain."""
+        """Mask of the time bins in any stage of the plan; the drain is excluded."""
         return self._bins("ramp_up", "settle", "steady")
 
     def _bins(self, *phases: str) -> Mask:
@@ -55,7 +55,9 @@ class Done:
         return np.isin(self.measurement.stage, numbers)
 
     def times_s(self, of: str, everything: bool = False) -> dict[str, float]:
-        """Return quantiles and maximum of `response`, `exchange` or `lag`, in the steady stage or in all. [s]"""
+        """Return quantiles and maximum of `response`, `exchange` or `lag`, in the steady stages or in all
+        stages. [s]
+        """
         timed = self.measurement.lag if of == "lag" else getattr(self.measurement.requests, of)
         chosen = np.ones(self.measurement.bins, dtype=bool) if everything else self.steady
         merged = timed.merged(chosen)
@@ -78,7 +80,7 @@ def closed(users: int, seconds: float, ramp_s: float = 0.0) -> dict[str, Any]:
 
 
 def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, settle_s: float = 0.0) -> dict[str, Any]:
-    """Return an open load with its full rate from the start."""
+    """Return an open load that has its full rate from the start."""
     settle = {"name": "settle", "phase": "settle", "level": 0, "duration_s": settle_s, "rate": rate}
     steady = {"name": "steady", "phase": "steady", "level": 0, "duration_s": seconds, "rate": rate}
     return {
@@ -91,7 +93,7 @@ def opened(rate: float, seconds: float, arrivals: str, users: int = 10_000, sett
 
 
 def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: float = 0.0) -> dict[str, Any]:
-    """Return a plan of two transactions with weights and status checks, one load thread on the generator's core."""
+    """Return a plan with two weighted transactions, status checks, and one load thread on the generator's core."""
     addresses = [address] if isinstance(address, str) else address
     request = {"op": "request", "target": 0, "method": "GET", "checks": [{"kind": "status", "in": [200]}]}
     return {
@@ -132,13 +134,13 @@ def plan(address: str | list[str], load: dict[str, Any], out: Path, think_s: flo
 
 
 def command(address: str, load: dict[str, Any], folder: Path, think_s: float = 0.0) -> list[str]:
-    """Return the command line of a load; its records go to `engine` in the folder."""
+    """Return the command line of a load, which writes its records to `engine` in the folder."""
     (folder / "plan.json").write_text(json.dumps(plan(address, load, folder / "engine", think_s)))
     return load_command(folder)
 
 
 def load_command(folder: Path) -> list[str]:
-    """Return the command line that drives the plan of a folder."""
+    """Return the command line that runs the plan in a folder."""
     return [str(binary()), "load", str(folder / "plan.json")]
 
 
@@ -148,8 +150,8 @@ def read(folder: Path, spent: harness.Spent) -> Done:
     Raises
     ------
     SystemExit
-        If any request failed: the figures would not be those of the load that was asked for. Arrivals that were
-        not started in time are a result, which `start_lag` reports.
+        If a request failed: the load would then not be the requested one. Arrivals that were not started in time are no
+        reason, since they are a result, which `start_lag` reports.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
     if engine["totals"]["failed"]:
@@ -159,7 +161,7 @@ def read(folder: Path, spent: harness.Spent) -> Done:
 
 
 def drive_plan(document: dict[str, Any], folder: Path) -> Done:
-    """Run a plan whose records go to `engine` in the folder, on the generator's core."""
+    """Run a plan on the generator's core; the plan must write its records to `engine` in the folder."""
     path = folder / "plan.json"
     path.write_text(json.dumps(document))
     return read(folder, harness.spend([str(binary()), "load", str(path)]))

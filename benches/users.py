@@ -1,4 +1,4 @@
-"""Number of users that one machine carries, with a connection for each user and with shared connections."""
+"""Number of users that one machine can run, with a connection for each user and with shared connections."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ POOL = 1_000
 
 @dataclass(frozen=True)
 class Crowd:
-    """One load: users, what they do between requests, and how they reach the server.
+    """One load: number of users, their think time, and their use of connections.
 
     Attributes
     ----------
     users : int
-        Users N. [1]
+        Number of users N. [1]
     think_s : float
-        Think time Z, the same each time. [s]
+        Constant think time Z. [s]
     own : bool
-        Whether each user has a connection of its own, which it opens with its first request.
+        True if each user has its own connection, which the user opens with its first request.
     steady_s : float
-        Length of what is measured, after every user has come. [s]
+        Length of the measurement, which begins when all users have started. [s]
     """
 
     users: int
@@ -53,24 +53,30 @@ class Crowd:
 
     @property
     def arrive_s(self) -> float:
-        """Time in which users start; their own connections must all be open before the measurement. [s]"""
+        """Time in which the users start. [s]"""
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
     def spread_s(self) -> float:
-        """Time over which first requests are spread, a multiple of Z, so that later requests are spread evenly. [s]"""
+        """Time over which the first requests are spread. A multiple of Z, so that later requests are spread evenly,
+        too. [s]
+        """
         connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
         return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
 
     @property
     def settle_s(self) -> float:
-        """Time from the last start to the first request of all users, if connections must be open. [s]"""
+        """Time between the start of the last user and the measurement. [s]
+
+        Users with their own connections must all have opened them by then.
+        """
         return self.spread_s + 2.0 if self.own else 2.0
 
 
-# Users that start per second; a start costs less than a request. [1/s]
+# Users that start per second; starting a user costs less than a request. [1/s]
 _STARTS_PER_S = 250_000
-# Connections opened per second, in addition to requests: one costs both sides about as much as ten requests. [1/s]
+# Connections opened per second, in addition to requests. Opening a connection costs client and server about as much as
+# ten requests. [1/s]
 _CONNECTS_PER_S = 5_000
 CROWDS = (
     Crowd(250_000, 25.0, own=True, steady_s=60.0),
@@ -79,15 +85,16 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Memory of kernel and both programs for a connection, and of the engine for a user, with a reserve. [bytes]
+# Memory per connection, of the kernel and both programs, and memory per user, of the engine; with a reserve. [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
-# Sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted segments.
+# Counters of the kernel: sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted
+# segments.
 _EVENTS = ("Tcp:OutRsts", "Tcp:EstabResets", "TcpExt:ListenOverflows", "TcpExt:TCPTimeWaitOverflow", "Tcp:RetransSegs")
 
 
 def run(*, quick: bool) -> None:
-    """Drive each crowd, print the results, store the raw runs."""
+    """Run each load, print the results, store the raw runs."""
     runs = []
     for crowd in QUICK if quick else CROWDS:
         print(f"  {crowd.name}", flush=True)
@@ -124,7 +131,7 @@ def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
 
 
 def _drive(crowd: Crowd) -> dict[str, Any]:
-    """Run one load, and observe it from outside once a second."""
+    """Run one load, and read the kernel's counters and the memory of both processes once a second."""
     with (
         harness.crowded_server(crowd.users if crowd.own else POOL) as (addresses, server),
         tempfile.TemporaryDirectory(prefix="towtank-bench-") as name,
@@ -159,7 +166,7 @@ def _watch(engine: subprocess.Popen[bytes], server: int) -> list[dict[str, float
 
 
 def _look(engine: int, server: int) -> dict[str, float]:
-    """Return the current sockets, kernel memory and resident sets. [1], [bytes]"""
+    """Return the current number of sockets, and the memory of the kernel and of both processes. [1], [bytes]"""
     sockets = Path("/proc/net/sockstat").read_text()
     counts = dict(re.findall(r"(inuse|tw|orphan) (\d+)", sockets.partition("TCP:")[2].partition("\n")[0]))
     memory = _memory()
@@ -197,7 +204,7 @@ def _resident(pid: int) -> float:
 
 
 def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[str, Any]:
-    """Return the records of the engine about the steady stage, and the maxima seen from outside."""
+    """Return the engine's records of the steady stage, and the largest number of sockets in the samples."""
     engine = json.loads((folder / "engine.json").read_text())
     recording = segments.read(folder)
     done = towtank_load.Done(harness.Spent("", 0.0, 0.0), engine, Measurement(recording), 0)
@@ -205,7 +212,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
     length_s = float(measured.lengths[steady].sum())
     response = done.times_s("response")
     rate = float(measured.requests.started[steady].sum()) / length_s
-    # R is a ten-thousandth of Z here, so the rate is the same with the median and the mean of R.
+    # R is only a ten-thousandth of Z here, so the median of R gives practically the same rate as the mean.
     expected = crowd.users / (crowd.think_s + response["p50"])
     of_users = measured.user_s[steady].sum() / length_s
     return {

@@ -1,6 +1,7 @@
 """`make test-packages`: install the packages that some tests need, if this machine and this user allow it.
 
-A missing package is not an error: the tests that need it are skipped, and the test run reports how many and why.
+A missing package is not an error: the tests that need it are skipped, and the test run reports their number and the
+reasons.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def fetch_archives() -> None:
 
 
 def main() -> int:
-    """Install the packages that this machine and this user allow; return 0 in any case."""
+    """Install the packages that this machine and this user allow to install; return 0 in any case."""
     for step in (install_packages, fetch_archives):
         try:
             step()

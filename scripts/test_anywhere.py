@@ -85,7 +85,8 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # A variation with a separate home also sets a temporary folder. A folder set by another variation stays.
+            # The variation with a separate home also sets a temporary folder, but a folder that another variation sets
+            # has precedence.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -117,15 +118,17 @@ def cpus(count: int) -> Variation:
         usable = sorted(os.sched_getaffinity(0))
         if count <= len(usable):
             return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
-        # With more CPUs than this machine has, only the number of threads is changed: results depend on the number of
-        # CPUs because BLAS splits a sum into that many threads.
+        # This machine has fewer CPUs, so only the number of BLAS threads is changed. It affects results, because BLAS
+        # splits a sum into that many parts.
         return {"OPENBLAS_NUM_THREADS": str(count)}, []
 
     return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
 
 
 def half_a_cpu(_: Path) -> Setting:
-    """Create a control group of half a CPU, and return the prefix that joins it; the group is removed after the run."""
+    """Create a control group with half a CPU, and return the prefix with which a command joins it. The group is removed
+    after the run.
+    """
     from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too
     from towtank.system.hosts.cgroups import ControlGroup, find_trees  # noqa: PLC0415
 
@@ -225,7 +228,7 @@ class Outcome:
 
 
 def run(variation: Variation, everything: bool) -> Outcome:
-    """Run the tests in one variation; their output is passed on."""
+    """Run the tests in one variation; their output is shown."""
     start = time.monotonic()
     with _scratch() as scratch:
         try:
@@ -254,9 +257,7 @@ def command_of(variation: Variation, everything: bool) -> list[str]:
 
 
 def counts_of(lines: list[str]) -> dict[str, int]:
-    """Return the numbers of tests by result from the last line of a test run, which contains these numbers and
-    a time.
-    """
+    """Return the numbers of tests by result. The last line of a test run contains them, together with its time."""
     closing = next((line for line in reversed(lines) if re.search(r" in [\d.]+s", line)), "")
     return {kind: int(count) for count, kind in _CLOSING.findall(closing)}
 

@@ -31,15 +31,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 LIMITS = ("none", "cpu-one", "cpu-all", "pool", "lock", "errors")
-# Each worker counts in a row of its own in shared memory; a page of metrics sums the rows. The last fields are a token
-# bucket of all workers, in the row of the first one.
+# Each worker counts in its own row of shared memory, and the page of metrics shows the sums over all rows. The last two
+# fields are used only in the first row: they are the token bucket that all workers share.
 FIELDS = (
     "pid", "connections", "front_200", "report_200", "report_500", "report_503", "metrics_200", "other_404",
     "lock_held_s", "lock_waiting", "pool_in_use", "pool_size", "pool_wait_s", "tokens", "tokens_at_s",
 )  # fmt: skip
-# Requests that the token bucket admits at once, after a pause.
+# Size of the token bucket: requests that are admitted at once after a pause.
 BURST = 10.0
-# Largest head of a request.
+# Largest size of the head of a request. [byte]
 HEAD_BYTES = 65536
 REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 500: "Server Error", 503: "Service Unavailable"}
 Answer = tuple[int, str]
@@ -50,7 +50,7 @@ class DatabaseError(Exception):
 
 
 class Connection:
-    """Connection to PostgreSQL that needs no password: start-up and simple queries of protocol 3.0.
+    """Connection to PostgreSQL without a password, by protocol 3.0: start-up and simple queries.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Connection:
         self._until_ready()
 
     def query(self, statement: str) -> None:
-        """Run a statement to its end; after a failure the next query connects again."""
+        """Run a statement and wait for its end. After a failure, the next query connects again."""
         try:
             if self._socket is None:
                 self.open()
@@ -132,24 +132,24 @@ class Connection:
 
 
 class Shared:
-    """Everything that the workers share: the listening socket, numbers, locks and turns."""
+    """Everything that the workers share: the listening socket, counters, locks and the order in which they accept."""
 
     def __init__(self, workers: int, listener: socket.socket) -> None:
         forking = get_context("fork")
         self.listener = listener
         self.first = FirstWorker(f"own-application-{os.getpid()}")
-        # A pipe that nobody writes to ends with the parent.
+        # Nobody writes to this pipe. When the parent ends, the workers read its end and end, too.
         self.alive, self.parent = os.pipe()
         self.workers = workers
         self.values = memoryview(mmap.mmap(-1, 8 * workers * len(FIELDS))).cast("d")
         self.report_lock = forking.Lock()
         self.bucket_lock = forking.Lock()
         self.ready = forking.Semaphore(0)
-        # Workers accept in turn, so that each gets as many connections as the others.
+        # Workers accept connections in turn, so that all get the same number of connections.
         self.turns = [forking.Semaphore(int(number == 0)) for number in range(workers)]
 
     def all_ready(self, waited: set[signal.Signals]) -> bool:
-        """Wait until all workers are ready; return False if a signal arrives before."""
+        """Wait until all workers are ready; return False if one of these signals arrives before."""
         for _ in range(self.workers):
             while not self.ready.acquire(timeout=0.1):
                 if signal.sigpending() & waited:
@@ -188,7 +188,7 @@ class Counts:
 
     @contextmanager
     def during(self, field: str) -> Iterator[None]:
-        """Count the caller in a field until the end of the block."""
+        """Add 1 to a field until the end of the block."""
         self.add(field)
         try:
             yield
@@ -197,7 +197,7 @@ class Counts:
 
 
 def use_cpu(seconds: float) -> None:
-    """Work until this thread has used some CPU time, on a machine of any speed."""
+    """Compute until this thread has used this CPU time, which is the same on slow and fast machines."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(50))
@@ -228,14 +228,14 @@ class Pool:
 
 
 class FirstWorker:
-    """Way of the other workers to the first one, which does their work: a connection for each of their threads."""
+    """Lets the other workers have their work done by the first worker, over one connection per thread."""
 
     def __init__(self, name: str) -> None:
         self._address = f"\0{name}"
         self._mine = threading.local()
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Listen in the first worker."""
+        """Start to accept and do work; called in the first worker."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(1024)
@@ -284,7 +284,7 @@ class Worker:
             shared.first.serve(self._use_cpu)
 
     def run(self) -> None:
-        """Accept connections for ever, each in its turn."""
+        """Accept connections without end, in turn with the other workers."""
         self._shared.ready.release()
         mine, following = (self._shared.turns[(self._number + step) % self._shared.workers] for step in (0, 1))
         while True:
@@ -308,13 +308,13 @@ class Worker:
                     return
 
     def _exchange(self, connection: socket.socket, head: str) -> bool:
-        """Answer a request; return False if the connection ends with it."""
+        """Answer a request; return False if the connection must be closed after the answer."""
         first, *lines = head.split("\r\n")
         method, _, rest = first.partition(" ")
         path, _, version = rest.partition(" ")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         wish = headers.get("connection", "").lower()
-        # The body of a request is not read: the connection ends after the answer.
+        # The body of a request is not read, so the connection is closed after the answer.
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
         stays = not has_body and (wish == "keep-alive" if version == "HTTP/1.0" else wish != "close")
         status, text = self._answer(path.partition("?")[0]) if method in ("GET", "HEAD") else (405, "GET or HEAD\n")
@@ -421,13 +421,13 @@ def page_of_metrics(shared: Shared) -> str:
 
 
 def metric(name: str, kind: str, text: str, values: dict[str, float]) -> list[str]:
-    """Return the lines of a metric; `values` has a value for each set of labels."""
+    """Return the lines of a metric; `values` contains a value for each set of labels."""
     head = [f"# HELP {name} {text}", f"# TYPE {name} {kind}"]
     return head + [f"{name}{labels} {value!r}" for labels, value in values.items()]
 
 
 def fields_of(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat` from the third on, the state: field N of proc(5) is at N - 3."""
+    """Return the fields of `/proc/PID/stat` from the third one, the state. Field N of proc(5) is at index N - 3."""
     return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
 
 
@@ -452,7 +452,7 @@ def started_at(pid: int) -> float:
 
 
 def main() -> int:
-    """Start the workers; end them on SIGTERM or SIGINT, or all of them if one ends. Return the exit status."""
+    """Start the workers. End all of them on SIGTERM or SIGINT, or if one worker ends. Return the exit status."""
     options = chosen()
     if options.limit == "pool":
         try:
@@ -481,7 +481,7 @@ def main() -> int:
 
 
 def start(number: int, options: argparse.Namespace, shared: Shared) -> int:
-    """Start a worker, which ends with its parent; return its process id."""
+    """Start a worker and return its process id. The worker ends when its parent ends."""
     pid = os.fork()
     if pid:
         return pid

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 
 class Server(ThreadingHTTPServer):
-    """Serves each connection by a thread."""
+    """Serves each connection in its own thread."""
 
     daemon_threads = True
     # Length of the queue of connections. Python's default is 5; if more users arrive at once, the kernel drops their
@@ -16,7 +16,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Answers with JSON; everything but the log-in and the front page wants the token of the log-in."""
+    """Answers with JSON. All pages but the front page and the log-in require the token that the log-in returns."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -47,7 +47,8 @@ class Shop(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         if self.request_version == "HTTP/1.0" and not self.close_connection:
-            self.send_header("Connection", "keep-alive")  # a client of that version waits for the end of it otherwise
+            # a client of HTTP/1.0 otherwise waits until the connection is closed
+            self.send_header("Connection", "keep-alive")
         self.end_headers()
         self.wfile.write(body)
 

@@ -69,9 +69,7 @@ _HOMES = {
 }
 _NAMES = {name: f"towtank.api.{module}" for module, names in _HOMES.items() for name in names}
 _OTHER_NAMES = {"open": "open_results"}
-"""Public functions that have another name in their own module, because the public name would hide a Python builtin
-there.
-"""
+"""Public names that differ from the names in their own modules, where the public name would hide a Python builtin."""
 
 __all__ = [
     "Cheaper",

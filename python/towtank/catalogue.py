@@ -19,7 +19,7 @@ from towtank.system.host_model import PROVIDERS
 from towtank.system.service_model import SERVICE_KINDS
 from towtank.units import format_size
 
-# Sources of measurements that the probe and the scrapers read; docs/reference/run-folder.md describes the details.
+# Sources of measurements that the probe and the scrapers read; details are in `docs/reference/run-folder.md`.
 OBSERVERS = {
     "host": "CPU, memory, page faults, disks, network, pressure and context switches of the machine, from /proc",
     "group": "CPU, memory, disk and open files of each service with all its processes, from /proc",
@@ -79,7 +79,7 @@ def _machine(machine: Machine) -> str:
 
 
 def _beside(studies: dict[str, Path], key: str) -> list[dict[str, str]]:
-    """Return one catalogue entry for each distinct file that the studies name under a given key."""
+    """Return one catalogue entry for each distinct file to which the given key of a study refers."""
     named = {(study.parent / str(_read(study).get(key, ""))).resolve(): None for study in studies.values()}
     return [_entry(file) for file in named if file.is_file()]
 

@@ -82,8 +82,9 @@ def sentence(claim: Claim) -> str:
 
 
 def answer(claim: Claim) -> str:
-    """Explain the verdict on a claim: verdict, reason, doubts, next step. The expected and the measured value are left
-    out, because they are shown elsewhere.
+    """Explain the verdict on a claim: verdict, reason, doubts, next step.
+
+    The expected and the measured value are left out, because they are shown elsewhere.
     """
     return " ".join(map(_stop, (_head(claim) + _because(claim), *_notes(claim))))
 

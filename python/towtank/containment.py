@@ -104,8 +104,8 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # An error that reaches this line ends the whole command. It names the parts that failed earlier, which may be
-        # its cause.
+        # This error ends the whole command. It gets the messages of the parts that failed earlier, which may be its
+        # cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:
@@ -164,8 +164,9 @@ def attempt_or(part: str, otherwise: T, make: Callable[P, T], *arguments: P.args
 
 
 def attempt_unknown(part: str, make: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T | Failed:
-    """Make one part of the output as `attempt` does, but contain only internal faults: an error that Towtank itself
-    reports, such as a wrong input, is raised and ends the command.
+    """Make one part of the output as `attempt` does, but contain only internal faults.
+
+    An error that Towtank itself reports, such as a wrong input, is raised and ends the command.
     """
     made = attempt(part, make, *arguments, **keywords)
     if isinstance(made, Failed) and not made.internal and made.error is not None:
@@ -194,7 +195,7 @@ def fault_text(error: BaseException) -> str:
 
 
 def keep_fault(error: BaseException, part: str = "", path: Path | None = None) -> Path | None:
-    """Write the traceback of a fault to a new file, or append it to `path`; return the path of the file.
+    """Write the traceback of a fault to a new file, or append it to `path`.
 
     Returns
     -------

@@ -12,11 +12,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-# Delay between the starts of two attempts (RFC 8305, section 5). [s]
+# Time from the start of one attempt to the start of the next (RFC 8305, section 5). [s]
 ATTEMPT_DELAY_S = 0.25
 
 _CONNECTION = "is the server up, and is the port right?"
-# Next steps for the user by error number of a connection attempt on Linux.
+# Advice to the user, by error number of a connection attempt on Linux.
 NEXT_STEPS = {
     errno.ECONNREFUSED: _CONNECTION,
     errno.ETIMEDOUT: "is the host up, and does a firewall drop packets to this port?",
@@ -42,7 +42,7 @@ NEXT_STEPS = {
 }
 
 _SPELLING = "is the name spelled right? `getent hosts NAME` prints the addresses that this machine finds"
-# Descriptions and next steps for the user by error of name resolution (RFC 3493, section 6.1).
+# Description and advice to the user, by error of name resolution (RFC 3493, section 6.1).
 NAME_ERRORS = {
     socket.EAI_NONAME: ("the name is not known", _SPELLING),
     socket.EAI_NODATA: ("the name has no address", _SPELLING),
@@ -59,7 +59,7 @@ NAME_ERRORS = {
 }
 
 _AUTHORITY = "add the authority to the authorities of this machine (SSL_CERT_FILE)"
-# Next steps for the user by error code of certificate verification in OpenSSL (X509_V_ERR_...).
+# Description and advice to the user, by error code of certificate verification in OpenSSL (X509_V_ERR_...).
 CERTIFICATE_ERRORS = {
     9: ("the certificate is not valid yet", "set the clocks of both machines"),
     10: ("the certificate has expired", "renew it"),
@@ -112,7 +112,7 @@ def addresses_of(host: str, port: int) -> list[str]:
 def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[socket.socket, str]:
     """Connect to the first address that accepts the connection (RFC 8305).
 
-    The next address is tried after a failure, or after 250 ms in parallel with the pending attempts.
+    After a failure, the next address is tried at once. If an attempt takes 250 ms, the next one is started beside it.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ def fact(error: BaseException) -> str:
 
 
 def next_step(error: BaseException) -> str:
-    """Return the next step for the user after a failure of name resolution, connection, TLS or HTTP."""
+    """Return advice to the user after a failure of name resolution, connection, TLS or HTTP."""
     return _described(error)[1]
 
 
 def _described(error: BaseException) -> tuple[str, str]:
-    """Return the description of an error, and the next step for the user."""
+    """Return the description of an error, and the advice to the user."""
     if isinstance(error, socket.gaierror):
         return NAME_ERRORS.get(error.errno or 0, ("this machine failed to resolve the name", _SPELLING))
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -230,8 +230,8 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 
 _LOG = "see the log of the server for the reason"
-# Descriptions and next steps for the user by class of error. Subclasses come before their base classes, because the
-# first matching class is used.
+# Description and advice to the user, by class of error. The first matching class is used, so subclasses come before
+# their base classes.
 _KINDS: tuple[tuple[type[BaseException], tuple[str, str]], ...] = (
     (UnicodeError, ("the name is not valid: a part is empty or longer than 63 letters", _SPELLING)),
     (ssl.SSLError, ("the TLS handshake failed", "does the port speak TLS, with a version that this machine accepts?")),

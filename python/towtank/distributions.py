@@ -1,7 +1,6 @@
 """Computes quantiles and tails of common distributions from special functions.
 
-The module avoids `scipy.stats`, whose import takes half a second of CPU time, more than most commands take for their
-work.
+`scipy.stats` is not used: importing it takes half a second of CPU time, more than most commands take for their work.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import scipy
 
 Floats = npt.NDArray[np.float64]
-# Degrees of freedom above which the noncentral t distribution equals the shifted normal distribution to three digits.
+# From this number of degrees of freedom on, the noncentral t and the shifted normal distribution agree to three digits.
 _NEARLY_NORMAL = 1e5
 
 
@@ -58,8 +57,8 @@ def noncentral_t_tail(value: float, freedom: float, shift: float) -> float:
     if freedom > _NEARLY_NORMAL:
         return normal_tail(value - shift)
     found = 1 - float(scipy.special.nctdtr(freedom, shift, value))
-    # The algorithm of the noncentral t distribution fails for large shifts. There, the standard deviation 1 of the
-    # numerator is negligible compared with the shift, so the distribution of the denominator determines the result.
+    # The algorithm of the noncentral t distribution fails for large shifts. Compared with such a shift, the random part
+    # of the numerator is negligible, so the distribution of the denominator determines the result.
     return found if math.isfinite(found) else float(scipy.special.chdtr(freedom, freedom * (shift / value) ** 2))
 
 
@@ -133,8 +132,8 @@ def binomial_quantile(share: float, trials: int, probability: float) -> int:
     >>> binomial_quantile(0.5, 10, 0.3)
     3
     """
-    # The function `bdtrik` inverts a continuous extension of the distribution. Its result differs from the quantile by
-    # less than 1, and is not a number if even zero successes have a probability above `share`.
+    # `bdtrik` inverts a continuous extension of the distribution. Its result differs from the quantile by less than 1,
+    # and is not a number if the probability of zero successes is already above `share`.
     start = scipy.special.bdtrik(share, trials, probability)
     count = min(trials, max(0, math.ceil(start))) if math.isfinite(start) else 0
     while count > 0 and 1 - binomial_tail(count - 1, trials, probability) >= share:

@@ -18,8 +18,9 @@ from towtank.errors import EngineError
 
 
 def binary() -> Path:
-    """Return the path of `towtank-engine`: `$TOWTANK_ENGINE`, or the file beside this Python interpreter, or the file
-    on the search path.
+    """Return the path of `towtank-engine`.
+
+    It is `$TOWTANK_ENGINE`; otherwise the file beside this Python interpreter; otherwise the file on the search path.
 
     Raises
     ------
@@ -34,12 +35,12 @@ def binary() -> Path:
     raise EngineError("towtank-engine is not installed", hint="run `make setup` in the checkout")
 
 
-# Soft limit of open files that started processes get, within their hard limit. It is the largest value that systemd
-# sets. Some servers allocate a table row for each possible file, so an unlimited value would use much memory.
+# Soft limit of open files of started processes, unless their hard limit is lower. It is the largest value that systemd
+# sets. Some servers allocate a table row for each possible file, so with an unlimited value they would use much memory.
 OPEN_FILES = 524_288
-# The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. A
-# given number is set within the hard limit. If no number is given, the limit is only raised. If the shell may not
-# change the limit, it stays unchanged.
+# The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. If a
+# number is given, it is set, within the hard limit; otherwise the limit is only raised, never lowered. If the shell may
+# not change the limit, it stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -117,8 +118,8 @@ class EngineProcess:
                 stderr=stream,
                 # In its own session, the engine does not receive Ctrl-C from the terminal; only Towtank handles Ctrl-C.
                 start_new_session=True,
-                # Python ignores the signal SIGXFSZ. The engine must ignore it as well, so that a file size limit is
-                # reported as an error instead of ending the engine.
+                # Python ignores the signal SIGXFSZ, and the engine must inherit this. Then a file size limit gives an
+                # error that the engine reports, instead of killing it.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -141,8 +142,8 @@ class EngineProcess:
         """
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        # The engine has closed its end of the pipe. Wait for its end, because reading again would return at once,
-        # without pause.
+        # The engine has closed its end of the pipe, so reading would return at once, again and again. Wait for the
+        # process to end instead.
         if chunk == b"":
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)

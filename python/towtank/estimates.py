@@ -12,26 +12,26 @@ import math
 from collections.abc import Sequence
 
 _TWO_DIGITS = 355
-"""An error whose three leading digits are below this number is rounded to two digits, a larger error to a single digit
-(rule of [1]_).
+"""An error is rounded to two digits if its three leading digits are below this number, otherwise to one digit (rule of
+[1]_).
 """
 WIDE = 10.0
-"""An interval of a positive quantity that is wider than this many times the value is shown as not known. [1]"""
+"""If the interval of a positive quantity is wider than this multiple of its value, it is shown as not known. [1]"""
 NOT_KNOWN = "not known"
-"""Text that is shown instead of an interval wider than `WIDE` allows."""
+"""Text that replaces an interval that is too wide to be shown, see `WIDE`."""
 FEW_DIGITS = 3
-"""Number of significant digits with which a value is shown if its error is unknown. [1]"""
+"""Number of significant digits of a value whose error is unknown. [1]"""
 _MOST_PLACES = 12
-# An interval narrower than this share of its value is treated as having no width, because its ends differ only by
-# rounding errors of sums.
+# An interval that is narrower than this share of its value has no width: its ends differ only by rounding errors of
+# sums.
 _NOISE = 1e-14
-# If an interval lies above the first number, and its percentages need more decimal places than the second number, they
-# would consist of nines only, such as 99.99998 %. Such an interval is not shown.
+# A share whose interval is above `_ALMOST_ALL` is shown as `above 99.9 %` if its percentages need more than
+# `_NINES_AT_MOST` decimal places: they would consist of nines, such as 99.99998 %.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # Smallest value that the number format `.4g` renders with an exponent.
 _FOUR_DIGITS = 9999.5
-# Units of durations, each with the duration below which it is used, the unit in seconds, and its name.
+# Units of durations: for each the duration below which it is used, its length, and its name. [s]
 _DURATIONS = ((1e-6, 1e-9, "ns"), (1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (3600.0, 60.0, "min"))
 
 
@@ -169,7 +169,7 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
 
 
 def duration_unit(seconds: float) -> tuple[float, str]:
-    """Return a suitable unit for a duration: its length in seconds, and its name.
+    """Return the unit that suits a duration: the length of the unit in seconds, and its name.
 
     Examples
     --------
@@ -257,8 +257,9 @@ def error_estimate(predicted: float, band: Sequence[float | None] | None, measur
 
 
 def relative_error(value: float, interval: Sequence[float | None] | None) -> str:
-    """Render a relative error in per cent with its sign and interval; with two digits if an end of the interval is
-    unknown.
+    """Render a relative error in per cent with its sign and its interval.
+
+    If an end of the interval is unknown, the error has two digits.
 
     Examples
     --------
@@ -288,7 +289,7 @@ def rate_estimate(value: float, low: float, high: float) -> str:
 def share_estimate(value: float, low: float, high: float) -> str:
     """Render an estimated share in per cent.
 
-    Above 99.9 %, an interval is left out if it would only add nines.
+    A share above 99.9 % is rendered as `above 99.9 %` if its exact percentages would consist of many nines.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class FileModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _name_known_keys(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Add the known keys to the error for every unknown key, because pydantic does not list them."""
+        """Add to each error for an unknown key the list of known keys, which pydantic does not supply."""
         try:
             return handler(data)
         except ValidationError as error:
@@ -53,7 +53,7 @@ class FileModel(BaseModel):
 
 
 def _detail(problem: Any, known: list[str]) -> InitErrorDetails:
-    """Return a problem with a file in the form that pydantic requires; for an unknown key, add the known keys."""
+    """Return a problem with a file in the form that pydantic requires, with the known keys if it is an unknown key."""
     kind, context = problem["type"], problem.get("ctx", {})
     if kind == "extra_forbidden" and len(problem["loc"]) == 1:
         kind, context = "unknown_key", {"known": known}
@@ -87,7 +87,7 @@ def one_or_more(value: object) -> object:
 
 
 def check_name(value: object) -> str:
-    """Return a name of a file's content; raise `ValueError` if it has other characters or more than 80."""
+    """Return a name in a file; raise `ValueError` unless it has the characters and the length that names may have."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise ValueError(f"must be a name of letters, digits, _ and -, beginning with a letter, got {value!r} instead")
     return value

@@ -16,7 +16,7 @@ SCHEMAS = (
     "towtank/study/1", "towtank/workload/1", "towtank/system/1", "towtank/browser-script/1", "towtank/model/1",
     "towtank/machine/1", "towtank/sizing/1", "towtank/rule-file/1", "towtank/sheet/1",
 )  # fmt: skip
-"""Values of the key `schema`, with the kind of file and the module that checks it.
+"""Allowed values of the key `schema`; each stands for a kind of file.
 
 The models of a kind are imported only when a file of that kind is checked.
 """
@@ -28,7 +28,7 @@ _AS_MEANT = ("towtank/study/1", "towtank/workload/1", "towtank/system/1")
 
 @dataclass
 class FileReport:
-    """Faults of a file, and of the files that it names.
+    """Faults of a file, and of the files that it refers to.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ _CHECKS: dict[str, Callable[[Document], list[Fault]]] = {
 
 
 def _meant_schema(document: Document) -> str | None:
-    """Return the schema that a file most likely means if the key `schema` or its value is misspelt; None if unclear.
+    """Return the schema that is most likely meant if the key `schema` or its value is misspelt; None if unclear.
 
     The check for this schema then reports the misspelt word, together with all other faults.
     """
@@ -152,8 +152,8 @@ def _schema_fault(document: Document) -> Fault | None:
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
     if schema is None and root.child("stations") is not None and root.child("classes") is not None:
-        # A model file may lack the key `schema`. It is recognised by these two keys, which no other kind of file has
-        # together.
+        # A model file may lack the key `schema`. It is recognised by the keys `stations` and `classes`: no other kind
+        # of file has both.
         return None
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")
@@ -164,7 +164,7 @@ def _schema_fault(document: Document) -> Fault | None:
 
 
 def named_file(name: str) -> str:
-    """Return the path of a file; for the name of a shipped study, the path of the study."""
+    """Return the path of a file that is given by its path, or by the name of a shipped study."""
     from towtank.study import find_shipped  # noqa: PLC0415 - imports pydantic
 
     try:

@@ -23,8 +23,8 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of the operating system for a path that accepts no file at all. The error for a full disk is not among
-them.
+"""Error numbers of the operating system that mean that no file can be written at a path. A full disk is no
+such error.
 """
 
 
@@ -104,7 +104,7 @@ def put(
 def _sync_folder(path: Path) -> None:
     """Flush the entries of a folder to disk, if the file system supports this and the folder is readable.
 
-    Without this step, the old file may be back after a power failure.
+    Without this step, a power failure may bring back the old file.
     """
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -162,7 +162,8 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        # A new error is raised, because the message of the operating system would name the wrong cause.
+        # The operating system reports that the folder exists, although a file is at the path. So the true cause is
+        # raised.
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
@@ -175,12 +176,12 @@ def _claim(temporary: Path, place: Path) -> None:
         place.hardlink_to(temporary)
     except FileExistsError:
         raise
-    except OSError:  # The file system, such as FAT, may support no links: the name is claimed by an empty file.
+    except OSError:  # The file system, such as FAT, may support no links. Then an empty file reserves the name.
         os.close(_open_new(place))
 
 
 def _make_empty(temporary: Path, place: Path, mode: int | None = None) -> None:
-    """Create an empty file with a mode, or with the mode of the file that it will replace."""
+    """Create an empty file with the given mode, by default with the mode of the file that it will replace."""
     descriptor = _open_new(temporary)
     try:
         with suppress(FileNotFoundError):
@@ -193,7 +194,7 @@ def _open_new(path: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o666)
-    except FileNotFoundError as error:  # The file system `/proc` reports this error if a folder cannot be made.
+    except FileNotFoundError as error:  # The file system `/proc` reports this error for a file that cannot be made.
         raise PermissionError(errno.EACCES, "its file system accepts no new file", str(path)) from error
 
 
@@ -220,9 +221,7 @@ def put_text(path: Path, text: str, *, follow: bool = True) -> None:
 
 
 def other_kind(path: Path) -> str | None:
-    """Return what a path is if it is not a regular file: `a folder`, `a device`...; None if it is regular or
-    missing.
-    """
+    """Return the kind of a path, such as `a folder` or `a device`; None if it is a regular file or does not exist."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

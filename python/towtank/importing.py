@@ -63,7 +63,7 @@ def import_file(
 
 
 def write_workload(out: Path, text: str, *, force: bool) -> None:
-    """Write a workload file that only its owner can read; the old file stays if this fails.
+    """Write a workload file that only its owner can read. If this fails, an existing file stays unchanged.
 
     Raises
     ------
@@ -81,7 +81,9 @@ def write_workload(out: Path, text: str, *, force: bool) -> None:
 
 
 def _is_same(out: Path, file: Path) -> bool:
-    """Return True if two paths name the same regular file; a terminal may be both input and output."""
+    """Return True if two paths lead to the same regular file. Other files, such as a terminal, may be both input and
+    output.
+    """
     try:
         return is_regular_file(out) and out.samefile(file)
     except (OSError, ValueError):  # The imported file does not exist, or its path is not a valid file name.

@@ -1,4 +1,4 @@
-"""Reads the kind of load (users or arrival rate) and its level from any document that contains a load."""
+"""Reads the load from documents: its kind (users or arrival rate) and its level."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Load:
         Returns
         -------
         Load or None
-            Load from the key `users` (in summaries `users.asked`), otherwise from `rate`, otherwise from `load` as
-            users; None if the document names no load.
+            Load from the first of these keys that the document contains: `users` (in summaries `users.asked`), `rate`,
+            and `load`, which is a number of users. None without any of them.
 
         Examples
         --------

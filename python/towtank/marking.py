@@ -1,7 +1,6 @@
-"""Marks all processes of a run by an environment variable, so that processes that remain after the run can be found.
+"""Marks all processes of a run by an environment variable, so that any that remain after the run can be found.
 
-The environment of this process itself is not changed, because it may belong to a program that uses Towtank as a
-library.
+The environment of this process stays unchanged, because it may belong to a program that uses Towtank as a library.
 """
 
 from __future__ import annotations
@@ -26,5 +25,5 @@ def marked(path: Path) -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of this process, with the variable that marks the current run added."""
+    """Return the environment of this process, extended by the variable that marks the current run."""
     return {**os.environ, **({MARKER: _marks[-1]} if _marks else {})}

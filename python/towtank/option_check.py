@@ -36,8 +36,8 @@ class OptionCheck:
         self._faults.append(Fault(COMMAND_LINE, 0, 0, option, message))
 
     def form(self, option: str, text: str, read: Callable[[str], object]) -> None:
-        """Check an option's text with the function `read`; if `read` raises `ValueError`, its message becomes the
-        fault.
+        """Check an option's text with the function `read`. If it raises `ValueError`, the message becomes a fault of
+        the option.
         """
         try:
             read(text)
@@ -104,7 +104,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that applies to open loads only, and return it; if it is not given, return its default."""
+        """Check a limit that applies to open loads only; return it, or its default if it is not given."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -134,7 +134,7 @@ class OptionCheck:
 
         if path is None:
             return
-        # Typer converts an empty file name to the folder ".", so this name means that no file name was given.
+        # Typer converts an empty file name to the path ".", so this path means that no file name was given.
         kind = "''" if path == Path() else other_kind(path)
         if kind is not None:
             got = kind if kind == "''" else f"{kind}, {str(path)!r}"

@@ -9,7 +9,8 @@ from towtank.estimates import few_digits
 
 _FACTORS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 _NUMBER = r"(?<![\w.,-])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?!-?\d|\w)(?: (?:µs|ms|s)\b)?"
-# A text `from 12 s to 15.2 s` is called a pair; it describes a change or a time span. Other texts with `to` are ranges.
+# `from 12 s to 15.2 s`, which describes a change or a time span, is called a pair. `12 s to 15.2 s`, without `from`, is
+# a range.
 _RANGE = re.compile(rf"from {_NUMBER} to {_NUMBER}|{_NUMBER}(?: to {_NUMBER})?")
 _PAIR = "from "
 _PART = re.compile(_NUMBER)
@@ -68,7 +69,7 @@ def _joined(low: str, high: str) -> str:
 
 
 def alike(message: str, other: str) -> bool:
-    """Return True if two messages differ only in numbers; digits that are part of a name do not count as numbers.
+    """Return True if two messages are equal except for numbers; digits that are part of a name do not count as numbers.
 
     Examples
     --------
@@ -79,18 +80,18 @@ def alike(message: str, other: str) -> bool:
 
 
 def merged(messages: Sequence[str]) -> str:
-    """Merge messages that differ only in numbers; a range replaces each number that differs.
+    """Merge messages that differ only in numbers; each number that differs is replaced by its range.
 
     Parameters
     ----------
     messages : sequence of str
-        At least one message; all messages differ only in numbers.
+        Messages that differ only in numbers; at least one.
 
     Notes
     -----
     Ranges such as `5 to 10 ms` are merged into one range over all messages. Pairs such as `from 12 s to 15 s` are not
-    merged, because the merged pair would describe a gap or a growth that no run had. Instead, the pair with the
-    largest difference is used.
+    merged, because the result would describe a gap or a growth that no run had. Instead, the pair with the largest
+    difference is used.
 
     Examples
     --------
@@ -106,7 +107,9 @@ def merged(messages: Sequence[str]) -> str:
 
 
 def _hull(texts: Sequence[str]) -> str:
-    """Return the range that covers the texts at one position of several messages; each text is a number or a range."""
+    """Return the range over the numbers or ranges that several messages contain at the same position; of pairs, the
+    widest.
+    """
     if len(set(texts)) == 1:
         return texts[0]
     if texts[0].startswith(_PAIR):
@@ -122,7 +125,7 @@ def _span(pair: str) -> float:
 
 
 def _with_units(text: str) -> list[str]:
-    """Return the two numbers of a range such as `5 to 10 ms`, each with the unit."""
+    """Return the two numbers of a range such as `5 to 10 ms`, each with its unit."""
     numbers = _PART.findall(text)
     unit = numbers[-1].partition(" ")[2]
     return [number if " " in number or not unit else f"{number} {unit}" for number in numbers]

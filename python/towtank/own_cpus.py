@@ -7,18 +7,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _before: list[frozenset[int]] = []
-"""CPUs that this process was allowed to use before each active pinning, oldest pinning first."""
+"""For each active pinning, the CPUs that this process was allowed to use before it; the oldest pinning comes first."""
 
 
 def usable_cpus() -> frozenset[int]:
-    """Return the CPUs that this process may use outside of `pinned_to`, which limits them temporarily."""
+    """Return the CPUs that this process may use, regardless of the temporary limit by `pinned_to`."""
     return _before[0] if _before else frozenset(os.sched_getaffinity(0))
 
 
 @contextmanager
 def pinned_to(cpus: Iterable[int]) -> Iterator[None]:
-    """Pin this process to CPUs while this context is active; processes that it starts inherit the pinning. Without
-    CPUs, do nothing.
+    """Pin this process to CPUs while this context is active; if `cpus` is empty, do nothing.
+
+    Processes that are started within the context inherit the pinning.
     """
     chosen = set(cpus)
     _before.append(frozenset(os.sched_getaffinity(0)))

@@ -12,7 +12,7 @@ from towtank.dialing import connect_first
 
 
 class PinnedConnection(http.client.HTTPConnection):
-    """HTTP connection to an address of the URL's host that was resolved before.
+    """HTTP connection to one of several addresses to which the host of a URL was resolved before.
 
     The Host header and the certificate check use the host of the URL.
 

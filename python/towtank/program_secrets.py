@@ -1,7 +1,7 @@
-"""Hides secrets in environment variables and arguments of a program, for documents that are stored.
+"""Hides secrets in the environment variables and arguments of a program, for documents that are stored.
 
-The value of an environment variable is hidden whatever the name of the variable is, because a variable with any name
-may contain a key. Only numbers, words of a small list, and references such as `${port}` stay visible.
+Any environment variable may contain a key, so values are hidden whatever the name of the variable is. Only numbers,
+words of a small list, and references such as `${port}` stay visible.
 
 Two kinds of secrets are hidden in arguments: values of assignments in a shell command, by the rule for variables, and
 passwords in the short options of known clients (`mysql -pabc`). Text that a shell would run, such as `$(make)`, is
@@ -33,8 +33,8 @@ _WORDS = re.compile(r"[\s;&|()]+")
 
 
 class _Options(NamedTuple):
-    """Short options with which a client program takes a password: a `glued` option contains the password (`-pabc`), a
-    `before` option precedes it (`-p abc`).
+    """Short options with which a client program takes a password: directly after a `glued` option (`-pabc`), or as the
+    next argument after a `before` option (`-p abc`).
     """
 
     glued: tuple[str, ...] = ()
@@ -112,8 +112,8 @@ def _client(word: str) -> _Options | None:
 
 
 def _hidden_option(client: _Options | None, before: str, word: str, hidden: str) -> str:
-    """Return an argument of a client program with its password hidden. An argument that contains text that a shell
-    would run is unchanged.
+    """Return an argument of a client program with its password hidden. An argument with text that a shell would run
+    stays unchanged.
     """
     if client is None or "$(" in word or "`" in word:
         return word

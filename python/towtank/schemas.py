@@ -61,7 +61,7 @@ class _Schema(GenerateJsonSchema):
 
 
 def _writer_of(schema: Any) -> Any:
-    """Return the function that writes a quantity with its unit; the function may be nested inside checks."""
+    """Return the function that writes a quantity with its unit. In the schema, it may be nested inside checks."""
     while isinstance(schema, dict):
         serialization = schema.get("serialization", {})
         if serialization.get("type") == "function-plain":
@@ -137,9 +137,7 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render tables of the models that have no table of their own on any page, with the names by which other tables
-    refer to them.
-    """
+    """Render a table of each model that has no table on any page, under the name by which other tables refer to it."""
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-# Words that always mark a value as a secret if they occur in its name.
+# Words that mark a value as a secret wherever they end its name.
 WORDS = (
     r"passwords?|passwd|passphrase|passcode|pwd|secrets?|tokens?|api_?keys?|access_?keys?|private_?keys?|"
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Words that mark a value as a secret even at the end of a longer word: `dbpass`, `csrftoken`.
+# Words that mark a value as a secret even if they are only the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Words for keys and codes. Such values may grant access, or may only sort or number items.
+# Words for keys and codes: such a value may grant access, or only sort or number items.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"
@@ -30,7 +30,7 @@ _HARMLESS = re.compile(
     r"cache|synchronous|columns|device|tenant"
 )
 
-# Names are split at every kind of joint, because headers and form fields join words in several ways: `X-Api-Key`,
+# Names are split where their words are joined. Headers and form fields join words in several ways: `X-Api-Key`,
 # `apiKey`, `user[password]`.
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
@@ -82,7 +82,7 @@ def is_harmless_name(name: str) -> bool:
 
 
 def _words(name: str) -> str:
-    """Split the last part of a path, such as `parameters.password`, into words; return them in lower case, joined by
+    """Split the last part of a path, such as `parameters.password`, into words. Return them in lower case, joined by
     `_`.
     """
     last = name.rstrip(".").rpartition(".")[2]

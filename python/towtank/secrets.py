@@ -34,7 +34,7 @@ PRIVATE_FOLDER_MODE = 0o700
 
 # Pattern for the login in an address. A password that is not percent-encoded may contain any character except blanks
 # and `/ ? # " ' < >`. A match begins only at the first letter of a word; otherwise the time would grow with the square
-# of the length.
+# of the text's length.
 _LOGIN = re.compile(
     r"(?P<scheme>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]+)*)@"
 )
@@ -79,8 +79,7 @@ def redacted_text(text: str) -> str:
 def _hidden_login(found: re.Match[str]) -> str:
     """Return the address with its login hidden.
 
-    In a database address, a user name without a password is not a secret. In an HTTP address, a user name without a
-    password is often a token.
+    A user name without a password is not a secret in a database address. In an HTTP address it is often a token.
     """
     is_user = ":" not in found["login"] and not found["scheme"].lower().startswith("http")
     return found[0] if is_user else f"{found['scheme']}{HIDDEN}@"
@@ -103,7 +102,7 @@ def redacted(document: Any, parameters: Collection[str] = ()) -> Any:
     document : Any
         Document that consists of mappings, lists and plain values.
     parameters : collection of str
-        Names of workload parameters whose values are secrets, because of where the workload uses them.
+        Names of workload parameters whose values are secrets because of the place where the workload uses them.
 
     Examples
     --------
@@ -188,8 +187,8 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide a value whose name is that of a secret. In a mapping only texts are hidden, because numbers may be
-    counts.
+    """Hide a value whose name is that of a secret. If the value is a mapping, only its texts are hidden, because
+    numbers may be counts.
     """
     if isinstance(value, Mapping):
         return {
@@ -204,7 +203,7 @@ def _hidden(value: Any, parameters: Collection[str]) -> Any:
 
 
 def _is_secret_path(path: str, parameters: Collection[str]) -> bool:
-    """Return True if a path of keys names a secret. The name of a step, such as `POST /token`, is not a path."""
+    """Return True if a path of keys leads to a secret. The name of a step, such as `POST /token`, is not a path."""
     section, _, name = path.rpartition(".")
     return (may_be_secret_name(path) and not _STEP.search(path)) or (section == "parameters" and name in parameters)
 
@@ -238,12 +237,12 @@ def _hidden_field(found: re.Match[str], parameters: Collection[str]) -> str:
     return found["key"] + HIDDEN if secret else found[0]
 
 
-# Pattern for a literal in an SQL statement. If the statement was truncated, its last literal has no closing quote.
+# Pattern for a literal in an SQL statement. The last literal of a truncated statement has no closing quote.
 _LITERAL = re.compile(r"(?:(?P<name>\b\w{1,64})[^\w']{1,8})?'(?P<text>(?:[^']|'')*)(?:'|$)")
 
 
 def redacted_statement(statement: str) -> str:
-    """Replace the literals of an SQL statement by `***`, except numbers and plain words compared with harmless names.
+    """Replace the literals of an SQL statement by `***`. Numbers, and plain words compared with harmless names, stay.
 
     Examples
     --------
@@ -255,7 +254,7 @@ def redacted_statement(statement: str) -> str:
 
 def _hidden_literal(found: re.Match[str]) -> str:
     name, text = found["name"] or "", found["text"]
-    secret = may_be_secret_name(name) or name.lower() == "by"  # This pattern matches `IDENTIFIED BY 'abc'`.
+    secret = may_be_secret_name(name) or name.lower() == "by"  # The name `by` occurs in `IDENTIFIED BY 'abc'`.
     if not text or (not secret and _PLAIN_VALUE.fullmatch(text)):
         return found[0]
     return f"{found[0][: found.start('text') - found.start() - 1]}'{HIDDEN}'"
@@ -269,7 +268,7 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-# Pattern for a cookie header, which has several pairs, up to the end of the line or of the quoted text.
+# Pattern for a cookie header, which may contain several pairs: to the end of the line or of the quoted text.
 _COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
 _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)

@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Smallest similarity with which a word is suggested; the similarity is computed by `difflib`. [1]
+# Smallest similarity, as computed by `difflib`, at which a word is suggested. [1]
 _SIMILAR = 0.6
-# A word of at least this many letters is recognized with two wrong letters, a shorter word only with a single one. [1]
+# A word of at least this many letters is recognized with two wrong letters; a shorter word, only with one. [1]
 _LONG_WORD = 6
 _SLIPS_AT_MOST = 2
-# If there are more known names than this, only typing errors are searched for, because computing similarities takes
-# far longer. [1]
+# With more known names than this, only typing errors are searched for: to compute similarities takes far longer. [1]
 _COMPARED = 500
 
 
@@ -75,7 +74,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return the known word from which a word differs by a typing error; None if there is no such word."""
+    """Return a misspelt word with the known word that was meant; None if none differs only by a typing error."""
     if not isinstance(word, str):
         return None
     near = nearest(word, known)

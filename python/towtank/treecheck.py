@@ -20,7 +20,7 @@ from towtank.yamlfile import Node, Path_, did_you_mean, fault_at, find
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MISSPELT_KEY = "misspelt_key"
-"""Type of the pydantic error that reports a misspelt key; the context of the error contains the message."""
+"""Type of the pydantic error for a misspelt key. The context of the error contains the message."""
 # Largest number of rounds of the check. Each round removes at least one level of invalid values, and no file has more
 # levels.
 ROUNDS_AT_MOST = 20
@@ -48,8 +48,8 @@ class Checked(Generic[ModelT]):
 def validate_tree(root: Node, model: type[ModelT]) -> Checked[ModelT]:
     """Check a tree of values against a pydantic model, and continue after faults.
 
-    Invalid parts are removed and the rest is checked repeatedly, so that later checks can use the valid parts and all
-    faults are reported together.
+    The check is repeated without the invalid parts. So all faults are reported together, and later checks can use the
+    valid parts.
     """
     rest = root.copy()
     if not isinstance(root.value, dict):
@@ -108,8 +108,7 @@ _MUST_BE = {
     "none_required": "must be nothing",
     "string_too_short": "must not be empty",
 }
-# For each type of pydantic error: the key under which the error's context contains the violated bound, and the wording
-# of the message.
+# For each type of pydantic error: the key of the violated bound in the error's context, and the wording of the message.
 _BOUNDS = {
     "greater_than": ("gt", "must be above {}"),
     "greater_than_equal": ("ge", "must be at least {}"),
@@ -166,8 +165,7 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    # Present keys are compared as well as missing ones, because a preset may misspell a key that the rest of the file
-    # contains.
+    # Keys that are present are compared, too, because a preset may misspell a key that the rest of the file contains.
     near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
@@ -178,8 +176,8 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
 def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -> InitErrorDetails | None:
     """Return the error for a key of a mapping that misspells a known key; None if there is no such key.
 
-    The function serves mappings whose model depends on the value of a key. If that key is misspelt, no model is
-    chosen that could report the fault.
+    The function is for mappings whose model depends on the value of a key. If that key is misspelt, no model can be
+    chosen, and so none could report the fault.
 
     Parameters
     ----------
@@ -196,7 +194,7 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
 
 
 def unknown_choice(value: Mapping[str, object], key: str, allowed: str, known: Iterable[str]) -> InitErrorDetails:
-    """Return the error for a mapping whose model depends on the value of a key, if that value is missing or unknown.
+    """Return the error for a mapping whose model depends on the value of `key`, if that value is missing or unknown.
 
     Parameters
     ----------

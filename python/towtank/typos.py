@@ -1,9 +1,8 @@
-"""Checks files a second time with typing errors corrected, so that one typing error causes one reported fault.
+"""Checks files a second time with their typing errors corrected, so that each typing error causes only one fault.
 
 A misspelt key hides its value, and all parts that depend on the value appear to be wrong. Therefore the typing errors
-are corrected in a copy of the trees, and the copy is checked. The result consists of the typing errors and of the
-faults that remain after the correction. The corrected copy never becomes the result, because the typing errors stay
-among the faults.
+are corrected in a copy of the trees, and the copy is checked. The reported faults are the typing errors, and the faults
+that remain in the copy. The copy is used for nothing else: a file with typing errors stays invalid.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from towtank.yamlfile import Document, Node, where
 
 ResultT = TypeVar("ResultT")
 
-# Largest number of times that a file is checked. A correction may reveal further typing errors inside the value of a
-# key, or in names that were unknown before. No file has this many levels of typing errors.
+# Largest number of times that a file is checked. After a correction, further typing errors may appear: inside the value
+# of a corrected key, or in names that were unknown before. No file has this many levels of typing errors.
 ROUNDS_AT_MOST = 10
 
 Place = tuple[str, int, int]
@@ -136,7 +135,9 @@ class _Spot:
 
 
 def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
-    """Replace faults in several uses of one name by a single fault in its definition, if the definition is misspelt."""
+    """Replace the faults of several uses of one name by a single fault of its definition, if only the definition is
+    misspelt.
+    """
     by_typo: dict[tuple[str, str], set[Fault]] = defaultdict(set)
     for fault in faults:
         if fault.typo is not None:
@@ -153,7 +154,9 @@ def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
 
 
 def _without_common_end(got: str, meant: str) -> tuple[str, str]:
-    """Return the parts of two dotted names that differ: `pages` and `pags` of `pages.id` and `pags.id`."""
+    """Return two dotted names without the parts that they have in common at the end: `pages` and `pags` for `pages.id`
+    and `pags.id`.
+    """
     parts, others = got.split("."), meant.split(".")
     while len(parts) > 1 and len(others) > 1 and parts[-1] == others[-1]:
         parts, others = parts[:-1], others[:-1]
@@ -161,9 +164,7 @@ def _without_common_end(got: str, meant: str) -> tuple[str, str]:
 
 
 def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> Fault:
-    """Return the fault of a definition that is misspelt: the name in the definition differs from the name in all its
-    uses.
-    """
+    """Return the fault of a misspelt definition, whose name `meant` differs from the name `got` in all its uses."""
     here = spot.place[0]
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))

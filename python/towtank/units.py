@@ -11,8 +11,8 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-# The numbers of digits of a value and of its exponent are bounded, so that no number in a file can use much memory or
-# overflow a float.
+# The digits of a number and of its exponent are limited, so that no number in a file can use much memory or overflow a
+# float.
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
@@ -138,8 +138,8 @@ def size(value: object) -> int:
     67001489818
     """
     quantity = _quantity(value, SIZE_UNITS, "a size")
-    # Sizes in larger units are rounded, because tools print sizes with one decimal, such as `62.4 GiB`, and few of
-    # these are a whole number of bytes.
+    # Tools print sizes with one decimal, such as `62.4 GiB`, and few of these are a whole number of bytes. So sizes in
+    # larger units are rounded.
     match = _QUANTITY.fullmatch(str(value))
     if quantity.denominator != 1 and (match is None or SIZE_UNITS[match[2]] == 1):
         raise ValueError(f"must be a whole number of bytes, got {shown(value)} instead")
@@ -253,8 +253,8 @@ def format_duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     for below, factor, unit in steps:
-        # A value just below the upper bound of a unit would be rounded up to the bound with four digits. Such a value
-        # gets the next unit.
+        # Rounded to four digits, a value just below the upper bound of a unit would equal the bound. It gets the next
+        # unit.
         if seconds < below * 0.99995:
             return f"{_number(seconds / factor)} {unit}"
     return f"{_number(seconds / 3600)} h"
@@ -317,7 +317,7 @@ def exact_size(size_bytes: int) -> str:
     pretty = format_size(size_bytes)
     try:
         return pretty if size(pretty) == size_bytes else f"{size_bytes} B"
-    except ValueError:  # In a large unit, a size with four digits may not be a whole number of bytes.
+    except ValueError:  # With four digits of a large unit, a size may not be a whole number of bytes.
         return f"{size_bytes} B"
 
 

@@ -28,8 +28,8 @@ from ruamel.yaml.events import (
 from towtank.errors import Fault, StudyError
 from towtank.spelling import nearest
 
-# Limits for the size, the number of values and the nesting of a file. A study with its workload has some hundred
-# values. The limits allow generated files and exclude YAML bombs.
+# Limits for the size, the number of values and the nesting of a file. A study with its workload has a few hundred
+# values, so the limits allow even generated files, but exclude YAML bombs.
 BYTES_AT_MOST = 10_000_000
 VALUES_AT_MOST = 200_000
 DEPTH_AT_MOST = 50
@@ -58,7 +58,9 @@ class Node:
     keys : dict of str to (int, int)
         Line and column of each key of a mapping.
     file : str
-        File that contains the value; presets and factors may put a value from one file into the tree of another."""
+        File that contains the value. It may differ from that of the parent node: presets and factors put values from
+        one file into the tree of another.
+    """
 
     value: Any
     path: Path_
@@ -137,8 +139,8 @@ class Document:
 def find(root: Node, path: Path_) -> tuple[Node, Node | None]:
     """Return the deepest existing node on a path, and its parent.
 
-    Parts of the path for which no node exists are skipped, because pydantic adds names of union branches to its
-    paths."""
+    Parts of the path without a node are skipped: pydantic adds the names of union branches to its paths.
+    """
     node, parent = root, None
     for part in path:
         child = node.child(part)
@@ -160,8 +162,9 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
 def _key_of(node: Node, children: dict[Any, Node]) -> Any:
     """Return the key under which a mapping contains a node.
 
-    Usually the key is the last part of the node's path. A value that overrides another may have a different path; its
-    key is found by searching the mapping."""
+    It is usually the last part of the node's path. The path may differ if the value has replaced another one; the key
+    is then found by searching the mapping.
+    """
     own = node.path[-1] if node.path else None
     return own if children.get(own) is node else next(name for name, child in children.items() if child is node)
 
@@ -192,8 +195,7 @@ def parse_value(text: str, name: str, key: str = "") -> Node:
     try:
         root = builder.build(text)
     except StudyError as error:
-        # The fault is reported at the key that gets the value, because this helps the user more than a position within
-        # the value.
+        # The fault is reported at the key that gets the value: a position within the value would help the user less.
         faults = [replace(fault, line=0, column=0, where=key or fault.where) for fault in error.faults]
         raise StudyError(faults) from None
     if builder.faults:
@@ -325,8 +327,8 @@ class _Builder:
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = (
-                # An alias inside the value that it refers to would never end. It finds this incomplete entry and is
-                # refused.
+                # An alias inside the very value that it refers to would never end. This entry, which is still
+                # incomplete, refuses it.
                 None
             )
         if isinstance(event, ScalarEvent):

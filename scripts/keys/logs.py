@@ -1,8 +1,8 @@
-"""Finds the fields of access logs in nginx and Apache, each with an example of the text that the server writes.
+"""Finds the fields that access logs of nginx and Apache can contain, each with an example of the text that is written.
 
-Neither program lists its fields, but both refuse a format with an unknown field. Therefore every word in nginx's
-executable, and every letter after `%` for Apache, is tried in a format. Then both servers serve requests and log the
-accepted fields.
+Neither program lists its fields, but both refuse a format with an unknown field. So candidates are tried in a format:
+every word in the executable of nginx, and every letter after `%` for Apache. Then both servers serve requests and log
+the accepted fields.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from shutil import which
 
 _BETWEEN = "<+>"
 _STARTS_WITHIN_S = 20.0
-# Prefixes of names that nginx accepts as variables, such as `$http_`.
+# Prefixes with which nginx accepts any variable name, such as `$http_`, each with an ending that is tried.
 _NAMED = {"http_": "x_forwarded_for", "arg_": "a", "cookie_": "c", "sent_http_": "content_type"}
 _NAMED |= {"upstream_http_": "content_type", "upstream_cookie_": "c"}
 _HEADERS = {"X-Forwarded-For": "10.7.0.1, 10.8.0.1", "Cookie": "c=c1", "Referer": "http://a/b", "User-Agent": "Agent 1"}
@@ -30,7 +30,9 @@ _ARGUMENTS = ("X-Forwarded-For", "Content-Type", "c", "us", "remote", "local", "
 
 
 def program(name: str) -> str:
-    """Return the path of a server's program; the folders of programs for system administration are searched as well."""
+    """Return the path of a server's program. Folders of administration programs, such as `/usr/sbin`, are searched,
+    too.
+    """
     found = which(name) or which(name, path="/usr/sbin:/usr/local/sbin")
     if found is None:
         raise SystemExit(f"error: needs {name}")

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Limits of the tests that run first with a fault, and of all later tests: number of tests, and their total time. [1],
-# [s]
+# Limits of the tests that run first with a fault, and again of those that run later: number of tests [1], total time
+# [s].
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
@@ -62,8 +62,9 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 
 
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
-    """Plant one fault, and run tests until one fails: first the nearest tests, then all that execute the fault, then
-    others in the same files.
+    """Plant one fault, and run tests until one fails.
+
+    The nearest tests run first, then all that execute the fault, then others in the same test files.
     """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
@@ -79,7 +80,7 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault. If a test fails even so, every fault would count as noticed."""
+    """Run the nearest tests without a fault. If one fails even then, every fault would count as noticed, so stop."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")

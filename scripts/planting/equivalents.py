@@ -1,4 +1,4 @@
-"""Faults that change no result, each with the reason, from `equivalent.yaml`."""
+"""Reads `equivalent.yaml`, which lists faults that change no result, each with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ FILE = Path(__file__).with_name("equivalent.yaml")
 
 @dataclass(frozen=True)
 class Equivalent:
-    """Fault that does not change any result. It is identified by function and text of the expression, not by its line.
+    """Fault that does not change any result, identified by its function and the text of its expression, not by its
+    line.
 
     Attributes
     ----------
@@ -38,8 +39,9 @@ class Equivalent:
 
 
 def read(file: Path = FILE) -> tuple[list[Equivalent], dict[str, str]]:
-    """Read the list of faults without an effect: return the entries for Python, and, for Rust, the reason by the name
-    of the fault in cargo-mutants.
+    """Read the list of faults without an effect.
+
+    Return the entries for Python, and for Rust a mapping from the name of the fault in cargo-mutants to the reason.
     """
     listed = YAML(typ="safe").load(file.read_text("utf-8"))
     python = [

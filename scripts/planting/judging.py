@@ -18,8 +18,8 @@ from pathlib import Path
 from planting.places import Place
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Modules that are imported once, before any test process is forked, to save time. None of them imports the package
-# under test.
+# Modules that are imported once, before test processes are forked, so that these start faster. None of them imports the
+# package under test.
 _HEAVY = (
     "pytest",
     "numpy",
@@ -31,8 +31,8 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# Multiple of the usual run time of the tests above which a fault counts as noticed, because it may cause an endless
-# loop. [1]
+# A fault counts as noticed if the tests take this multiple of their usual time, because it may cause an endless loop.
+# [1]
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05

@@ -44,9 +44,10 @@ class Place:
     ----------
     path : str
         File, relative to the package.
-    line, end_line, start, end : int
-        First and last line of the expression, from 1; offset of its first byte in the first line, and of the byte
-        after its end in the last line.
+    line, end_line : int
+        First and last line of the expression, from 1.
+    start, end : int
+        Offset of its first byte in the first line, and of the byte after its end in the last line. [bytes]
     scope : str
         Dotted name of the function or class that contains the expression; empty for the module level.
     was, planted : str
@@ -74,7 +75,7 @@ class Place:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Return True if an operand of `+`, `%` or `/` is a text or a path, for which these operators do no arithmetic."""
+    """Return True if an operand of `+`, `%` or `/` is a text or a path, for which the operator does no arithmetic."""
     if isinstance(node, ast.Name | ast.Attribute):
         name = node.id if isinstance(node, ast.Name) else node.attr
         return name.endswith(_PATHS)

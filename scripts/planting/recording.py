@@ -1,9 +1,9 @@
-"""Plugin of pytest: record the lines of the package that each test executes, and its time.
+"""Plugin of pytest: record for each test its time and the lines of the package that it executes.
 
-Each process writes a separate file into the data folder, with the time of each passed test, and the lines that it
-executed by file. Lines that were executed outside of tests, such as on import, are stored under an empty name. The
-variables `PLANT_PACKAGE` and `PLANT_DATA` contain the paths of package and data folder. Processes that a test starts
-are not recorded.
+Each process writes its own file into the data folder, with the time of each passed test, and its executed lines by
+file. Lines that were executed outside of tests, such as on import, are stored under an empty name. The environment
+variables `PLANT_PACKAGE` and `PLANT_DATA` contain the paths of the package and of the data folder. Processes that a
+test starts are not recorded.
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start recording before the tests are collected. If pytest runs several processes, the first of them runs no test
-    and records nothing.
+    """Start recording before the tests are collected.
+
+    If pytest distributes tests over several processes, the process that distributes them runs no test and records
+    nothing.
     """
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", 0):
         recorder = Recorder()

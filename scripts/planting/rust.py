@@ -1,4 +1,4 @@
-"""Plant faults in Rust with cargo-mutants: a sample of its faults, each with a build and a test run of the crate."""
+"""Plant a sample of the faults that cargo-mutants finds in Rust code; for each, the crate is built and tested."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def plant(size: int, seed: str, least: float, listed: dict[str, str]) -> int:
     output.mkdir(parents=True, exist_ok=True)
     chosen = [argument for name in sample for argument in ("--re", exactly(name))]
     settings = ["--timeout", str(_TIMEOUT_S), "--profile", "checked", "--no-times", "--output", str(output)]
-    # The exit statuses 2 and 3 of cargo-mutants mean that some faults were not noticed or timed out. They are no
-    # errors, because a file lists the result of each fault.
+    # Exit statuses 2 and 3 of cargo-mutants mean that faults were not noticed, or that tests timed out. These are no
+    # errors: the result of each fault is read from a file.
     status = subprocess.run([*command, *settings, *chosen], check=False).returncode
     if status not in (0, 2, 3):
         return status

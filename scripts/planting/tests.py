@@ -1,4 +1,4 @@
-"""Records which lines each test executes, once for each state of the source tree."""
+"""Records the lines that each test executes. They are recorded anew when the source tree changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Executed:
-    """Tests by the lines that they execute.
+    """Lines that each test executes, and its time.
 
     Attributes
     ----------
@@ -45,12 +45,11 @@ class Executed:
     by_line: dict[tuple[str, int], set[str]]
 
     def tests_of(self, place: Place) -> list[str]:
-        """Return the tests that execute the expression of a fault.
+        """Return the tests that execute the expression of a fault, the nearest first.
 
-        Test files of which the largest share of tests executes the expression come first, and within a file the
-        fastest test. Lines outside of functions are executed once, on import, so every test that executes any line of
-        the file may depend on them. For a file without functions, every test that executes a line of its folder is
-        returned.
+        A test file is nearer if a larger share of its tests executes the expression; within a file, faster tests come
+        first. A line outside of functions is executed once, on import, so every test that executes any line of the file
+        may depend on it. For a file without functions, every test that executes a line of its folder is returned.
         """
         lines = range(place.line, place.end_line + 1)
         found = set().union(*(self.by_line.get((place.path, line), set()) for line in lines))
@@ -94,8 +93,9 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return the tests by executed lines. If the source tree has changed since the last record, run the tests first,
-    unless `keep` accepts the last record.
+    """Return the tests by executed lines.
+
+    If the source tree has changed since the last record, the tests are run first, unless `keep` accepts the old record.
     """
     mark, state = data / "state", state_of(package, folders)
     if not mark.exists() or (not keep and mark.read_text() != state):

@@ -36,7 +36,7 @@ services:
   content: {kind: content_server, host: here, population: {scale: 0.00001}}
 targets: {web: {service: web}, content: {service: content}}
 """
-# One in a thousand users sends requests to the content server, so that the observers of this server record values.
+# Only one in a thousand users sends requests to the content server, so that its observers have values to record.
 WORKLOAD = """
 schema: towtank/workload/1
 name: soak
@@ -48,7 +48,7 @@ groups:
   browsers: {{share: 0.1 %, loop: {{think: {{exponential: {think} s}}, mix: {{browse: 100}}}}}}
 """
 SAMPLE_EVERY_S = 2.0
-# Largest allowed increase of the memory of a process in an hour: in bytes, and as a share of the memory. [B/h, 1/h]
+# Largest allowed growth of a process's memory per hour: in bytes, and relative to its memory. [B/h], [1/h]
 MEMORY_PER_HOUR, MEMORY_SHARE = 2 * 2**20, 0.01
 FILES_PER_HOUR = 0.5
 # Largest allowed memory for the creation of the report, so that a small machine can create it. [B]

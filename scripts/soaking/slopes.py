@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-# Number of blocks into which the samples are divided. A line is fitted to the means of the blocks, because caches that
-# fill and are emptied cause autocorrelation of the samples. [1]
+# Number of blocks into which the samples are divided. Caches that fill and are emptied correlate successive samples, so
+# the line is fitted to the means of the blocks. [1]
 _BLOCKS = 20
-# Share of the measured time that is left out at its beginning, because a process that has just started is not steady.
+# Share of the measured time that is left out at the beginning, because a process is not steady just after its start.
 # [1]
 _WARM = 0.15
 
@@ -24,7 +24,7 @@ class Slope:
     Attributes
     ----------
     mean : float
-        Mean of the values after the start.
+        Mean of the values, without those of the start of the process.
     per_hour, low, high : float
         Slope of a line through the values, and its 95 % interval. [1/h]
     """

@@ -1,4 +1,4 @@
-"""Reports faults of a call from Python, with the names of its arguments instead of the names of command-line
+"""Reports the faults of a call from Python. The messages name arguments of the function instead of command-line
 options.
 """
 
@@ -29,7 +29,7 @@ def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[Non
     call : str
         Name of the called function, such as `towtank.drive`.
     names : mapping of str to str, optional
-        Names of arguments that differ from the name of the option, by option.
+        Argument by option, where the argument is not named like the option.
     """
     try:
         yield

@@ -25,7 +25,8 @@ class CheckedFile:
         `study`, `workload`, `system`, `model`, `machine`, `sizing`, `rule-file`, `sheet` or `browser-script`; empty if
         the kind is unknown.
     faults : tuple of towtank.errors.Fault
-        Faults of the file and of the files that it names, each with `file`, `line`, `column`, `where` and `message`.
+        Faults of the file, and of the files that it refers to; each has `file`, `line`, `column`, `where` and
+        `message`.
     """
 
     file: str
@@ -60,7 +61,7 @@ class Validation:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """Faults of all files, each once, sorted by file and line."""
+        """Faults of all files without duplicates, sorted by file and line."""
         return tuple(sorted({fault for each in self.files for fault in each.faults}))
 
     @property

@@ -1,8 +1,8 @@
 """Conducts a run in a separate thread, so that the calling thread keeps its CPU affinity.
 
-The conducting thread pins itself to the CPUs of the generator. Progress steps are passed to the callback in
-the calling thread. The first interrupt of the caller ends the run early and keeps the record; the second
-interrupt does not wait for pending responses; the third does not wait for anything.
+The conducting thread pins itself to the CPUs of the generator. The callback receives each progress step in the
+calling thread. The first interrupt of the caller ends the run early and saves the data recorded so far; the second
+does not wait for pending responses; the third does not wait for anything.
 """
 
 from __future__ import annotations

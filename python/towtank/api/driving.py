@@ -29,7 +29,7 @@ class Drive:
     Attributes
     ----------
     notes : tuple of str
-        Messages of the run besides the measurement.
+        Messages of the run that are not part of the measurement.
     """
 
     _document: Json = field(repr=False)
@@ -274,7 +274,7 @@ def drive(
     arrivals : str, default "constant"
         Arrival process with `rate`: `constant` or `poisson`.
     users_at_most, backlog_at_most : int, optional
-        Largest number of transactions in progress, and of arrivals that wait, with `rate` or `trace`. [1]
+        With `rate` or `trace`: largest number of transactions in progress, and largest number of waiting arrivals. [1]
     method : str, default "GET"
         HTTP method of the requests.
     headers : mapping of str to str, optional
@@ -309,7 +309,7 @@ def drive(
     out : Path or str, optional
         Path under which the run folder is saved.
     allowed : sequence of str
-        Hosts outside loopback and private address ranges that Towtank may load.
+        Hosts that Towtank may load although they are outside the loopback and private address ranges.
     progress : callable or bool, optional
         Function to call with a `Progress` for each step; True shows the steps on the terminal or in the notebook.
 

@@ -106,8 +106,9 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error if the highest loads are predicted by a fit to the lower loads only, with a confidence
-        interval. [ratio]
+        """Largest relative error of the predictions for the highest loads by a fit to the lower loads only. [ratio]
+
+        It has a confidence interval.
         """
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:
@@ -245,8 +246,8 @@ def fit(
     servers : int, optional
         Number of servers at the bottleneck; default: the number in the results, otherwise 1. [1]
     hold_out : int, optional
-        Number of highest loads to predict instead of fitting them; default: the highest load is predicted by a fit
-        without it, and then fitted too. [1]
+        Number of loads, from the highest down, that are predicted and not fitted. Default: the highest load is
+        predicted by a fit without it; the final fit includes it. [1]
     think : float or str, optional
         Think time, for example `2.0` [s] or `"2 s"`; for a CSV file also the name of its column.
     x, y, response, error, busy : str, optional

@@ -23,11 +23,11 @@ class ImportNote:
     file : str
         Imported file.
     line, column : int
-        First position of the part in the file, from 1; 0 if unknown.
+        Position in the file, from 1, at which the part first occurs; 0 if unknown.
     what, why : str
-        The part, and the reason.
+        The part, and the reason why it could not be carried over unchanged.
     times : int
-        Number of places with the same part.
+        Number of places in the file at which the part occurs.
     """
 
     file: str

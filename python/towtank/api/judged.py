@@ -80,8 +80,8 @@ class Comparison:
     differs : bool or None
         True if the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        True if the interval of single runs excludes 1, with an assumed difference from run to run; None for repeated
-        runs.
+        For levels with a single run, whose interval includes an assumed difference between runs: true if this interval
+        excludes 1. None for repeated runs.
     """
 
     metric: str
@@ -231,7 +231,7 @@ class ComparedMetric:
     transaction : str or None
         Name of the transaction; None for all transactions together.
     ratio : Quantity or None
-        Value of B divided by value of A, with its 95 % interval over runs; None if A has no failures. [1]
+        Value of B divided by value of A, with its 95 % interval over runs; None for `errors` if A has no failures. [1]
     verdict : str
         `same`, `better`, `worse` or `undecided`.
     least_detectable : float or None

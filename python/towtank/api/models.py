@@ -135,8 +135,9 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Relative error of the mean response time that is known for this approximate method on similar networks; None
-        if the method is exact. [ratio]
+        """Known relative error of the mean response time for this approximate method on similar networks. [ratio]
+
+        None if the method is exact.
         """
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)

@@ -34,7 +34,7 @@ class Measuring:
     """The package `towtank` as a test fixture. An invalid measurement ends the test with an error."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a public name of the package that this class does not define."""
+        """Return an object of the package `towtank` by its public name; called for names that this class lacks."""
         import towtank  # noqa: PLC0415 - the fixture has its name
 
         return getattr(towtank, name)

@@ -16,7 +16,7 @@ _UNSHOWN = ("Examples", "Notes", "References")
 
 
 def with_names(page: str) -> str:
-    """Return a page in which the list of public names, which follows a mark, is regenerated."""
+    """Return the page with a new list of public names, which replaces everything after the mark `MARK`."""
     head = page.partition(MARK)[0]
     return f"{head}{MARK}\n" + "\n".join(_sections())
 

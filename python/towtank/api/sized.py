@@ -22,7 +22,7 @@ class SizedTier:
     nodes, cpus : int
         Number of nodes, and of CPUs in each node (disks, if the kind is `disk`). [1]
     machine : str or None
-        Machine of a node, if there were machines to choose from.
+        Name of the machine chosen for each node; None if the sizing had no machines to choose from.
     utilization : mapping of str to Quantity
         Utilization by station, with all nodes up, in [0, 1]. [ratio]
     memory_bytes : Quantity or None

@@ -192,7 +192,7 @@ def size_model(
     beyond: bool = False,
     keep: bool = False,
 ) -> Sizing:
-    """Find the cheapest hardware that carries a load within its objectives.
+    """Find the cheapest hardware that can serve a load and meets the objectives.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def run(
     report : bool, default True
         If true, writes the report.
     allowed : sequence of str
-        Hosts outside loopback and private address ranges that Towtank may load.
+        Hosts that Towtank may load although they are outside the loopback and private address ranges.
     trusted : bool, default False
         If true, the study may send, serve and run files from outside its folder.
     progress : callable or bool, optional

@@ -56,7 +56,7 @@ def write(results: Results, path: Path, folder: Path | None = None) -> Path:
     path : Path
         File to write.
     folder : Path, optional
-        The results folder; the pictures of the report are kept there, so that the next report need not draw them.
+        The results folder. It stores the pictures of the report, so that the next report need not draw them again.
     """
     from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
     from towtank.report.html import render  # noqa: PLC0415

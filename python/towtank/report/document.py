@@ -221,7 +221,7 @@ class Document:
     Attributes
     ----------
     title, subtitle : str
-        Heads of the first page.
+        Title and subtitle of the first page.
     answer : str
         Answer in one sentence.
     question : str
@@ -231,7 +231,7 @@ class Document:
     parts : tuple of str
         Answers to the parts of the question, each of one or more sentences.
     made_with : str
-        Statement of the program that wrote the report and the results folder.
+        Sentence that names the programs that wrote the report and the results folder.
     front : str
         Part of the report that is laid out as the first screen.
     """

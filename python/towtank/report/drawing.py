@@ -115,7 +115,7 @@ def canvas(width: float, height: float, title: str, font_px: int) -> ElementTree
 
 
 def _columns(boxes: list[Box]) -> dict[str, int]:
-    """Return the number of arrows on the way from the first box to each box; 1 for boxes without such a way."""
+    """Return the number of arrows on the path from the first box to each box; 1 for boxes without such a path."""
     column = {boxes[0].name: 0}
     asks = {box.name: box.asks for box in boxes}
     frontier = [boxes[0].name]

@@ -167,8 +167,8 @@ def _typeset(estimate: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Format a value by its base unit: `s`, `B`, `B/s`, `1/s` and `ratio` have formats of their own, other units are
-    appended.
+    """Format a value with its unit. The units `s`, `B`, `B/s`, `1/s` and `ratio` have special formats; any other unit
+    is appended.
     """
     known = {"s": seconds, "B": size, "bytes": size, "B/s": size_rate, "1/s": rate, "ratio": share}
     if unit in known:
@@ -215,7 +215,7 @@ def seconds_of(estimate: Estimate | None) -> str:
 
 
 TICKS_CPUS = 0.02
-"""Error of the difference of two CPU use values that has no interval: two ticks of 10 ms per second. [CPUs]"""
+"""Error of a difference of two CPU use values that has no interval: two ticks of 10 ms in one second. [CPUs]"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:
@@ -251,9 +251,9 @@ def plain_estimate(estimate: Estimate | None, unit: str = "") -> str:
 def not_below_zero(estimate: Estimate | None) -> Estimate | None:
     """Return an estimate of a quantity that cannot be negative. A slightly negative value becomes zero.
 
-    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may be negative
-    by up to `TICKS_CPUS`, in all parts of a window alike. A value that is below zero by more than that and its interval
-    is kept, because it reveals a fault of the measurement.
+    The CPU time of the host is counted in ticks and that of process groups exactly, so their difference may fall below
+    zero by up to `TICKS_CPUS`. A value that is further below zero, and whose interval excludes zero, stays negative,
+    because it reveals a fault of the measurement.
     """
     value = (estimate or {}).get("value")
     if estimate is None or not isinstance(value, int | float):

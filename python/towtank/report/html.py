@@ -27,7 +27,7 @@ from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table
 from towtank.report.pictures import Pictures
 
-# Names of the bundled libraries that the page uses.
+# Script line that gives the page access to the bundled library.
 _NAMES = "window.vegaEmbed = vegaEmbed;"
 _TEMPLATES = files("towtank.report") / "templates"
 # Matches the blank between a number and its unit at the end of a table cell.
@@ -42,8 +42,8 @@ _ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="{
 # Vega numbers clip paths and gradients in each picture, starting from 1. On a page with several pictures, a prefix
 # makes the names unique.
 _OWN_ID = re.compile(r'(\bid="|url\(#|href="#)')
-# Text that is removed from the SVG: the font, which all figures share, and attributes such as classes, which only
-# interactive views use.
+# `_NEEDLESS` matches text that is removed from the SVG: the font, which all figures share, and attributes such as
+# classes, which only interactive views use.
 _TAG = re.compile(r"<[^<>]+>")
 _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*"|pointer-events="none"|opacity="1")')
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
@@ -132,7 +132,7 @@ def is_lead(block: Block) -> bool:
 
 
 def first_rows(table: Table) -> Table:
-    """Return a table with only its open rows, which are not folded, and with all its footnotes."""
+    """Return a table with only the rows that are not folded, and with all its footnotes."""
     return replace(table, rows=table.rows[: table.shown])
 
 

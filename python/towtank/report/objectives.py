@@ -45,7 +45,7 @@ def at_load(objective: Mapping[str, Any]) -> str:
 
 
 def held(objective: Mapping[str, Any]) -> str:
-    """Render the highest load up to which a missed objective is met, such as `holds up to 48 users`.
+    """Render the highest load at which a missed objective still holds, such as `holds up to 48 users`.
 
     The text is empty if the objective applies to one load only.
     """
@@ -57,7 +57,7 @@ def held(objective: Mapping[str, Any]) -> str:
 
 
 def alone(objective: Mapping[str, Any]) -> str:
-    """Render the runs that clearly violate an objective that the requests of all runs together meet.
+    """Render the runs that clearly violate an objective, although the requests of all runs together meet it.
 
     An example is `450 ms in r002 alone`.
     """
@@ -81,8 +81,8 @@ def unit_of(metric: Any) -> str:
 
 
 def line(objective: Mapping[str, Any]) -> str:
-    """Render an objective on one line: `objective: p95 < 1 s (index absent): missed, 1.2 s at users 750; holds up to
-    500`.
+    """Render an objective on one line: `objective: p95 < 1 s (workers 4): missed, 1.2 s at users 750; holds up
+    to 500`.
     """
     where = f" ({objective['label']})" if objective.get("configuration") else ""
     at = objective.get("at")

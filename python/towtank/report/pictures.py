@@ -1,8 +1,8 @@
 """Pictures of a report as SVG. They are stored with the results, because drawing them takes seconds.
 
-A stored picture belongs to one specification and one version of Vega. A results folder may come from an untrusted
-source, and a page contains its pictures without escaping. A stored picture is therefore used only if it consists of
-shapes and texts.
+A stored picture belongs to one specification and one version of Vega. A page contains its pictures without escaping,
+and a results folder may come from an untrusted source. So a stored picture is used only if it consists of shapes and
+texts.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Pictures:
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the used drawings to the file if it does not contain exactly these. An error in writing is ignored."""
+        """Write the drawings that were used to the file, unless it contains exactly these. A failure to write is
+        ignored.
+        """
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 

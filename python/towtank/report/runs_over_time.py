@@ -30,8 +30,7 @@ DOUBTED_AT_MOST = 4
 """Largest number of runs with doubts that the report shows over time. [1]"""
 WITH_EVENTS_AT_MOST = 8
 """Largest number of runs with events that the report shows over time. [1]"""
-# The last time interval of a run may be shorter than a second. In an interval shorter than this, a rate depends mostly
-# on chance. [s]
+# A time interval shorter than this, at the end of a run, is left out: its rate would depend mostly on chance. [s]
 _REMNANT_S = 0.5
 _GRAVEST = ("invalid", "suspect")
 _PREFERENCE = ("valid", "suspect", "invalid", "none")

@@ -15,7 +15,7 @@ from towtank.results import kept
 
 KEPT = "sizing.json"
 ANSWER_FILE = "study-sizing.json"
-# Key of a stored answer. Its value lists the source files of the answer.
+# Key under which a stored answer lists the files from which it was computed.
 SOURCE_FILES = "source_files"
 FILES = "files"
 Json = Mapping[str, Any]
@@ -68,8 +68,8 @@ def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
 
 
 class _Sources(BaseModel):
-    """Sources of an answer outside of the results folder: files that the sizing question names, and possibly
-    the date.
+    """Sources of an answer outside of the results folder: the files that the sizing question names, and the date if the
+    answer depends on it.
     """
 
     model_config = ConfigDict(frozen=True, strict=True)

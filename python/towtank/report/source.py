@@ -36,7 +36,9 @@ def load_of(point: Json) -> float:
 
 
 def diagnosis_of(configuration: Json) -> Diagnosis | None:
-    """Return the diagnosis of the cause that limits a configuration; None if an older version made the summary."""
+    """Return the diagnosis of a configuration: the cause that limits it; None if an older version of Towtank made the
+    summary.
+    """
     found = configuration.get("diagnosis")
     return Diagnosis.read(found) if isinstance(found, Mapping) else None
 
@@ -87,7 +89,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class FileHash:
-    """SHA-256 of a file, or of a list with the hashes of several files."""
+    """Path and SHA-256 of a file; or of a list of hashes, which stands for several files."""
 
     path: str
     sha256: str
@@ -288,7 +290,7 @@ def _model(path: Path) -> dict[str, Any]:
 
 
 def open_folder(path: Path) -> ResultsFolder:
-    """Open a results folder. The folder of a single run is refused, with a hint to its results folder."""
+    """Open a results folder. For the folder of a single run, raise an error that names the results folder."""
     if (path / "run.json").is_file() and not (path / STUDY_MANIFEST).is_file():
         message = f"must be a results folder with a {STUDY_MANIFEST}, got the folder of a run"
         raise StudyError([Fault(str(path), 0, 0, "", message)], hint="name the results folder, two levels up")

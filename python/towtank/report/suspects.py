@@ -1,4 +1,4 @@
-"""Text that marks values which depend on a suspect run, and the note that explains it."""
+"""Mark for values that depend on a suspect run, and the note that explains the mark."""
 
 MARK = "†"
 """Text that is placed after a value that depends on a suspect run."""

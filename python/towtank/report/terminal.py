@@ -95,7 +95,8 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
         has_intervals = _least_width(console, table(study_summary, gap, shown)) <= console.width
     made = table(study_summary, gap, shown, has_intervals=has_intervals)
     fitting = fit_table(console, made)
-    if fitting is not made and is_bounded(console):  # the table is printed as lines, so all tiers and intervals fit
+    # the table does not fit and is printed as lines, so all tiers and intervals have room
+    if fitting is not made and is_bounded(console):
         shown, has_intervals, fitting = tiers, True, stacked(table(study_summary))
     console.print(Text(), fitting, Text(), sep="\n", soft_wrap=True)
     left = [] if has_intervals else ["intervals of mean and p95"]
@@ -106,7 +107,7 @@ def _print_table(console: Console, study_summary: Mapping[str, Any]) -> None:
 
 
 def _tiers_that_fit(console: Console, study_summary: Mapping[str, Any], gap: int) -> list[str]:
-    """Return as many tiers as fit into a table without intervals of response times, from the first tier on."""
+    """Return the first tiers, as many as fit into a table without intervals of response times."""
     shown = tiers_of(study_summary)
     while shown and _least_width(console, table(study_summary, gap, shown, has_intervals=False)) > console.width:
         shown.pop()
@@ -233,7 +234,7 @@ def _cells(
 
 
 def _verdict(point: Mapping[str, Any]) -> Text:
-    """Render the different verdicts of a point's runs, each verdict in its colour."""
+    """Render the distinct verdicts of a point's runs, each in its colour."""
     text = Text()
     for verdict in dict.fromkeys(str(verdict) for verdict in point.get("verdicts") or ()):
         text.append(", " if text else "")

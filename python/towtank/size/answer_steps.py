@@ -1,6 +1,4 @@
-"""Records the arithmetic behind a sizing answer as calculation steps, from the throughput of each class to the
-objectives.
-"""
+"""Records the calculation steps of a sizing answer, from the throughput of each class to the objectives."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def _throughputs(question: Question, answer: Found, steps: Steps) -> None:
 
 
 def _station(question: Question, answer: Found, at: tuple[Tier, Option, str], steps: Steps) -> None:
-    """Add three calculation steps for a station: the offered work, the first guess of the server count, and the
+    """Add the calculation steps of a station: the offered work, a first estimate of the number of servers, and the
     utilization.
     """
     tier, option, station = at
@@ -81,8 +79,9 @@ def _demands(question: Question, station: str, option: Option) -> dict[str, floa
 
 
 def _objectives(question: Question, answer: Found, steps: Steps) -> None:
-    """Add a calculation step for each objective, in the scenario in which an objective is closest to its limit, and a
-    step for the probability that all objectives hold.
+    """Add a calculation step for each objective, and one for the probability that all objectives hold.
+
+    The objectives are evaluated in the scenario in which an objective is closest to its limit.
     """
     hardest = worst(question, answer.outcomes)
     lost = hardest.job.lost

@@ -1,4 +1,4 @@
-"""Sizes the hardware for a model file or a results folder, as a sizing file and command-line options request."""
+"""Sizes the hardware for a model file or a results folder. The sizing file and the options state the requirements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def why_no_source(source: Path) -> str | None:
 def size_source(
     source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
 ) -> Json:
-    """Return the hardware on which a load meets its objectives, by a model file or a model fitted to a results folder.
+    """Return the hardware on which a load meets its objectives.
+
+    The model is read from a model file, or fitted to a results folder.
 
     Parameters
     ----------

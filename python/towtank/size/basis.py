@@ -27,7 +27,7 @@ MODELS = ("auto", "network", "curve")
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 
-A fitted model brings its own number of replicates.
+For a fitted model, the number of bootstrap replicates in the model file is used instead.
 """
 
 
@@ -80,14 +80,16 @@ class Basis:
         return chain_by_transaction(self.document)
 
     def correction(self, name: str | None, metric: str) -> tuple[float, float, float] | None:
-        """Return the ratio of a measured to a computed percentile, with its lowest and highest value.
+        """Return the ratio of a measured to a computed percentile, with the lowest and the highest value of this ratio.
+        [ratio]
 
-        None if no percentile of the class or transaction was measured. [ratio]
+        None if no percentile of the class or transaction was measured.
 
         Raises
         ------
         ModelError
-            If only other percentiles of the class were measured, which do not show the tail of the distribution.
+            If other percentiles of the class were measured, but not this one: they do not show the tail of the
+            distribution.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -116,7 +118,7 @@ class Basis:
         return [name for name, station in self.stations.items() if station["discipline"] != "delay"]
 
     def draws(self, uncertainty: float | None) -> list[dict[str, float]]:
-        """Return a factor for the service demand of each station, in one mapping for each replicate.
+        """Return random factors of the service demands: for each random draw, a mapping from station to factor.
 
         The list is empty if the error of the demands is unknown.
         """
@@ -131,8 +133,8 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        # Standard deviation of the logarithm, for a log-normal distribution with mean 1 and this relative standard
-        # deviation.
+        # For a log-normal distribution with mean 1: the standard deviation of the logarithm that gives the relative
+        # standard deviation `uncertainty`.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
         return {
             name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
@@ -146,9 +148,9 @@ class ModelChoice:
     Attributes
     ----------
     configuration : str or None
-        Part of the label of a study's configuration.
+        Part of the label that selects a configuration of the study.
     servers : int or None
-        Servers of a curve's bottleneck, if the results do not record them.
+        Number of servers at the bottleneck of a curve, if the results do not record it.
     model : str
         Name from `MODELS`; `auto` is the network if it distinguishes resources and passes its test, otherwise the
         curve.
@@ -182,9 +184,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Return the basis of a sizing from a fitted model, with the cause that limited the measured load. The model file
-    states this cause.
-    """
+    """Add to the basis of a sizing what limited the measured load, as the fitted model states it."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -198,8 +198,9 @@ def _of_fitted(basis: Basis) -> Basis:
 
 
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
-    """Raise StudyError for a model that the solver rejects even at a very low load, because the model needs
-    simulation.
+    """Raise StudyError if the solver rejects the model even at a very low load.
+
+    Then overload is not the reason, and only simulation can evaluate the model.
     """
     light = [
         {**job_class, "users": 1}
@@ -216,8 +217,8 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the fitted network if the user requests it, or if it distinguishes resources; otherwise the
-    closed curve.
+    """Return the fitted network or the closed curve. The network is used if the user requests it, or if it
+    distinguishes resources.
     """
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")
@@ -225,7 +226,7 @@ def _measured(source: Path, choice: ModelChoice) -> Basis:
     answer = the_only(answers)
     why_not = _why_no_network(answer)
     if choice.model == "network" and answer.network is not None:
-        # A network that the user requests is used even with doubts; only a rejected network is not used.
+        # A network that the user requests is used even if there are doubts about it, unless it is rejected.
         return _network(source, answer, "it was requested")
     if choice.model == "network":
         raise MeasurementError(f"{source}: the measurements give no network to size from: {why_not}")
@@ -266,9 +267,7 @@ def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
 
 
 def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, doubts: tuple[str, ...] = ()) -> Basis:
-    """Return the basis of a sizing for the text of a fitted model file, which is parsed exactly like a file from a
-    user.
-    """
+    """Return the basis of a sizing from the text of a fitted model file, which is parsed exactly like a user's file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(text, "utf-8")
@@ -280,8 +279,9 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
 
 
 def _assumptions(answer: Answer) -> tuple[Json, ...]:
-    """Return the assumptions of the closed curve. If another curve fits better, return the assumption that there is one
-    bottleneck.
+    """Return the assumptions of the closed curve.
+
+    If another curve fits better, return only the assumption that there is one bottleneck.
     """
     curve = answer.document.get("curve")
     if curve in ("closed", "load-dependent"):

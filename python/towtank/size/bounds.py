@@ -48,8 +48,9 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
 
 
 def _best(check: Check, model: Json, answer: Json) -> float | None:
-    """Return the best value of an objective's metric that the theoretical bounds of the solution allow; None without a
-    bound. [s], [1/s]
+    """Return the best value of an objective's metric that is possible within the theoretical bounds. [s], [1/s]
+
+    None if the metric has no bound.
     """
     bounds = answer.get("bounds", {})
     if check.upward and check.name is None:
@@ -64,5 +65,5 @@ def _best(check: Check, model: Json, answer: Json) -> float | None:
     job_class = next(each for each in model["classes"] if each["name"] == check.name)
     if not job_class.get("users") or not rate:
         return least
-    # The response time R is shortest if the throughput X is at its upper bound, by N = X (R + Z).
+    # By N = X (R + Z), the response time R is shortest if the throughput X is at its upper bound.
     return max(least, job_class["users"] / rate - job_class["think_time_s"]) if math.isfinite(rate) else least

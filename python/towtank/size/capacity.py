@@ -21,13 +21,14 @@ class Bottleneck:
     Attributes
     ----------
     station : str
-        Busiest station at the limit.
+        Station that is busiest at the load limit.
     utilization : float
-        Utilization of the station at the limit. [ratio]
+        Utilization of the station at the load limit. [ratio]
     limits : Limits
-        Search for the load factor at which an objective is violated.
+        Search for the load limit, relative to the required load.
     lost : str or None
-        Tier with lost nodes in the scenario that reaches a limit at the lowest load; None if all nodes are up.
+        Tier with lost nodes in the failure scenario that has the lowest load limit; None if this is the scenario with
+        all nodes running.
     """
 
     station: str
@@ -37,8 +38,9 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the station's utilization over all random draws, each at its own load limit; None without draws.
-        [ratio]
+        """Interval of the station's utilization over all random draws, each at its own load limit. [ratio]
+
+        None if there are no draws.
         """
         if self.limits.interval() is None:
             return None
@@ -52,10 +54,10 @@ class Bottleneck:
 
 
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
-    """Return the highest load at which all objectives of a candidate hold, with its interval; `boost` multiplies the
-    servers of stations.
+    """Return the highest load at which all objectives of a candidate hold, with its interval.
 
-    The solutions that gave the probability of the candidate are reused.
+    `boost` multiplies the servers of stations. Without it, the solutions that gave the probability of the candidate are
+    reused.
     """
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})
@@ -65,10 +67,10 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return the bottleneck of a candidate, and then the next bottleneck after the servers of the first are doubled, up
-    to `count` times.
+    """Return up to `count` bottlenecks of a candidate, the first one with its present servers.
 
-    The list ends early if no objective limits the load.
+    Each further bottleneck results from doubling the servers of the previous one. The list ends early if no objective
+    limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

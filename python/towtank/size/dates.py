@@ -24,13 +24,14 @@ _ROUNDS = 12
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return the date on which the growing load reaches the limit of each hardware, one row per hardware; empty without
-    growth.
+    """Return the date on which the growing load reaches the limit of each hardware; empty without growth.
+
+    The result has one row for each hardware.
     """
     if settled.growing is None:
         return []
-    # A tier with a single node cannot serve any load if that node may fail, so its limit would be 0. Node losses are
-    # ignored here, because the limit with all nodes running is more useful.
+    # The hardware of the model may have tiers with a single node, and if this node may fail, the load limit is 0. The
+    # limit with all nodes running is more useful, so lost nodes are ignored here.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -48,13 +49,13 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
     """Return the row for one hardware: its load limit, and the dates on which the load exceeds this limit.
 
-    With `as_probability`, the limit of each draw is compared with the growth of that draw.
+    With `as_probability`, each random draw compares its own load limit with its own growth.
     """
     assert settled.growing is not None
     question = settled.question
     load = settled.now.times(question.file.load.peak)
     total, unit = load.total
-    # Limits are relative to the required load, and growth is relative to the load of today, so limits are converted.
+    # Limits are relative to the required load, but growth is relative to the load of today. This ratio converts them.
     ratio = question.load.total[0] / total
     shares = np.array(question.growth_shares) if as_probability and question.growth_shares else None
     chance = round(1 - question.file.probability, 12)
@@ -97,9 +98,9 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     """
     growing, start = settled.growing, settled.start
     assert growing is not None
-    # The true load limit may lie anywhere within the last step of the bisection, so the upper end of this step is used.
+    # The bisection found that the load limit lies in a small range above `best`. The upper end of this range is used.
     best = limits.best * (1 + LIMIT_PRECISION) * ratio
-    # The load limit is infinite if no objective bounds the load, so the load never reaches it.
+    # Without an upper limit of the load, `best` is infinite, so the load never reaches it.
     if not settled.question.draws:
         return reached(growing, start, [best], chance)
     if limits.varies:
@@ -118,6 +119,6 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# The range of a load limit is narrowed further if the probabilities of exceeding its two ends differ by more than
-# this.
+# A range of a load limit is narrowed further if the probabilities that the load exceeds its two ends differ by more
+# than this.
 _UNDECIDED = 0.5

@@ -127,8 +127,9 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return throughput, response time and number of transactions of a class in a scenario, each with its interval, for
-    JSON.
+    """Return throughput, response time and number of transactions of a class in a scenario, for JSON.
+
+    Each value has its interval.
     """
     known = (None, None, None) if intervals is None else (
         intervals.throughput.get(name), intervals.response_s.get(name), intervals.present.get(name)
@@ -147,7 +148,8 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return the most expensive rejected candidate that costs less than the answer, with the reason for its rejection.
+    """Return the most expensive of the rejected candidates that cost less than the answer, with the reason for its
+    rejection.
 
     None if no cheaper candidate was rejected.
     """

@@ -1,6 +1,7 @@
-"""Evaluates a candidate in every random draw of the uncertain quantities, for its probability and its intervals.
+"""Evaluates a candidate in every random draw of the uncertain quantities, to compute its probability and its intervals.
 
-The uncertain quantities are service demands, machine speeds, percentiles and growth.
+The uncertain quantities are service demands, machine speeds, percentiles and growth. The probability is that with which
+the candidate meets all objectives.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Draws:
     Attributes
     ----------
     groups : tuple of tuple of Outcome
-        Outcomes by draw, then by scenario.
+        For each draw, the outcomes in all failure scenarios.
     """
 
     groups: tuple[tuple[Outcome, ...], ...]
@@ -101,7 +102,7 @@ class Summary:
 def drawn(question: Question, candidate: Candidate, scales: Mapping[str | None, Factors] | None = None) -> Draws | None:
     """Solve a candidate for every random draw of uncertain inputs; None if no input is uncertain.
 
-    `scales` contains the ratios of simulated to computed percentiles and means.
+    `scales` contains, for percentiles and means, the ratios of the simulated to the computed value.
     """
     if not question.draws:
         return None
@@ -136,9 +137,7 @@ def _of(outcome: Outcome, found: Mapping[str, float], name: str) -> float:
 
 
 def _used(outcome: Outcome, name: str) -> float:
-    """Return the utilization of a station; without a steady state the utilization is unknown and counts as 1.
-    [ratio]
-    """
+    """Return the utilization of a station; 1 without a steady state, since the utilization is then unknown. [ratio]"""
     return 1.0 if outcome.why_not else outcome.utilization[name]
 
 

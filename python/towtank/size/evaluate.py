@@ -20,13 +20,13 @@ from towtank.size.tiers import Candidate
 
 Json = dict[str, Any]
 BATCH = 2000
-"""Number of models that are solved in one call of the engine; they are a few megabytes of JSON. [1]"""
+"""Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""Error bound of a computed mean response time above which mean values and throughputs are simulated. [ratio]
+"""If the error bound of a computed mean response time is larger, mean values and throughputs are simulated. [ratio]
 
-Percentiles may be simulated whatever the error. A product-form network that is too large for an exact
-solution has an error of 10 %.
+Percentiles may be simulated at any error. The value is the error of a product-form network that is too large for an
+exact solution.
 """
 # Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
 # them.
@@ -44,9 +44,9 @@ class Job:
     lost : str or None
         Tier with lost nodes; None for the scenario without losses.
     draw : int or None
-        Index of the draw of the demands; None for the best estimate.
+        Index of the random draw of the demands; None for the best estimate.
     demand : dict of (str, str or None) to float
-        Factors of demands by station and class, in a what-if question. [ratio]
+        In a what-if question: factors of demands, by station and class. [ratio]
     boost : dict of str to int
         Factors of the number of servers, by station. [1]
     scale : dict of int to Factor
@@ -63,7 +63,7 @@ class Job:
 
 
 class Spread(Protocol):
-    """Interface of a class with the intervals of the objectives' values and of the utilizations."""
+    """Interface of objects that contain an interval for the value of each objective and for each utilization."""
 
     @property
     def values(self) -> tuple[Interval, ...]: ...
@@ -163,8 +163,8 @@ class Outcome:
         ]
 
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
-        """Return the 95 % interval of an objective's value from the random draws, or from its simulation if there are
-        no draws. [s] or [1/s]
+        """Return the 95 % interval of an objective's value: from the random draws, or without draws from its
+        simulation. [s] or [1/s]
         """
         if intervals is not None:
             return intervals.values[number]
@@ -243,7 +243,7 @@ def _batches(jobs: Sequence[Job]) -> Iterator[Sequence[Job]]:
 
 
 def _nodes_left(question: Question, job: Job) -> int:
-    """Return the number of nodes that remain in the tier with lost nodes; 1 if no tier lost nodes. [1]"""
+    """Return the number of nodes that remain in the tier with lost nodes; 1 if all nodes are running. [1]"""
     lost = question.file.nodes_lost
     for tier, option in zip(question.tiers, job.candidate, strict=True):
         if tier.name == job.lost:
@@ -261,8 +261,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
         reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
-        # A fault with the path of a whole station, pool or class means that there is no steady state. A fault with the
-        # path of a key inside it means that the model is invalid.
+        # If a fault names a whole station, pool or class, there is no steady state. If it names a key inside one, the
+        # model is invalid.
         invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)
@@ -349,8 +349,9 @@ def _value(
 
 
 def _correction(question: Question, check: Check, methods: dict[str, str]) -> float:
-    """Return the ratio of the measured to the computed percentile that an objective limits; 1 if the percentile was not
-    measured. [ratio]
+    """Return the ratio of measured to computed value of the percentile that an objective limits. [ratio]
+
+    1 if the percentile was not measured.
     """
     found = question.correction(check)
     if found is None:

@@ -27,10 +27,10 @@ class Factor:
     high: float
 
     def drawn(self, score: float) -> float:
-        """Return a random value of this ratio, from a standard normal score.
+        """Return a random value of this ratio, computed from a standard normal score.
 
-        The distribution is log-normal on each side of the value: the value is its median, and the ends of the interval
-        are its 2.5 % and 97.5 % quantiles.
+        Below and above the value, the distribution is log-normal with different widths: the value is its median, and
+        the ends of the interval are its 2.5 % and 97.5 % quantiles.
 
         Examples
         --------
@@ -39,7 +39,7 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            # If the lower end is unknown, the distance to the upper end is assumed on this side too.
+            # The lower end is unknown, so the same relative distance is assumed as to the upper end.
             low = self.value**2 / high
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)

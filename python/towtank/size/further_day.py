@@ -1,4 +1,6 @@
-"""Distribution of the load on a future day around the fitted growth line. It includes the outliers of the history."""
+"""Distribution of the load on a future day around the fitted growth line, with outliers as frequent as in the
+history.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +12,28 @@ from towtank.analysis.statistics.robust import Floats
 from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20
-"""Largest number of groups into which outlying days are gathered. It bounds the time to compute dates. [1]"""
+"""Largest number of groups into which the outlying days are combined. It limits the time to compute dates. [1]"""
 _HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class FurtherDay:
-    """Distribution of the distance between a future day's load and the growth line, as a logarithm.
+    """Distribution of the load on a future day, as the deviation of its logarithm from the growth line.
 
     Attributes
     ----------
     freedom : int
-        Degrees of freedom of the deviation. [1]
+        Degrees of freedom of the Student distribution of the deviation. [1]
     share : float
-        Share of the days that were far from the line, in [0, 1). [ratio]
+        Share of outliers (days far from the line) in the history, in [0, 1). [ratio]
     misses : ndarray of shape (n_far,)
-        Deviations of these days from the line. [1]
+        Deviations of the outliers from the line. [1]
 
     Notes
     -----
-    A mixture with the probability q = `share`: with 1 - q a Student distribution around the line, with q the same
-    distribution around the deviation of one of the far days, each equally likely. Far days recur as often as in the
-    history.
+    A future day is an outlier with the probability q = `share`. The deviation of any other day has a Student
+    distribution around the line. The deviation of an outlier has the same distribution around the deviation of one of
+    the outliers in the history, each with the same probability.
     """
 
     freedom: int
@@ -58,7 +60,8 @@ class FurtherDay:
         ordinary = np.asarray(t_quantile(shares, self.freedom) * deviation, dtype=float)
         if not len(self.misses):
             return ordinary
-        # The quantile of a mixture lies between the quantiles of its parts, so the search begins with these.
+        # The quantile of a mixture lies between the quantiles of its parts, so these are the first bounds of the
+        # search.
         low, high = ordinary + min(0.0, self.misses.min()), ordinary + max(0.0, self.misses.max())
         for _ in range(_HALVINGS):
             middle = (low + high) / 2

@@ -55,13 +55,14 @@ class GrowthModel(Protocol):
         """Return both ends of the 95 % confidence interval of the growth factor after `days`. [1]"""
 
     def drawn(self, days: float, shares: Floats) -> Floats:
-        """Return quantiles of the load after `days`, relative to the load on the first day. `shares` are the
-        probabilities of the quantiles, in (0, 1). [1]
+        """Return quantiles of the load after `days`, relative to the load on the first day. [1]
+
+        `shares` are the probabilities of the quantiles, in (0, 1).
         """
 
     @property
     def certain(self) -> bool:
-        """True if the growth is stated without an interval, and so counts as certain."""
+        """True if the growth counts as certain, because it is stated without an interval."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,12 @@ class HistoricGrowth:
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has variance s^2 (1 + x'
-    (X'X)^-1 x) and a Student distribution with n - p degrees of freedom [1]_. Days that the fit excluded as
-    outliers occur in the future as often as in the history, as far from the line (`FurtherDay`). Assumes that
-    growth continues and that residuals are independent. If neighbouring residuals are correlated, the interval is
-    too narrow, and a note states this.
+    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with n
+    - p
+    degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are expected
+    to recur as often as in the history, and as far from the line (`FurtherDay`). Assumes that growth continues and that
+    residuals are independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states
+    this.
 
     References
     ----------
@@ -165,7 +167,7 @@ class HistoricGrowth:
 
     @property
     def otherwise(self) -> HistoricGrowth | None:
-        """Growth of the form that was not chosen, linear or exponential; None if only one form was fitted."""
+        """Growth in the form, linear or exponential, that was not chosen; None if only one form was fitted."""
         if not self.history.margin:
             return None
         other = "exponential" if self.history.trend.form == "linear" else "linear"
@@ -187,17 +189,16 @@ class HistoricGrowth:
         return float(self.drawn(days, np.array([0.5]))[0])
 
     def _cycle(self, days: float) -> list[date]:
-        """Return the dates of the season whose last date is `days` days after the start, without dates before the
-        start.
-        """
+        """Return the dates of the season that ends `days` days after the start; dates before the start are left out."""
         last = self.start + timedelta(days=days)
         count = min(self.history.cycle_d, max(1, math.ceil(days) + 1))
         return [last - timedelta(days=back) for back in range(count)]
 
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
-        """Return days of the season that ends after `days`, and the number of days that each of them represents.
+        """Return days of the season that ends after `days`, and for each the number of days that it represents.
 
-        For a yearly season, the returned days are the days with the highest expected load of each month.
+        For each month of a yearly season, only the day with the highest expected load is returned, and it represents
+        the month. Of other seasons, all days are returned.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)
@@ -215,10 +216,10 @@ class HistoricGrowth:
         return [max(month, key=lambda each: levels[each]) for month in months.values()], np.array(counts)
 
     def _highest(self, days: float) -> HighestDay:
-        """Return the distribution of the highest load in a season, as a table that is computed once.
+        """Return the distribution of the highest load in a season. It is tabulated, and tables are reused.
 
-        With a weekly season, one table is used for all days of the same weekday within four weeks, as their tables
-        are similar. Otherwise each day has a table, since a year begins and ends with a partial month.
+        With a weekly season, all days on the same weekday within four weeks share a table, as their distributions are
+        similar. Otherwise each day has its own table, since a yearly season begins and ends with a partial month.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -254,10 +255,11 @@ class HistoricGrowth:
         return float(self.history.level([self.start])[0])
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
-        """Return the probabilities that the load exceeds each of the factors. Factors are relative to the load on the
-        first day. [ratio]
+        """Return the probability that the load exceeds each factor. Factors are relative to the load on the first day.
+        [ratio]
 
-        The load is the highest in the season that ends after `days`; without a season, the load on that day.
+        With a season, the load is the highest in the season that ends after `days`; otherwise it is the load on that
+        day.
         """
         then, _ = self._peaks(days)
         middles, deviations = self.history.level(then) - self._level, self.history.deviation(then)
@@ -305,13 +307,13 @@ class LimitDates:
     Attributes
     ----------
     day : date or None
-        First day on which the probability exceeds the allowed probability; None beyond `FARTHEST_D`.
+        First day on which the load exceeds the limit with more than the allowed probability; None beyond `FARTHEST_D`.
     days : int or None
         Number of days from the start. [d]
     expected : date or None
-        Day on which the expected load exceeds the limit, that is with a probability of one half.
+        First day on which this probability is one half, so that the expected load exceeds the limit.
     between : (date or None, date or None)
-        First days with a probability of 2.5 % and of 97.5 %: the interval of the date.
+        First days on which this probability is 2.5 % and 97.5 %: the interval of the date.
     """
 
     day: date | None
@@ -336,13 +338,13 @@ def reached(
     growing : GrowthModel
     start : date
     limits : sequence of float
-        Draws of the limit, relative to the load of the start. [1]
+        Random draws of the limit, relative to the load of the start. [1]
     chance : float
         Allowed probability of exceeding the limit, in (0, 1). [ratio]
     shares : ndarray of shape (n_limits,), optional
-        Draws of the growth, one for each limit, as probabilities for `GrowthModel.drawn`. Each limit is then compared
-        with its own draw of the growth, as for the probability of a sizing. By default every limit is compared with
-        the whole distribution of the growth.
+        Random draws of the growth, one for each limit, as probabilities for `GrowthModel.drawn`. Each limit is then
+        compared with its own draw of the growth, as for the probability of a sizing. By default every limit is compared
+        with the whole distribution of the growth.
     best : float, optional
         Best estimate of the limit; by default the median of the draws. [1]
     """
@@ -374,8 +376,8 @@ def _first(
     def above(day: int) -> bool:
         return float(np.mean(missed(growing, day, factors, shares))) > chance
 
-    # With a yearly season, a day with a high load counts in every season that ends within a year after it. Steps of
-    # 28 days therefore find the day as well as steps of a week.
+    # A day with a high load counts in every yearly season that ends within a year after it. So with a yearly season,
+    # steps of 28 days find the day as well as steps of a week.
     step = 28 if isinstance(growing, HistoricGrowth) and growing.history.season == "yearly" else 7
     found = next(
         (day for day in range(0, int(FARTHEST_D), step) if any(above(later) for later in _week(day, growing))), None
@@ -386,8 +388,8 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day of a week on which the load is checked: the last day with a weekly season, otherwise the first
-    day.
+    """Return the day of the week from `day` on at which the load is checked: with a weekly season the last, otherwise
+    the first.
     """
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

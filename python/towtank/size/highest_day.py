@@ -1,4 +1,4 @@
-"""Distribution of the highest load in a season. The loads of its days deviate from the growth line independently."""
+"""Distribution of the highest load in a season, whose days deviate independently from the growth line."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ _NODES = 7
 _POINTS = 300
 """Number of loads at which the distribution of the highest load is tabulated. [1]"""
 _FAR = 8.0
-"""Range of tabulated loads above and below the load of the highest day, in standard deviations. [1]"""
+"""Distance of the lowest and the highest tabulated load from the highest day of the growth line, in standard
+deviations. [1]
+"""
 
 
 @dataclass(frozen=True)
 class HighestDay:
-    """Table that converts probabilities of the likeliest highest day into probabilities of the whole season.
+    """Table of the distribution of the highest load in a season, for an ascending series of limits.
+
+    It converts between the probabilities that the load stays below a limit on a single day and on all days.
 
     Attributes
     ----------
     alone : ndarray of shape (n_points,)
-        Probability that the load of a day stays below a limit, for the day with the smallest probability; one value for
-        each limit, ascending. [ratio]
+        For each limit, the probability that the load stays below it on the day that most easily exceeds it. [ratio]
     together : ndarray of shape (n_points,)
-        Probability that the loads of all days stay below the limit. [ratio]
+        For each limit, the probability that the loads of all days stay below it. [ratio]
 
     Notes
     -----
     P(all below z) = E[prod_i F_i(z - m_i - e)^n_i], where m_i is the line on day i, F_i the distribution of the day's
-    own deviation, n_i the number of days that it represents, and e the error of the line, normal and equal for all
-    days.
+    own deviation, n_i the number of days that it represents, and e the error of the line, which is normal and the same
+    for all days.
     """
 
     alone: Floats
@@ -51,9 +54,10 @@ class HighestDay:
         further : FurtherDay
             Distribution of a day's load around the line.
         middles, deviations : ndarray of shape (n_days,)
-            Logarithms of the line, and standard deviations of the days including the error of the line.
+            For each day, the logarithm of the load on the line, and the standard deviation of the day's load around it.
+            The deviation includes the error of the line. [1]
         noise : float
-            Standard deviation of a day without the error of the line, at most the smallest deviation. [1]
+            Standard deviation of a day's load without the error of the line, at most the smallest of `deviations`. [1]
         counts : ndarray of shape (n_days,) or float, default 1.0
             Number of days that each day represents, at least 1. [1]
         """
@@ -74,14 +78,15 @@ class HighestDay:
         return cls(np.asarray(alone[kept], dtype=float), np.asarray(together[kept], dtype=float))
 
     def below(self, alone: Floats) -> Floats:
-        """Return the probability that the loads of all days are below a limit.
+        """Return the probability that the loads of all days stay below a limit.
 
-        `alone` is the same probability for a single day: the day that most easily exceeds the limit.
+        `alone` is this probability for the single day that most easily exceeds the limit.
         """
         return np.asarray(np.interp(alone, [0.0, *self.alone, 1.0], [0.0, *self.together, 1.0]), dtype=float)
 
     def of_one(self, together: Floats) -> Floats:
-        """Return the probability that the day that most easily exceeds a limit stays below it, from the probability
-        that all days stay below it.
+        """Return the probability that the load stays below a limit on the day that most easily exceeds it.
+
+        `together` is the probability that the loads of all days stay below the limit.
         """
         return np.asarray(np.interp(together, [0.0, *self.together, 1.0], [0.0, *self.alone, 1.0]), dtype=float)

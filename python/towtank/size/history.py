@@ -31,17 +31,17 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Smallest median time between loads [d], and the unit that is used for the number of loads from this time on."""
+"""Units for the number of loads: the first unit whose smallest median time between loads [d] is reached is used."""
 ROWS_AT_MOST = 100_000
-# Number of parameters that a step counts as: one for its size, and two for its position, which is searched for. [1]
+# Number of parameters that a step counts as: one for its size, and two for its position, which the fit searches. [1]
 _OF_A_STEP = 3
-# Smallest number of residuals for which correlation between neighbours is tested.
+# Smallest number of residuals for which the correlation of neighbouring residuals is tested.
 _SERIES = 30
 # Largest number of excluded days that a note lists by date. The note counts further days.
 _NAMED = 3
-# Share of excluded days in all days above which a note states that such days are expected to recur. [ratio]
+# If the share of excluded days is larger, a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
-# Largest number whose exponential fits a double.
+# Largest exponent: the exponential function of a larger number would overflow.
 _LARGEST = 700.0
 
 
@@ -58,16 +58,16 @@ class History:
     season : str
         `none`, `weekly` or `yearly`.
     steps : tuple of date
-        First days of new levels that persist; these steps are not counted as growth.
+        First days of new lasting levels of the load; the step to such a level does not count as growth.
     bent : bool
-        True if the growth rate changes over time, so that a single rate does not describe it.
+        True if the growth rate changes over time, so that a single rate does not describe the growth.
     asked : str
-        `auto` to choose the form that fits better, or the form.
+        Requested form, `linear` or `exponential`; `auto` for the form that fits better.
     trend : Trend
         Form of the growth that is used.
     margin : float
-        Difference of the information criteria: positive if linear growth fits better, negative if exponential growth
-        does; 0 if only one form was fitted. [1]
+        Difference of the information criteria of the two forms: positive if linear growth fits better, negative if
+        exponential growth does; 0 if only one form was fitted. [1]
     """
 
     days: tuple[date, ...]
@@ -85,14 +85,14 @@ class History:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        # A falling straight line reaches 0, so a falling load is always described by exponential growth.
+        # A falling straight line would reach 0, so `_fit` returns None, and a falling load is described as exponential.
         straight = None if self.asked == "exponential" else self._fit("linear")
         curve = self._fit("exponential") if straight is None or self.asked == "auto" else None
         chosen, margin = curve or straight, 0.0
         assert chosen is not None
         if curve is not None and straight is not None:
             both = curve.kept & straight.kept
-            # Steps count as parameters, so that a form of growth is not chosen only because it has more steps.
+            # Steps count as parameters. Otherwise a form of growth could be chosen only because it has more steps.
             more = _OF_A_STEP * (len(curve.steps) - len(straight.steps))
             margin = evidence(curve.left[both], straight.left[both], more)
             chosen = straight if margin > SURE else curve
@@ -109,7 +109,9 @@ class History:
         object.__setattr__(self, "notes", self._notes())
 
     def _fit(self, form: Form) -> _Fit | None:
-        """Fit the growth in one form, linear or exponential; None if the best straight line does not grow."""
+        """Fit linear or exponential growth; None if linear growth is requested and the best straight line does not
+        rise.
+        """
         logs, times = np.log(self.loads), self._times(self.days)
         trend = Trend()
         kept = ~foreign(self._columns(self.days, trend, ()), logs)
@@ -198,8 +200,9 @@ class History:
 
     @property
     def yearly(self) -> float:
-        """Growth factor of one year without the season. For linear growth, this is the factor of the year after the
-        last day. [1]
+        """Growth factor of one year, without the season. [1]
+
+        For linear growth, this is the growth in the year after the last day.
         """
         return self._in_a_year(float(self.parameters[0]))
 
@@ -211,7 +214,7 @@ class History:
         return 1 + max(rate * YEAR_D / max(1 + rate * self.length_d, 1e-9), -1 + 1e-9)
 
     def _half_width(self, place: int) -> float:
-        """Return half the width of the 95 % interval of a fitted parameter."""
+        """Return half the width of the 95 % interval of the fitted parameter with this index."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 
@@ -309,8 +312,9 @@ class History:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Growth fitted in one form, linear or exponential. `rows` is the design matrix of the days that are no outliers;
-    `left` holds the residuals of all days.
+    """Growth fitted in one form, linear or exponential.
+
+    `rows` is the design matrix without outliers; `left` contains the residuals of all days.
     """
 
     trend: Trend

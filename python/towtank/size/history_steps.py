@@ -16,23 +16,25 @@ Mask = npt.NDArray[np.bool_]
 _LASTING = 7
 """Smallest number of observations between two steps. [1]"""
 _PLACES = 500
-"""Largest number of days at which a step is tried, evenly spaced. It limits memory for a long history. [1]"""
+"""Largest number of days at which a step is tried, evenly spaced. It bounds the memory for a long history. [1]"""
 _STEPS_AT_MOST = 8
 _LEVEL = 0.001
 """Highest p-value at which a step is significant, after correction for the number of days tried."""
 _LEAST_STEP = math.log(1.05)
 """Smallest step, and smallest deviation of an outlier, that matters for sizing: 5 %, as a logarithm. [1]"""
 _WINDOW = 28
-"""Number of observations before and after a step in which it must appear as a jump. [1]"""
+"""Number of observations before a step, and after it, from which the jump at the step is estimated. [1]"""
 _JUMP_LEVEL = 0.001
 """Highest p-value at which the jump at a step is significant."""
 _BENDS_AT_MOST = 4
-"""Highest number of powers of time that the trend may gain instead of steps. [1]"""
+"""Highest number of powers of time that may be added to the trend in place of steps. [1]"""
 _ENOUGH = 10
-"""Fewest degrees of freedom for the exclusion of outliers. With fewer, the scatter of the days is too uncertain. [1]"""
+"""Fewest degrees of freedom at which outliers are excluded. With fewer, the scatter of the days is too
+uncertain. [1]
+"""
 _FAR = 4.0
-"""Number of robust standard deviations from the line beyond which a day is an outlier; for normal deviations 1 day in
-16,000. [1]
+"""A day is an outlier if it is farther from the line than this number of robust standard deviations. With normal
+deviations, this excludes 1 day in 16,000. [1]
 """
 
 
@@ -81,15 +83,15 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
     Notes
     -----
-    The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_, with the
-    p-value multiplied by the number of places tried; then the next step is searched. The F ratio is scaled by (1 - r) /
-    (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth is not
-    mistaken for a series of steps.
+    The step that lowers the sum of squares most is tested by F with 1 and n - p degrees of freedom [1]_; its p-value is
+    multiplied by the number of places tried. If it is significant, the next step is searched. The F ratio is scaled by
+    (1 - r) / (1 + r), where r is the lag-1 autocorrelation of the residuals. The trend stays in the design, so growth
+    is not mistaken for a series of steps.
 
-    Growth that is not exponential leaves a bend, which a step explains in part. So a step must also appear as a jump of
-    at least half its size between two separate lines through the observations just before and just after it (a
-    regression discontinuity). If the best place has no such jump, a further power of time is added to the trend
-    instead, and the search continues.
+    Growth that is not exponential leaves a bend in the residuals, which a step explains in part. So a step must also
+    appear as a jump of at least half its size between two separate lines through the observations just before and just
+    after it (a regression discontinuity). If the best place has no such jump, a further power of time is added to the
+    trend instead, and the search continues.
 
     References
     ----------
@@ -120,7 +122,7 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _is_bent(design: Floats, logs: Floats) -> bool:
-    """Return True if a square of time describes the growth better, by enough to matter for sizing.
+    """Return True if a square of time describes the growth better, and the difference matters for sizing.
 
     The autocorrelation is computed from residuals of a fit with further powers of time. In the residuals of a straight
     line, the bend itself would make neighbours similar.
@@ -141,13 +143,15 @@ def _is_bent(design: Floats, logs: Floats) -> bool:
 
 
 def _jumps(design: Floats, logs: Floats, place: int) -> bool:
-    """Return True if the load jumps at a step. Two lines through the observations just before and just after it must
-    then differ significantly, and by at least half the step.
+    """Return True if the load jumps at a step.
+
+    Two lines are fitted, through the observations just before the step and just after it. At a jump, they differ
+    significantly, and by at least half the step.
     """
     rows = np.column_stack([design, columns(len(logs), np.array([place]))])
     fitted = np.linalg.lstsq(rows, logs, rcond=None)[0]
     size = float(fitted[-1])
-    # Season and all other steps are subtracted. Only the trend may differ before and after this step.
+    # Season and all other steps are subtracted, so that only the trend differs before and after this step.
     time = rows[:, 0]
     series = logs - rows @ fitted + size * rows[:, -1] + fitted[0] * time
     near = slice(max(0, place - _WINDOW), min(len(logs), place + _WINDOW))
@@ -180,7 +184,7 @@ def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
     rows = columns(len(logs), places)
     rows = rows - basis @ (basis.T @ rows)
     power = np.einsum("ij,ij->j", rows, rows)
-    # A step that season or trend explain completely has a zero column after projection, so it cannot be estimated.
+    # If season or trend explain a step completely, the projection of its column is zero, so it cannot be estimated.
     able = power > 1e-9 * len(logs)
     if not able.any():
         return None

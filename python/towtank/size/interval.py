@@ -23,17 +23,15 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""Relative width below which an interval is only rounding error. The value then counts as equal in all random draws.
-[ratio]
-"""
+"""A relative width below this is a rounding error: the value then counts as equal in all random draws. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
-# Largest rounding error when a share of the random draws is converted to a number of draws.
+# Rounding error that is tolerated when a share of the random draws is converted to a number of draws.
 _ROUNDING = 1e-9
 _WILSON = 1.959964
-# Share above which a value may be rendered as "above 99.9 %".
+# A share above this may be rendered as "above 99.9 %".
 _ALMOST_ALL = 0.999
-# Most digits of a percentage just below 100. A percentage that would need more digits, so as not to appear as 100, is
-# rendered as "above 99.9 %".
+# Most digits of a percentage just below 100. If more digits were needed to distinguish it from 100, it is rendered as
+# "above 99.9 %".
 _MOST_DIGITS = 6
 # Whole numbers up to this limit are exact as doubles, and are rendered in full.
 _WHOLE = 1e15
@@ -109,13 +107,14 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below the interval, which equals the number above it: at most 2.5 % of all.
+    """Return the number of draws below the 95 % interval, which equals the number above it: at most 2.5 % of all draws.
     [1]
 
     Notes
     -----
-    The ends of the interval are draws themselves, not interpolated. So at least 97.5 % of the draws meet a limit at or
-    above the upper end, and fewer meet a lower limit: intervals and probabilities agree.
+    The ends of the interval are draws themselves, not interpolated. So a limit at or above the upper end is met by at
+    least 97.5 % of the draws, and a lower limit by fewer. Intervals and probabilities therefore never contradict each
+    other.
 
     Examples
     --------
@@ -193,7 +192,7 @@ def share_text(ratio: float | None, interval: Interval | None = None) -> str:
 
 
 def _below_all(percent: float) -> str:
-    """Render a percentage with enough digits that a value below 100 is not shown as 100, up to `_MOST_DIGITS`."""
+    """Render a percentage. A value below 100 gets enough digits that it is not shown as 100, up to `_MOST_DIGITS`."""
     digits = FEW_DIGITS
     while float(f"{percent:.{digits}g}") >= 100 and digits < _MOST_DIGITS:
         digits += 1

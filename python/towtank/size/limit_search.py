@@ -1,4 +1,4 @@
-"""Searches for the load at which a candidate violates an objective, with the best estimates and in every
+"""Searches for the load at which a candidate violates an objective: for the best estimates, and for every
 random draw."""
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ from towtank.size.question import Question
 from towtank.size.tiers import Candidate
 
 LIMIT_PRECISION = 2.0**-10
-"""Relative precision of the highest allowed load, computed with the best estimates. [ratio]"""
+"""Relative precision of the load limit (highest allowed load) that is computed with the best estimates. [ratio]"""
 END_PRECISION = 2.0**-8
 """Relative precision of both ends of the interval of a load limit. It suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""Relative width of the range of loads in which the load limit of a random draw is interpolated. [ratio]"""
+"""If the range of a random draw's load limit is at most this wide, relative to the load, the limit is interpolated.
+[ratio]"""
 _STEPS = (1.1, 1.3)
-"""Factors of the first steps from the start of a search for a load limit; later steps have a factor of two. [1] A small
-step finds a nearby limit without solving a network with twice the users."""
+"""Factors of the first steps of a search for a load limit; later steps have a factor of two. [1] A small first step
+finds a nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users in the search for a load limit, or `_TIMES_AT_MOST` times the load if that is more. [1] The
-time of a solution grows with the number of users, so the search for a limit that does not exist would take long."""
+"""Highest number of users in the search for a load limit; `_TIMES_AT_MOST` times the load if that is more. [1] Without
+this bound, a search without a limit would take long, because the time of a solution grows with the number of users."""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
 """Highest load in the search for the load limit of a random draw, relative to the limit with the best estimates.
 [ratio]"""
 _USERS_OF_INTERVALS = 20_000_000
-"""Highest sum of users over all solutions for the interval of a load limit. [1] The time of a solution grows with the
-number of users. With 200 random draws and about four solutions for each, a limit above 25,000 users has no interval.
-This bound does not apply to the search for dates."""
+"""Highest sum of users over all solutions for the interval of a load limit. [1] The time of a solution grows with its
+number of users. With 200 random draws and about four solutions for each, a limit above 25,000 users gets no interval.
+The search for dates is not bound by this."""
 _SOLUTIONS_OF_A_DRAW = 4
 """Approximate number of solutions that each random draw takes in the search for an interval. [1]"""
 
@@ -71,16 +72,18 @@ def missed_by_throughput(question: Question, drawn: Draws | None) -> float | Non
 
 
 def is_bounded(question: Question, load: Load) -> bool:
-    """Return True if a higher load can violate an objective for response time or utilization, or overload an open
-    class. In a closed class utilization never exceeds 100 %, however many users there are. In an open class the load
-    can exceed the capacity."""
+    """Return True if a higher load can violate an objective for response time or utilization, or can overload an open
+    class.
+
+    In an open class the load can exceed the capacity. In a closed class utilization never exceeds 100 %, whatever the
+    number of users."""
     times = any(not check.upward for check in question.checks)
     return times or any(most < 1 for most in question.utilization.values()) or any(load.rate.values())
 
 
 def nearness(question: Question, outcome: Outcome) -> float:
-    """Return the largest ratio of a response time to its limit. With all nodes running, ratios of utilizations to their
-    limits count too. [ratio]"""
+    """Return the largest ratio of a response time to its limit. In the scenario with all nodes running, the ratios of
+    utilizations to their limits count too. [ratio]"""
     if outcome.why_not:
         return math.inf
     pairs = zip(question.checks, outcome.values, strict=True)
@@ -93,7 +96,7 @@ def nearness(question: Question, outcome: Outcome) -> float:
 @dataclass
 class _Bracket:
     """Range of the load limit in each random draw: objectives hold at load factor `low` and fail at `high`. The
-    solutions at both factors are kept."""
+    solutions at both factors are stored."""
 
     low: Floats
     high: Floats
@@ -101,7 +104,8 @@ class _Bracket:
     at_high: dict[int, Sequence[Outcome]] = field(default_factory=dict)
 
     def note(self, place: int, factor: float, found: Sequence[Outcome], *, holds: bool) -> None:
-        """Narrow the range of a draw's load limit by a solution; a solution outside this range is ignored."""
+        """Narrow the range of a draw's load limit with a solution at a load factor. A factor outside the range is
+        ignored."""
         if holds and factor >= self.low[place]:
             self.low[place], self.at_low[place] = factor, found
         if not holds and factor <= self.high[place]:
@@ -158,14 +162,16 @@ class Limits:
 
     @property
     def able(self) -> bool:
-        """True if the load limit differs between random draws, and the draws have few enough users to be solved."""
+        """True if the load limit differs between random draws, and the number of users is small enough to solve all
+        draws."""
         users = self._start * self._users
         return self.varies and users * len(self.question.draws) * _SOLUTIONS_OF_A_DRAW <= _USERS_OF_INTERVALS
 
     @property
     def best(self) -> float:
-        """Load limit with the best estimates, as a factor of the load, found by bisection. [1] The factor is 0 if even
-        a millionth of the load is too much, and infinite if no objective limits the load."""
+        """Load limit with the best estimates, found by bisection, as a factor of the load. [1]
+
+        The limit is 0 if even a millionth of the load is too much, and infinite if no objective limits the load."""
         bracket = self._best_bracket()
         return math.inf if math.isinf(bracket.high[0]) else float(bracket.low[0])
 
@@ -186,8 +192,7 @@ class Limits:
 
     @property
     def why_no_interval(self) -> str:
-        """Reason why a load limit that differs between random draws has no interval; empty if the limit has an interval
-        or does not vary."""
+        """Reason why the load limit has no interval although it differs between random draws; otherwise empty."""
         if not self.varies or math.isinf(self.best) or self.interval() is not None:
             return ""
         most = _USERS_OF_INTERVALS / _SOLUTIONS_OF_A_DRAW / len(self.question.draws)
@@ -211,14 +216,15 @@ class Limits:
 
     @property
     def _start(self) -> float:
-        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates, or
-        1. [1]"""
+        """Load factor at which the search for the limit of a random draw starts: the limit with the best estimates; 1
+        if that is infinite. [1]"""
         return max(self.best, 1e-6) if math.isfinite(self.best) else 1.0
 
     @property
     def _farthest(self) -> float:
-        """Largest load factor tried with the best estimates; the first factor of the search if no objective bounds the
-        load. [1]"""
+        """Largest load factor that is tried with the best estimates. [1]
+
+        It is the factor at which the search starts if no objective bounds the load."""
         if not self.is_bounded:
             return self.near
         return max(_TIMES_AT_MOST, self.near, _USERS_AT_MOST / self._users) if self._users else math.inf
@@ -273,9 +279,9 @@ class Limits:
 
         Notes
         -----
-        The search always solves the required load of a draw. So the lower end is above 1 if and only if the objectives
-        hold at the required load in 97.5 % of the draws. If there are too many users for the search, the limits that
-        the search for dates has found are used."""
+        The search always solves each draw at its own load. So the lower end is above 1 if and only if the objectives
+        hold at this load in 97.5 % of the draws. If there are too many users for this search, the limits that the
+        search for dates has found are used."""
         if self.varies and not self.able and not self._narrowed:
             return None
         count = len(loads)
@@ -283,8 +289,7 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return the order statistic of the relative load limits: the limit that is larger than those of
-        `place` draws."""
+        """Return the limit, relative to `loads`, that is larger than the limits of `place` draws (order statistic)."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
@@ -305,8 +310,8 @@ class Limits:
         how: _Settings,
         draws: Sequence[int | None],
     ) -> tuple[float, float]:
-        """Narrow the range between the lower and the upper bound of a load limit to a precision. A draw is solved at a
-        load factor only if its range contains the factor."""
+        """Narrow the range of a load limit to a precision. A draw is solved at a load factor only if its range contains
+        the factor."""
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
@@ -356,8 +361,8 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Return a mask of the random draws whose load limit has an upper bound, or whose lower bound is below the
-        highest load tried."""
+        """Return a mask of the random draws whose limit the search can still narrow: the limit has an upper bound, or
+        its lower bound is below the highest load tried."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
@@ -423,14 +428,15 @@ def _used(group: Sequence[Outcome], name: str, lost: str | None) -> float | None
 
 
 def _middle(low: float, high: float) -> float:
-    """Return the geometric mean of the lower and the upper bound; the lower bound if either bound is unknown."""
+    """Return the geometric mean of the two bounds; the lower bound if either bound is unknown."""
     if low <= 0 or math.isinf(high):
         return low
     return math.sqrt(low * high)
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next load factor to try: the geometric mean of both bounds, or a step beyond the only known bound."""
+    """Return the next load factor to try: the geometric mean of both bounds, or if only one is known, a step
+    beyond it."""
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

@@ -31,7 +31,7 @@ class Load:
     rate : dict of str to float
         Arrival rates of open classes. [1/s]
     think_s : dict of str to float
-        Think times of closed classes, and of transactions with their own think time. [s]
+        Think times of closed classes, and of transactions whose think time differs from that of their class. [s]
     shares : dict of str to dict of str to float
         Shares of the transactions of a class, if they differ from those of the model. [ratio]
     """

@@ -25,7 +25,7 @@ PositiveSize = Annotated[Size, AfterValidator(_above_zero)]
 
 
 class Bracketed(FileModel):
-    """Value of a machine file with an interval around it."""
+    """Value and its interval."""
 
     value: Positive = Field(description="Best estimate of the value.")
     low: Positive | None = Field(None, description="Lower end of the interval of `value`.")
@@ -59,7 +59,7 @@ class KernelFile(FileModel):
 
 
 class MeasuredFile(FileModel):
-    """Measurements of a machine by `towtank rate`."""
+    """Results of `towtank rate` on a machine."""
 
     at: str = Field(min_length=1, description="Time of the measurement, for example `2026-01-31T12:00:00Z`.")
     towtank: str = Field(min_length=1, description="Version of Towtank that measured the rating.")

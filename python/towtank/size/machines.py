@@ -1,4 +1,4 @@
-"""Catalogue of machines, shipped with Towtank or described by the user, and the speed ratio of two machines."""
+"""Catalogue of machines that Towtank ships or the user describes, and the speed ratio of two machines."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ class Machine:
             Scale of the ratings. Towtank's own is the default because users can measure it.
         kernel : str, optional
             Name to compare by instead of the rating: a kernel, an area of kernels, `cpu` or `disk`. `disk` compares
-            whole machines, since their CPUs share the disks; without measured kernels, it compares the disks'
-            operations in the files.
+            whole machines, since the CPUs of a machine share its disks. If no disk kernels were measured, it compares
+            the operations per second of the disks in the machine files.
 
         Returns
         -------
@@ -139,8 +139,8 @@ class Machine:
         return Ratio(value, low, high, f"kernels of {name}", ratios)
 
     def _extremes(self, other: Machine, ratios: Mapping[str, float]) -> tuple[float, float]:
-        """Return the lowest and highest speed ratio over the kernels, including the intervals of both machines'
-        measurements.
+        """Return the lowest and the highest speed ratio over the kernels, including the measurement intervals of both
+        machines.
         """
         lows, highs = [], []
         for name, ratio in ratios.items():

@@ -19,7 +19,7 @@ class Layout:
     Attributes
     ----------
     nodes : int
-        Number of equal nodes; a balancer sends each visit to any of them with equal probability. [1]
+        Number of equal nodes. A balancer sends each visit to a random node, with the same probability for all. [1]
     servers : int
         Servers of each node. [1]
     speed : float
@@ -94,16 +94,15 @@ def on_layouts(
 
 
 def _strength(station: Json, layout: Layout | None) -> Json:
-    """Return the servers of a node as keys of the model: their number or, for a station with load-dependent speed, its
-    rates.
-    """
+    """Return the servers of one node as keys of the model: their number, or the rates of a load-dependent station."""
     if layout is None:
         return {}
     if station["rates"]:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # The limit of concurrent jobs per server stays the same, so the station's limit grows with the servers.
+        # The limit of concurrent jobs per server stays the same, so the limit of the station grows with its number of
+        # servers.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 

@@ -1,4 +1,4 @@
-"""Sizing question: the requirements and inputs that are equal for all candidates."""
+"""Sizing question: the requirements, and the inputs that are the same for all candidates."""
 
 from __future__ import annotations
 
@@ -94,19 +94,19 @@ class Question:
     tiers : tuple of Tier
     cost : Cost
     draws : tuple of dict of str to float
-        Factors of demands by station, for each draw.
+        For each random draw, the factors of the demands by station.
     speed_draws : dict of str to tuple of float
-        Standard normal scores by machine, one for each draw.
+        For each machine, standard normal scores, one for each draw.
     growth : float
-        Growth factor of the load until the horizon, without season and at least 1. It also applies to data without a
-        growth rate of their own. [1]
+        Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
+        whose growth rate is not stated. [1]
     growth_shares : tuple of float
-        Probability that the load stays below the drawn load, for each draw; empty without uncertain growth.
+        For each draw, the probability that the load stays below the drawn load; empty without uncertain growth.
     growth_draws : tuple of float
-        Drawn load relative to the load to carry, for each draw. [ratio]
+        For each draw, the drawn load relative to the load to carry. [ratio]
     corrections : dict of int to Factor
-        Relative error of each ratio of measured to computed percentile, as a factor with value 1, by the index of the
-        check.
+        For each objective, by the index of its check: the relative error of the ratio of measured to computed
+        percentile, as a factor with the value 1.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
@@ -127,15 +127,15 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of the measured to the computed percentile that an objective limits, with the lowest and
-        highest value of the ratio.
+        """Return the ratio of measured to computed value of the percentile that an objective limits. [ratio]
 
-        None if the metric is no percentile, or was not measured. [ratio]
+        The lowest and the highest value of the ratio follow it. None if the metric is no percentile, or was not
+        measured.
         """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 
     def drawn_load(self, draw: int | None, load: Load) -> Load:
-        """Return a load, multiplied by the growth in a random draw."""
+        """Return a load multiplied by the growth in a random draw."""
         return load if draw is None or not self.growth_draws else load.times(self.growth_draws[draw])
 
     def scenarios(self, candidate: Candidate) -> list[str | None]:

@@ -18,7 +18,7 @@ from towtank.errors import EngineError
 from towtank.size.kernels import KERNELS, SCALES, Resource, chosen
 from towtank.size.machines import geometric_mean
 
-# Rating of one CPU of the reference machine, in capacity units, while the other CPUs of this machine are idle.
+# Rating of the reference machine per CPU, in capacity units, if only one of its CPUs is busy.
 REFERENCE_UNITS = 100.0
 MODES = ("single", "all")
 Json = dict[str, Any]
@@ -35,7 +35,9 @@ class Estimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
-        """Return the estimate from a value for each round: their median, unless `value` is given."""
+        """Return the estimate from a value for each round: `value` if given, otherwise the median, with the range of
+        the rounds.
+        """
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
 
@@ -50,7 +52,7 @@ class Estimate:
 
 
 def coverage(rounds: int) -> float:
-    """Return the probability that the lowest and the highest of n rounds enclose the true median. [ratio]
+    """Return the probability that the true median lies between the lowest and the highest of n rounds. [ratio]
 
     Notes
     -----
@@ -85,9 +87,9 @@ class Rating:
     Attributes
     ----------
     whole : Estimate
-        Rating with all CPUs working.
+        Rating with all CPUs busy.
     alone : Estimate
-        Rating with one CPU working and all others idle.
+        Rating with one CPU busy and all others idle.
     """
 
     whole: Estimate
@@ -96,16 +98,16 @@ class Rating:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Results of all turns (measured executions) of the benchmark kernels, as the engine reports them.
+    """Results of the benchmark kernels, as the engine reports them. A turn is one measured execution of a kernel.
 
     Attributes
     ----------
     begin : dict
         Version, CPUs, rounds, length of a turn, caches and memory.
     turns : tuple of dict
-        Kernel, mode, round, slices and conditions of each turn that was taken.
+        Kernel, mode, round, slices and conditions of each turn that was executed.
     failed : dict of str to str
-        Reason for each kernel that could not be measured.
+        For each kernel that could not be measured, the reason.
     """
 
     begin: Json
@@ -152,8 +154,9 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Return the ratio of the machine to the reference machine for each area (group of kernels). It is the geometric
-    mean over the kernels of the area. [1]
+    """Return how fast the machine is relative to the reference machine in each area (group of kernels). [1]
+
+    The value of an area is the geometric mean over its kernels.
     """
     by_area: dict[str, list[float]] = {}
     for kernel in chosen(resource):
@@ -179,8 +182,8 @@ def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], 
     Notes
     -----
     100 (prod_a r_a)^(1/A) over A areas, with r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a
-    and their rates v_k. Only the geometric mean keeps order and ratio of two machines independent of the choice of the
-    reference machine [1]_.
+    and their rates v_k. Only with the geometric mean, order and ratio of two machines do not depend on the choice of
+    the reference machine [1]_.
 
     References
     ----------
@@ -198,7 +201,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
     measured : dict of str to Measured
         Measured rates of the machine's kernels.
     reference : dict of str to float
-        Rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
+        Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
     """
     rated: dict[str, Rating] = {}
     for resource, scale in SCALES.items():
@@ -213,7 +216,9 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
 
 
 def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
-    """Return the rating for the rates of kernels. Its interval spans the ratings of single rounds."""
+    """Return the rating for the rates of kernels. Its interval ranges from the lowest to the highest rating of
+    a round.
+    """
     rounds = min(len(estimate.rounds) for estimate in vector.values())
     by_round = [
         capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)

@@ -62,7 +62,7 @@ class Rated:
         at : str
             Time of the rating, in ISO 8601.
         reference : dict of str to float
-            Rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
+            Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
         """
         measured = kernel_estimates(measurement)
         rated = rate(measured, reference)
@@ -84,12 +84,12 @@ class Rated:
 
 
 def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
-    """Return the rates of the reference machine's kernels on one CPU alone. [1/s], [byte/s]
+    """Return the rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
 
     Raises
     ------
     ModelError
-        If the catalogue lacks the reference machine or its measured kernels.
+        If the catalogue lacks the reference machine, or its measured kernels.
     """
     machine = machines.get(REFERENCE)
     if machine is None or machine.measured is None:
@@ -128,7 +128,10 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Return the ratio to the reference machine for each area (group of kernels), for the scales that have a rating."""
+    """Return how fast the machine is relative to the reference machine in each area (group of kernels).
+
+    Only scales that have a rating are included.
+    """
     areas: Json = {}
     for resource, scale in SCALES.items():
         if scale in rated.ratings:

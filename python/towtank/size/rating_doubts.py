@@ -12,7 +12,7 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# Share of the CPU time used by other programs above which the rating is doubtful. At this share, a rating changes
+# If other programs used more than this share of the CPU time, the rating is doubtful. This share changes a rating
 # by as much as its repeatability. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
@@ -22,7 +22,7 @@ CLOCK_AT_MOST = 0.05
 REPEATABLE_WITHIN = 0.03
 RATING_WITHIN = 0.10
 KERNEL_WITHIN = 0.10
-# Smallest size of an array, in sizes of the last-level cache. The STREAM benchmark requires at least four.
+# Smallest size of the array of a memory kernel, as a multiple of the last-level cache. STREAM requires at least four.
 CACHES_AT_LEAST = 4
 FILE_SYSTEMS_IN_MEMORY = ("tmpfs", "ramfs")
 

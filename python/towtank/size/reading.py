@@ -1,4 +1,4 @@
-"""Reads a sizing file and the options of the command line as one tree, and checks both together."""
+"""Reads a sizing file and the command-line options as one tree, and checks them together."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BY_TIER = ("cpus", "nodes")
 
 
 def read_sizing(path: Path | None, options: Mapping[str, Any]) -> Checked[SizingFile]:
-    """Read a sizing file with command-line options, which override the file. Faults are part of the returned result.
+    """Read a sizing file and command-line options, which override the file. Faults are part of the returned result.
 
     Parameters
     ----------
     path : Path, optional
         Path of the sizing file; None if options alone define the sizing.
     options : dict of str to value
-        Values by path, such as `load.users`: a text as in a file, or a list of texts. `cpus` and `nodes` refer to
-        tiers.
+        Values by path, such as `load.users`: a text as in a file, or a list of texts. In `cpus` and `nodes`, the values
+        are by tier.
     """
     tree = yamlfile.load(path).root if path is not None else Node({}, (), 0, 0, COMMAND_LINE)
     if isinstance(tree.value, dict):
@@ -150,7 +150,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a YAML node that contains the text, or its number if the text is a whole number."""
+    """Return a YAML node with the text; if the text is a whole number, with the number."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

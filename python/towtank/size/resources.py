@@ -23,13 +23,11 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share of transactions that wait, assumed for the first guess of a server number by square-root staffing. The solver
-then determines the final number. [ratio]
+"""Share of transactions that wait, for which square-root staffing estimates a first number of servers. The solver then
+determines the final number. [ratio]
 """
 HOLDING_SHARE = 0.01
-"""Default limit of the mean wait for a unit of a pool, relative to the mean time for which a transaction holds a unit.
-[ratio]
-"""
+"""Default limit of the mean wait for a unit of a pool, as a share of the mean time for which a unit is held. [ratio]"""
 _POOL_STEPS = 16
 """Highest number of doubling steps in the search for a pool size that suffices in the random draws. [1]"""
 
@@ -60,8 +58,9 @@ def staffing_factor(waits: float) -> float:
 
 
 def square_root_staffing(work: float, waits: float = FIRST_GUESS_WAITS) -> int:
-    """Return the number of servers for offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1] With this
-    number, about the share `waits` of all transactions waits.
+    """Return the number of servers for an offered work, by square-root staffing: ceil(a + beta sqrt(a)). [1]
+
+    With this number, a share of about `waits` of the transactions must wait.
     """
     return max(1, math.ceil(work + staffing_factor(waits) * math.sqrt(work)))
 
@@ -74,8 +73,8 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
     file : SizingFile
         Sizing file with `data`.
     load_growth : float
-        Growth factor of the load until the horizon, without season and at least 1. Applies to data without a growth
-        rate of their own. [1]
+        Growth factor of the load until the horizon, without season and at least 1. It is also the growth factor of data
+        whose growth rate is not stated. [1]
     """
     assert file.data is not None
     years = file.load.horizon / YEAR_D
@@ -83,7 +82,7 @@ def data_bytes(file: SizingFile, load_growth: float) -> float:
 
 
 def disk_room(file: SizingFile, load_growth: float, steps: Steps) -> float:
-    """Return the disk capacity that the data needs at the horizon, and add its calculation steps. [byte]"""
+    """Return the disk capacity that the data require at the horizon, and add its calculation steps. [byte]"""
     data = file.data
     assert data is not None
     later = data_bytes(file, load_growth)
@@ -116,8 +115,10 @@ def disks_needed(room: float, disk_size: int) -> int:
 
 
 def connections(question: Question, outcome: Outcome) -> float:
-    """Return the number of open connections. [1] Each user of a closed class holds a connection. A transaction of an
-    open class holds a connection until the keep-alive time ends.
+    """Return the number of open connections. [1]
+
+    Each user of a closed class holds a connection. Each transaction of an open class holds one until the keep-alive
+    time has passed.
     """
     keep = question.file.keep_alive or 0.0
     found = 0.0
@@ -129,14 +130,14 @@ def connections(question: Question, outcome: Outcome) -> float:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Memory that a node of a tier needs.
+    """Memory that a node of a tier requires.
 
     Attributes
     ----------
     parts : dict of str to float
-        Memory by its use. [byte]
+        Memory by purpose. [byte]
     free : float
-        Share of the memory to stay free. [ratio]
+        Share of the memory that must stay free. [ratio]
     """
 
     parts: dict[str, float]
@@ -144,7 +145,7 @@ class MemoryNeed:
 
     @property
     def total(self) -> float:
-        """Memory that the node needs in total, including the share that stays free. [byte]"""
+        """Memory that the node requires in total, including the share that stays free. [byte]"""
         return sum(self.parts.values()) / (1 - self.free)
 
 
@@ -157,8 +158,10 @@ def memory_of(
     *,
     interval: Callable[[str | None], Interval | None] = lambda _: None,
 ) -> MemoryNeed:
-    """Return the memory that a node of a tier needs in the failure scenario of an outcome. For the calculation steps,
-    `interval` returns the interval of a part of the memory by its name, or of the sum for None.
+    """Return the memory that a node of a tier requires in the failure scenario of an outcome.
+
+    For the calculation steps, `interval` returns the interval of a part of the memory by the name of the part, or of
+    the whole memory for None.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
@@ -222,8 +225,9 @@ def _memory_part(
 def most_memory(
     question: Question, tier: Tier, option: Option, outcomes: Sequence[Outcome], drawn: Draws | None = None
 ) -> tuple[float, Interval | None]:
-    """Return the memory of a node in the scenario that needs most memory, and the interval of this memory; None without
-    random draws. [byte]
+    """Return the memory of a node in the scenario that requires most memory, and the interval of this memory. [byte]
+
+    The interval is None without random draws.
     """
 
     def most(group: Sequence[Outcome]) -> float:
@@ -266,19 +270,20 @@ class PoolSize:
     work : float
         Mean number of units held. [erlang]
     first_guess : int
-        Size by square-root staffing. [1]
+        First estimate of the size, by square-root staffing. [1]
     wait_s, limit_s : float
-        Mean wait for a unit, and the longest wait allowed. [s]
+        Mean wait for a unit, and the longest mean wait allowed. [s]
     why_not : str
         Reason why no size was found; empty if there is one.
     work_interval, wait_interval : Interval or None
-        Intervals of `work` and `wait_s` over the draws; None without draws.
+        Intervals of `work` and `wait_s` over the random draws; None without draws.
     at_best : int or None
-        Smallest size at the best estimate, regardless of the draws. [1]
+        Smallest size that suffices for the best estimates, regardless of the draws. [1]
     probability : float or None
         Share of the draws in which the wait is within the limit; None without draws. [ratio]
     lost : str or None
-        Tier with lost nodes in the scenario that needs the largest pool; None for all nodes running.
+        Tier with lost nodes in the scenario that needs the largest pool; None if that is the one with all nodes
+        running.
     simulated : bool
         True if the wait was simulated because the analytic solution is too inaccurate.
     """
@@ -321,9 +326,10 @@ def pool_size(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Return the smallest pool size whose mean wait is within the limit in every failure scenario and in enough draws.
-    All nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every
-    scenario.
+    """Return the smallest pool size that keeps the mean wait within its limit in every failure scenario and in enough
+    draws.
+
+    All nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario.
     """
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0
@@ -349,7 +355,7 @@ def _without(question: Question, lost: str | None) -> str:
 
 
 def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outcome, limit: float) -> PoolSize:
-    """Return the smallest pool size whose mean wait is within the limit in one failure scenario, for the best
+    """Return the smallest pool size that keeps the mean wait within its limit in one failure scenario, for the best
     estimates.
     """
     name, wanted = pool
@@ -360,7 +366,7 @@ def _pool_of(question: Question, pool: tuple[str, WantedPoolFile], outcome: Outc
 
 
 def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
-    """Add the calculation steps for the first guess of a connection pool's size."""
+    """Add the calculation steps for the first estimate of a connection pool's size."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
     source = "Little's law; h: residence at the held stations, solved"
@@ -398,8 +404,9 @@ def _sure_pool(
 
 
 class _Needs:
-    """Search for the pool size that suffices in each random draw. A draw is not solved again if results for other sizes
-    show that a size suffices or is too small.
+    """Search for the pool size that suffices in each random draw.
+
+    A draw is not solved for a size if results for other sizes already show that the size suffices or is too small.
     """
 
     def __init__(
@@ -467,8 +474,9 @@ def longest_waits(
 
 
 def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
-    """Return the longest mean wait for a pool unit over all classes [s], and an empty text. Without a steady state the
-    wait is infinite, and the text states the reason.
+    """Return the longest mean wait for a pool unit over all classes [s], and an empty text.
+
+    Without a steady state the wait is infinite, and the text states the reason.
     """
     if "faults" in answer:
         return math.inf, "; ".join(fault["message"] for fault in answer["faults"])
@@ -478,8 +486,9 @@ def longest_wait(answer: dict[str, Any], name: str) -> tuple[float, str]:
 def _solved_pool(
     question: Question, pool: tuple[str, WantedPoolFile], job: Job, guess: int, limit: float
 ) -> tuple[int | None, float, str]:
-    """Return the smallest pool size, its mean wait [s], and the reason if no size suffices. The size is found by
-    bisection, because a larger pool has shorter waits.
+    """Return the smallest pool size that keeps the wait within its limit, its mean wait [s], and an empty text.
+
+    If no size suffices, the text states the reason. The size is found by bisection: a larger pool has shorter waits.
     """
 
     def wait(size: int) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""Lists the inputs of a sizing answer, each as measured, given or assumed.
+"""Lists the inputs on which a sizing answer rests, each as measured, given or assumed.
 
 Each entry states if the probability of the answer includes the uncertainty of the input.
 """
@@ -18,8 +18,9 @@ MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
 def rests_on(settled: SizingProblem) -> list[Json]:
-    """Return the origin of load, growth, demands, stations and machines. Each entry states if the probability includes
-    its uncertainty.
+    """Return entries for load, growth, demands, stations and machines, each with the origin of the input.
+
+    Each entry states if the probability of the answer includes the uncertainty of the input.
     """
     counted = settled.question.counted
     parts = {

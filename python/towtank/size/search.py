@@ -1,9 +1,9 @@
 """Searches for the cheapest candidate that meets the objectives, and for good alternatives.
 
-First, every option of a tier is tried with the strongest options of all other tiers, and dropped if even this
-combination violates an objective. The remaining candidates are tried in order of cost. A candidate is skipped if it is
-in no respect stronger than a candidate that clearly failed. The first candidate that meets all requirements with the
-requested probability is the answer. Its percentiles are simulated, and also its means if they are inaccurate.
+First, every option of a tier is tried in combination with the strongest options of all other tiers. It is dropped if
+even this combination violates an objective. The remaining candidates are tried in order of cost. A candidate is skipped
+if it is in no respect stronger than a candidate that clearly failed. The answer is the first candidate that meets all
+requirements with the requested probability. Its percentiles are simulated, and also its means if they are inaccurate.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from towtank.size.simulated import Simulated, job_with, needs_simulation, simula
 from towtank.size.tiers import Candidate, Option
 
 CANDIDATES_AT_MOST = 1_000_000
-"""Largest number of candidates that the search accepts. This number can be sorted within seconds. [1]"""
+"""Largest number of candidates that the search accepts; this number is sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""Ratio of a computed value to its limit above which a candidate is rejected without simulation. [ratio]
+"""If the ratio of a computed value to its limit is larger, the candidate is rejected without simulation. [ratio]
 
-This ratio applies to percentiles and to values that are not exact.
+This holds for percentiles, and for values that are not exact.
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
-"""Shortfall below the requested probability above which a candidate is rejected without simulation. [ratio]"""
+"""If the probability of a candidate is below the requested one by more than this, it is rejected without simulation.
+[ratio]
+"""
 PARETO_COST = 1.5
 PARETO_AT_MOST = 300
 PARETO_SHOWN = 8
@@ -182,9 +184,9 @@ def _in_order(question: Question, lists: Sequence[Sequence[Option]]) -> Iterator
 
 
 def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
-    """Return, for each tier, the hardware options that suffice if all other tiers have their strongest option.
+    """Return, for each tier, the options that may suffice in combination with the strongest options of all other tiers.
 
-    The options are found by bisection over the number of CPUs.
+    They are found by bisection over the number of CPUs.
     """
     strongest = tuple(tier.strongest for tier in question.tiers)
     kept = []
@@ -199,9 +201,9 @@ def _cut(question: Question, lists: list[list[Option]]) -> list[list[Option]]:
 
 
 def _least(question: Question, strongest: Candidate, number: int, chains: list[list[Option]]) -> list[int]:
-    """Return the index of the first option that may suffice, for each series of options that differ only in CPUs.
+    """Return, for each series of options that differ only in CPUs, the index of the first option that may suffice.
 
-    All series are bisected together.
+    Each step of the bisection solves the models of all series together.
     """
     low, high = [0] * len(chains), [len(chain) for chain in chains]
     while any(a < b for a, b in zip(low, high, strict=True)):
@@ -223,8 +225,7 @@ def _least(question: Question, strongest: Candidate, number: int, chains: list[l
 def _misses_clearly(question: Question, outcome: Outcome) -> bool:
     """Return True if a value violates its limit by so much that neither simulation nor random draws could change this.
 
-    False for a candidate whose model is invalid, because an invalid model shows nothing about weaker
-    candidates.
+    False if the model of the candidate is invalid: such a model shows nothing about weaker candidates.
     """
     if outcome.invalid:
         return False
@@ -236,8 +237,8 @@ def _strength(candidate: Candidate) -> tuple[float, ...]:
 
 
 def _try(question: Question, state: Search, group: list[Candidate], *, exhaustive: bool, simulation: bool) -> None:
-    """Try candidates in order until one meets all objectives; skip candidates that are in no respect stronger than a
-    rejected candidate.
+    """Try candidates in order until one meets all objectives. Candidates that are in no respect stronger than a
+    rejected candidate are skipped.
     """
     able = []
     for candidate in group:
@@ -259,8 +260,8 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a rejected candidate to the weak candidates, and remove all weak candidates that are in no respect stronger
-    than it.
+    """Add a rejected candidate to the list of weak candidates, and remove those that are in no respect stronger than
+    it.
     """
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
@@ -284,8 +285,8 @@ def _judged(question: Question, state: Search, found: Found, *, simulation: bool
     asked, scales = question.file.probability, _last_scales(state)
     draws = drawn(question, found.candidate, scales)
     chance = _chance(question, draws)
-    # Before the first simulation, the error of computed percentiles is unknown. A low probability may be due to this
-    # error, so it does not reject a candidate.
+    # Before the first simulation, the error of computed percentiles is unknown and may be the reason for a low
+    # probability. So the candidate is not rejected because of its probability.
     worth = chance is None or not scales or chance >= asked - _CLEAR
     if near and state.simulations < SIMULATIONS_AT_MOST and worth:
         found = _simulated(question, state, found)
@@ -313,10 +314,10 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios of simulated to computed values of the last simulated candidate; empty if no candidate was
-    simulated.
+    """Return the ratios of simulated to computed values of the last simulated candidate, since those of others are
+    similar.
 
-    The ratios of other candidates are similar.
+    The result is empty if no candidate was simulated.
     """
     return next((rejected.scales for rejected in reversed(state.rejected) if rejected.simulated), {})
 
@@ -341,8 +342,8 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return the good candidates that no other candidate beats in cost, use of the objectives, and headroom
-    together.
+    """Return good candidates. No other candidate is at least as good as one of them in all of cost, use of the
+    objectives, and headroom.
     """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
@@ -374,16 +375,17 @@ def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]
 
 
 def _spread(front: list[Found], count: int) -> list[Found]:
-    """Return `count` candidates of a cost-ordered list, evenly spread from the cheapest to the most
-    expensive.
-    """
+    """Return `count` candidates from a list in order of cost, evenly spaced from the cheapest to the most expensive."""
     if len(front) <= count:
         return front
     return [front[round(place * (len(front) - 1) / (count - 1))] for place in range(count)]
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with intervals, also in the reasons against it; unchanged without random draws."""
+    """Return a candidate with intervals of its values, also of those in the reasons against it.
+
+    Without random draws, the candidate is returned unchanged.
+    """
     if found.summary is not None or not question.draws:
         return found
     draws = drawn(question, found.candidate, scales)
@@ -397,8 +399,8 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return cost, largest ratio of a value to its limit, and highest utilization of a candidate; lower values are
-    better.
+    """Return three figures of a candidate, of which lower values are better: cost, largest ratio of a value to its
+    limit, and highest utilization.
 
     The ratio and the utilization are rounded.
     """
@@ -408,8 +410,9 @@ def _merits(question: Question, found: Found) -> tuple[float, float, float]:
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return variants of the answer: for each tier that has a cheaper option, the answer with the next cheaper option
-    there.
+    """Return variants of the answer that are cheaper in one tier.
+
+    There is one for each tier that has a cheaper option: the answer with the next cheaper option in this tier.
     """
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []
@@ -434,7 +437,7 @@ def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> l
 
 
 def strongest(question: Question) -> Found:
-    """Return the combination of the strongest options of all tiers, with the objectives that it violates.
+    """Return the combination of the strongest hardware of all tiers, with the objectives that it violates.
 
     The combination may not be a candidate itself.
     """

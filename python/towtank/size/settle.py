@@ -38,16 +38,16 @@ CPUS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 @dataclass(frozen=True)
 class SizingProblem:
-    """Sizing question with the load of today and the growth of this load.
+    """Sizing question, with the load of today and the growth of this load.
 
     Attributes
     ----------
     question : Question
     now : Load
-        Today's load by class, without peak.
+        Today's load by class, not multiplied by the peak factor.
     growing : GrowthModel or None
     start : date
-        Day of the load of today.
+        Day on which the load of today applies.
     start_is : str
         Description of the start day, with the reason for its choice.
     steps : Steps
@@ -62,7 +62,7 @@ class SizingProblem:
 
 
 def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
-    """Return the sizing question: the requirements and inputs that are equal for all candidates.
+    """Return the sizing question: the requirements, and the inputs that are the same for all candidates.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     steps = Steps()
     now = load_now(file, basis)
     carried = load_at_horizon(steps, file, now, growing)
-    # The growth factor of data excludes the season and is at least 1: stored data have no seasonal pattern, and do not
-    # shrink with the load.
+    # Stored data have no seasonal pattern, and do not shrink with the load. So their growth factor excludes the season
+    # and is at least 1.
     growth = 1.0 if growing is None else max(1.0, growing.yearly ** (file.load.horizon / YEAR_D))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
@@ -137,8 +137,8 @@ def _checks(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> 
 
 
 def _is_answered(check: Check, basis: Basis) -> bool:
-    """Return True if the model gives a value for an objective. A class that visits no station with a queue has no
-    waiting time.
+    """Return True if the model gives a value for an objective. A class has no waiting time if it visits no station with
+    a queue.
     """
     return not check.is_wait or check.name is None or waits_in_turn(basis.document, check.name)
 
@@ -182,7 +182,9 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
 
 
 def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Fault]) -> dict[str, tuple[str, ...]]:
-    """Return the stations of each tier, by tier name. Without tiers in the sizing file, every queue is a tier."""
+    """Return the stations of each tier, by tier name. If the sizing file has no tiers, every station with a queue is a
+    tier.
+    """
     if not file.tiers:
         able = [name for name in basis.queues if servers_of(basis.stations[name]) is not None]
         if not able:
@@ -245,7 +247,7 @@ def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:
 
 @dataclass(frozen=True)
 class _Hardware:
-    """Hardware data that all tiers use: machines, their speed ratios, and the required disk capacity in bytes."""
+    """Hardware data that all tiers use: machines, their speed ratios, and the required disk capacity. [byte]"""
 
     machines: Mapping[str, Machine]
     ratios: Mapping[str, Ratio]
@@ -253,7 +255,7 @@ class _Hardware:
 
 
 def _ratios(file: SizingFile, machines: Mapping[str, Machine], steps: Steps) -> dict[str, Ratio]:
-    """Return the speed of each machine relative to the measured machine, by name.
+    """Return the speed of each machine relative to the machine on which the demands were measured, by name.
 
     Raises ModelError if two machines have no rating in common.
     """
@@ -312,7 +314,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the hardware options whose number of servers does not exceed the capacity for jobs of any station."""
+    """Return the hardware options that have no more servers than any station has capacity for jobs."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
@@ -325,7 +327,10 @@ def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequen
 
 
 def _currency(tiers: Sequence[Tier], machines: Mapping[str, Machine]) -> str:
-    """Return the currency and period of the prices. Raises ModelError if the prices of two machines differ in these."""
+    """Return the currency and the period of the prices.
+
+    Raises ModelError if two machines differ in currency or period.
+    """
     names = {option.machine for tier in tiers for option in tier.options if option.machine and option.price is not None}
     units = sorted(
         {f"{p.currency}{'' if p.per == 'once' else f' / {p.per}'}" for n in names if (p := machines[n].price)}
@@ -352,7 +357,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of each correction of a percentile by measurements, by the index of the objective."""
+    """Return the relative error of the ratio of measured to computed percentile, by the index of the objective."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)

@@ -55,8 +55,9 @@ class Simulated:
 
 
 def simulate(question: Question, outcome: Outcome) -> Simulated | None:
-    """Simulate a candidate in the failure scenario of an outcome; None if no objective needs a simulation, or without a
-    steady state.
+    """Simulate a candidate in the failure scenario of an outcome.
+
+    None if no objective needs a simulation, or if there is no steady state.
     """
     checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
     if not checks or outcome.why_not:
@@ -74,7 +75,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
     for number, check in checks.items():
         value, low, high = _figure(classes, check)
         if not value or low is None or high is None:
-            # A simulated percentile without an interval is no better than the computed percentile, which is kept.
+            # A simulated percentile without an interval is no better than the computed one, so the computed one stays.
             continue
         values[number] = value
         intervals[number] = (low, high)
@@ -84,8 +85,9 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Return True if the error of simulated means may exceed their intervals: the simulation is too short or violates
-    Little's law.
+    """Return True if the error of simulated means may be larger than their intervals show.
+
+    This is so if the simulation is too short, or violates Little's law.
     """
     little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
@@ -94,7 +96,7 @@ def _is_short(answer: dict[str, Any]) -> bool:
 
 
 def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
-    """Return the objectives, by index, whose value a simulation may change and no measurement corrects."""
+    """Return the objectives, by index, whose value a simulation may change, and which no measurement corrects."""
     return {
         number: check
         for number, check in enumerate(question.checks)
@@ -106,8 +108,8 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator gives the value of an objective. The objective concerns a class with a response
-    time, or the total throughput.
+    """Return True if the simulator gives the value of an objective: one for a class with a response time, or for the
+    total throughput.
     """
     return check.name in outcome.response_s or check.name is None
 
@@ -131,8 +133,8 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if len(known) < len(ends):
         return None, None, None
-    # The throughputs of several classes have correlated errors. The sum of the interval ends is an upper bound of the
-    # error of their sum.
+    # The errors of the throughputs of several classes are correlated. The sums of the lower and of the upper ends
+    # enclose the interval of the total throughput.
     return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
 
 
@@ -155,7 +157,7 @@ def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, flo
 
 
 def needs_simulation(question: Question, outcome: Outcome) -> bool:
-    """Return True if a simulation may change a value that no measurement corrects."""
+    """Return True if an objective has a value that a simulation may change, and which no measurement corrects."""
     return bool(_open(question, outcome))
 
 

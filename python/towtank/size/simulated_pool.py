@@ -20,18 +20,18 @@ from towtank.size.sizing_file import WantedPoolFile
 from towtank.size.steps import Step, Steps
 
 _ROUNDS = 12
-"""Highest number of simulated pool sizes. Each size is larger than the previous size by an eighth. [1]"""
+"""Highest number of pool sizes that are simulated. Each is larger than the previous one by an eighth. [1]"""
 _FINER = 0.25
-"""Precision of a second simulation, as a share of the usual precision. It is run if the interval of the wait contains
-the limit of the wait. [ratio]
+"""Precision of a second simulation, as a share of the usual precision. [ratio]
 
-Few jobs wait, so the mean wait is much less precise than the response time to which the precision refers.
+The second simulation is run if the limit of the wait lies within the interval of the wait. The precision refers to
+response times. The mean wait is much less precise, because few jobs wait.
 """
 
 
 @dataclass(frozen=True)
 class _Wait:
-    """Simulated mean wait for a unit of a pool of a given size, with its interval; infinite if unknown. [s]"""
+    """Simulated mean wait for a unit of a pool with `size` units, with its interval; infinite if unknown. [s]"""
 
     size: int
     value: float
@@ -52,9 +52,9 @@ def simulated_pool(
 
     Notes
     -----
-    The ratio of simulated to computed wait, with the error of the simulation, is a factor in every draw, like the ratio
-    of a percentile. Without draws, the upper end of the simulation's interval must be within the limit. A pool that is
-    larger than needed is not reduced.
+    In every random draw, the computed wait is multiplied by the ratio of simulated to computed wait, including the
+    error of the simulation, as for percentiles. Without draws, the upper end of the simulation's interval must be
+    within the limit. A pool that is larger than necessary is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):
@@ -91,8 +91,9 @@ def _is_coarse(question: Question, pool: tuple[str, WantedPoolFile], jobs: Seque
 def _drawn_waits(
     question: Question, pool: tuple[str, WantedPoolFile], drawn: Draws | None, jobs: Sequence[Job], found: _Wait
 ) -> list[float]:
-    """Return the mean wait for a pool unit in each random draw, corrected by the simulation and its random error; empty
-    without draws. [s]
+    """Return the mean wait for a pool unit in each random draw; empty without draws. [s]
+
+    The computed waits are corrected by the simulation, with a random value of its error.
     """
     groups = [] if drawn is None else [[outcome.job for outcome in group] for group in drawn.groups]
     if not found.value or math.isinf(found.value):
@@ -108,8 +109,9 @@ def _drawn_waits(
 def _simulated_wait(
     question: Question, pool: tuple[str, WantedPoolFile], jobs: Sequence[Job], size: int, limit: float
 ) -> _Wait:
-    """Return the longest simulated mean wait for a pool unit over classes and failure scenarios; infinite if unknown.
-    [s]
+    """Return the longest simulated mean wait for a pool unit, over all classes and failure scenarios. [s]
+
+    Infinite if unknown.
     """
     models = [with_pool(question, pool, job, size) for job in jobs]
     value, interval = max((_wait(model, pool[0], PRECISION) for model in models), key=lambda wait: wait[0])
@@ -120,8 +122,9 @@ def _simulated_wait(
 
 
 def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, Interval]:
-    """Simulate a model, and return the mean wait for a pool unit with its interval, for the class that waits longest.
-    [s]
+    """Simulate a model, and return the mean wait for a pool unit with its interval. [s]
+
+    The values are those of the class that waits longest.
     """
     simulated = simulate_models([model], SimulationSettings(precision=precision, events=EVENTS, seed=SEED))
     unknown = math.inf, Interval(math.inf, math.inf)
@@ -134,7 +137,7 @@ def _wait(model: dict[str, Any], name: str, precision: float) -> tuple[float, In
     longest = max(waits, key=lambda place: waits[place])
     low, high = pool["confidence_interval"][f"waiting_time_s.{longest}"]
     if high is None:
-        # If the error of the wait exceeds the wait itself, the simulator gives no interval for the wait. The interval
-        # is then computed from that of the number of waiting jobs.
+        # If the error of the wait exceeds the wait, the simulator gives no interval for it. The relative interval of
+        # the number of waiting jobs is then used.
         low, high = 0.0, waits[longest] * pool["confidence_interval"]["waiting"][1] / pool["waiting"]
     return waits[longest], Interval(low, high)

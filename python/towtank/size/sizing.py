@@ -1,4 +1,6 @@
-"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks and trust."""
+"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks, and trust in
+the answer.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class SizingSettings:
     simulation : bool
         Simulate percentiles near their limits.
     beyond : bool
-        Answer even far beyond the measured range.
+        Answer even if the load is far beyond the measured range.
     """
 
     exhaustive: bool = False
@@ -60,9 +62,9 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     Parameters
     ----------
     basis : Basis
-        Model to size.
+        Model from which the hardware is sized.
     checked : Checked of SizingFile
-        Question, as read from file and options.
+        Sizing file and options, as read.
     folder : Path
         Folder to which paths in the sizing file are relative.
     settings : SizingSettings, optional
@@ -89,8 +91,8 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
     next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
     limits = _limits(settled.question, found.answer, next_ones)
-    # The search for dates narrows the load limits of all random draws. It comes first, because the intervals of the
-    # answer reuse these limits.
+    # The dates come first: their search narrows the load limits of all random draws, and the intervals of the answer
+    # reuse these limits.
     days = dates(settled, found.answer, limits, next_ones)
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
@@ -106,7 +108,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
     """Return the load limits of the recommended hardware; None without an answer.
 
-    The limits that were found with the first bottleneck are reused.
+    They are known already if a bottleneck was found.
     """
     if answer is None:
         return None
@@ -151,7 +153,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the interval of the load of each class over the random draws of the growth, for JSON."""
+    """Return the interval of each class's load over the random draws of the growth, for JSON."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -159,8 +161,8 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the parts of the result document that exist only if hardware is recommended, and add their calculation
-    steps.
+    """Return the parts of the result document that exist only if hardware is recommended, and add the calculation steps
+    of these parts.
     """
     question, answer = settled.question, found.answer
     assert answer is not None
@@ -234,11 +236,10 @@ def _times(interval: Interval | None, factor: float) -> Json | None:
 
 
 def _spare(question: Question, limits: Limits) -> Interval | None:
-    """Return the interval of the headroom; None without random draws. The headroom of a draw is its load limit over its
-    load, minus 1.
+    """Return the interval of the headroom; None without random draws.
 
-    The lower end is at least 0 if and only if response times and utilizations hold in at least 97.5 % of the
-    draws.
+    The headroom of a draw is its load limit divided by its load, minus 1. The lower end is at least 0 if and only if
+    the objectives for response times and utilizations hold in at least 97.5 % of the draws.
     """
     if not question.draws or math.isinf(limits.best):
         return None
@@ -247,8 +248,9 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 
 
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
-    """Return the memory of a node of each tier in the failure scenario that needs most memory, and add the calculation
-    steps. [byte]
+    """Return the memory of a node of each tier, and add the calculation steps. [byte]
+
+    The memory is that of the failure scenario in which the node needs most.
     """
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):
@@ -277,7 +279,10 @@ def _memory_interval(
 
 
 def _one_queue(settled: SizingProblem, answer: Found) -> Json:
-    """Return the mean response times if all nodes of a tier share one queue. No load balancer can be faster. [s]"""
+    """Return the mean response time of each class if all nodes of a tier shared one queue. [s]
+
+    No load balancer can give shorter times.
+    """
     question = settled.question
     unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
     if all(option.nodes == 1 for option in answer.candidate):

@@ -1,5 +1,5 @@
-"""Sizing files: the load to serve, the objectives, the hardware to choose from, and the needs for data, memory and
-pools.
+"""Sizing files: the load to serve, the objectives, the hardware to choose from, and the requirements for data, memory
+and pools.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Positive = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)]
 
 
 def sizing_objective(value: object) -> object:
-    """Check the text of an objective that a model can evaluate."""
+    """Check that a text is an objective, and one that a model can evaluate."""
     if not isinstance(value, str):
         raise ValueError(f"must be an objective such as 'p95 < 500 ms', got {shown(value)} instead")
     found = read_planned_objective(value)
@@ -148,7 +148,7 @@ class TierFile(FileModel):
 
 
 class MemoryFile(FileModel):
-    """Program or data that uses memory on every node of a tier."""
+    """Memory that a program or data use on every node of a tier."""
 
     what: str = Field(min_length=1, description="Name of the consumer of memory, for example `sessions`.")
     size: Size | None = Field(
@@ -204,7 +204,7 @@ class DiskKindFile(FileModel):
 
 
 class HitRatioFile(FileModel):
-    """Hit ratio of a cache in front of a station, by its memory size."""
+    """Hit ratio of the cache in front of a station, for several sizes of the cache's memory."""
 
     station: Name = Field(description="Name of the station behind the cache.")
     memory: Annotated[list[Size], Field(min_length=2)] = Field(

@@ -57,7 +57,7 @@ class Option:
 
     @property
     def chain(self) -> tuple[int, float, str | None]:
-        """Key that is equal for options that differ only in the number of CPUs."""
+        """Key that options have in common if they differ only in the number of CPUs."""
         return (self.nodes, self.speed, self.machine)
 
     def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
@@ -85,7 +85,7 @@ class Tier:
     disk_size_bytes : int or None
         Capacity of one disk. [byte]
     beyond_room : int
-        Number of options left out because a station has fewer places for jobs than the option has servers. [1]
+        Number of options left out because they have more servers than a station has capacity for jobs. [1]
     """
 
     name: str
@@ -103,9 +103,9 @@ class Tier:
 
     @property
     def strongest(self) -> Option:
-        """Smallest hardware that is at least as strong as every option. It need not be an option itself.
+        """Weakest hardware that is at least as strong as every option. It need not be an option itself.
 
-        It is used to reject options that fail even in combination with it.
+        An option that fails even in combination with this hardware is rejected.
         """
         nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
         return Option(int(max(nodes)), int(max(cpus)), max(speeds))

@@ -12,15 +12,15 @@ import scipy
 Floats = npt.NDArray[np.float64]
 Form = Literal["exponential", "linear"]
 SURE = 6.0
-"""Difference of the information criteria of exponential and linear growth above which the better form is chosen; it
-means odds of 20 to 1. [1]
+"""If the information criteria of exponential and linear growth differ by more than this, the better form is chosen. The
+value means odds of 20 to 1. [1]
 """
 _LEAST_LEFT = 1e-3
 """Smallest load that a straight line may reach, relative to its load on the first day, since a load cannot be 0.
 [ratio]
 """
 _RATES = (1e-4, 1e4)
-"""Range of total growth over the length of a history in which the slope of a straight line is searched. [ratio]"""
+"""Bounds of the search for the slope of a straight line, as total growth over the length of the history. [ratio]"""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,25 @@ class Trend:
     form : str
         `exponential` or `linear`.
     rate : float
-        Growth of a line per day, relative to the load on the first day; 0 for an exponential trend, whose rate is the
-        first parameter of the fit. [1/d]
+        Growth k of a straight line per day, relative to the load on the first day. 0 for an exponential trend, whose
+        rate is the first parameter of the fit. [1/d]
     """
 
     form: Form = "exponential"
     rate: float = 0.0
 
     def offset(self, times: Floats) -> Floats:
-        """Return the part of the logarithm of the load that the fit need not determine: ln(1 + k t) for a line, 0 for
-        exponential growth. [1]
+        """Return the fixed part of the logarithm of the load: ln(1 + k t) for a straight line, 0 for exponential
+        growth. [1]
+
+        The fit determines only the rest.
         """
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 
     def column(self, times: Floats) -> Floats:
-        """Return the derivative of the logarithm of the load by the growth rate: t / (1 + k t) for a line, t for
-        exponential growth. [d]
+        """Return the derivative of the logarithm of the load with respect to the growth rate. [d]
+
+        It is t / (1 + k t) for a straight line, and t for exponential growth.
         """
         return times / self._left(times) if self.form == "linear" else np.asarray(times, dtype=float)
 

@@ -22,20 +22,22 @@ from towtank.size.trend import SURE
 
 Json = dict[str, Any]
 FARTHEST_THROUGHPUT = 10.0
-"""Highest throughput that is sized, relative to the highest measured throughput. [ratio]
+"""Highest throughput for which hardware is sized, relative to the highest measured throughput. [ratio]
 
-This is a convention: the measured demands do not include effects that first appear at ten times the measured
-work (locks, garbage collection, network).
+This is a convention: the measured demands do not include effects (locks, garbage collection, network) that only
+appear at far more than the measured work.
 """
 FARTHEST_CPUS = 4.0
-"""Ratio of recommended to measured CPUs above which a doubt about contention between CPUs is added. [ratio]"""
+"""If the recommended number of CPUs is more than this multiple of the measured number, a doubt about contention between
+CPUs is added. [ratio]
+"""
 
 FORMS_APART = 1.05
-"""Ratio of the predicted loads at the horizon, by linear and by exponential growth, above which both are reported.
-[ratio]
+"""Linear and exponential growth predict different loads at the horizon. If their ratio is larger than this, both loads
+are reported. [ratio]
 """
 LOSS_UNASKED = 0.001
-"""Share of dropped arrivals above which a doubt is added to a sizing without an objective for losses. [ratio]"""
+"""If a larger share of arrivals is dropped, and no objective limits the losses, a doubt is added. [ratio]"""
 FARTHEST_HORIZON = 3.0
 """Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 
@@ -44,7 +46,7 @@ This is a convention: a short history does not show if its growth continues.
 
 
 def refuse_a_guess(question: Question, *, beyond: bool) -> None:
-    """Raise MeasurementError for a load far outside the measured range, unless `beyond` is set.
+    """Refuse to size for a load that the measurements do not support, unless `beyond` is set.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def refuse_a_guess(question: Question, *, beyond: bool) -> None:
 
 
 def _asked(question: Question) -> float:
-    """Return the throughput that the requested load has on the strongest hardware. [1/s]"""
+    """Return the throughput at the requested load on the strongest hardware. [1/s]"""
     strongest = tuple(tier.strongest for tier in question.tiers)
     return sum(outcomes(question, [Job(strongest, question.load)])[0].throughput.values())
 
@@ -206,7 +208,10 @@ def _growth_doubts(question: Question, growing: GrowthModel) -> list[str]:
 
 
 def _form_doubts(growing: HistoricGrowth, horizon: float) -> list[str]:
-    """Return the doubt that growth may be linear or exponential, with the load at the horizon for both forms."""
+    """Return a doubt about the form of the growth, with the loads at the horizon for linear and for exponential growth.
+
+    Empty if the two loads are almost equal.
+    """
     history, other = growing.history, growing.otherwise
     if other is None or not horizon:
         return []
@@ -256,9 +261,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _losses(question: Question, outcome: Outcome) -> list[str]:
-    """Return a doubt for each class whose arrivals full stations drop, unless an objective limits the loss of the
-    class.
-    """
+    """Return a doubt for each class of whose arrivals full stations drop a share that no objective limits."""
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
@@ -270,17 +273,15 @@ def _losses(question: Question, outcome: Outcome) -> list[str]:
 
 
 def _stated(answer: Found) -> str:
-    """Describe the error that an approximate solution states for itself, and if intervals include it; empty without
-    error.
-    """
+    """Describe the known error of an approximate solution, and state if intervals include it; empty without error."""
     within = max(outcome.within for outcome in answer.outcomes)
     if not within:
         return ""
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # A computed time that is too small is off by at most 100 %. A stated error of 100 % or more therefore gives no
-        # bound of the true time.
+        # A computed time that is too small is off by less than 100 %, however small it is. So an error of 100 % or more
+        # gives no upper bound of the true time.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated

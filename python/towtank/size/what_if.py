@@ -57,9 +57,9 @@ class Variant:
     memory_bytes : dict of str to int
         Changed memory of each node, by tier. [byte]
     grows : bool
-        True if the load varies with the growth of the draws; False if the question sets the load.
+        True if the load varies between draws with their growth; False if the question sets the load.
     hardware : str
-        Hardware that the question changes: `RUNS` or `ANSWER`.
+        Hardware that the question changes: `RUNS` (the present) or `ANSWER`.
     notes : tuple of str
     """
 
@@ -81,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse a what-if question. Return its changes as a single function that maps a variant to the changed variant.
+    """Parse a what-if question. Return its changes as one function from a variant to the changed variant.
 
     Raises
     ------
@@ -242,8 +242,8 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return the ratio of cache misses with another memory size to the misses with the present size, with a text about
-    both hit ratios.
+    """Return the ratio of cache misses with another memory size to misses with the present size, and a text on both hit
+    ratios.
 
     The hit ratio is interpolated linearly between the memory sizes of the sizing file.
     """

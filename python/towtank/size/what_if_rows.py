@@ -41,7 +41,7 @@ def read_questions(question: Question, tree: Node) -> list[WhatIfQuestion]:
     Raises
     ------
     StudyError
-        If a question is invalid; contains every fault with its place.
+        If a question is invalid; contains every fault with its position.
     """
     found, faults = [], []
     for place, text in enumerate(question.file.what_if):
@@ -94,7 +94,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The present hardware may have no spare nodes, so a loss of nodes is not evaluated for it.
+        # The present hardware may not be able to lose a node, so the loss of nodes is not evaluated for it.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -163,14 +163,16 @@ def _short(how: str) -> str:
 
 @dataclass(frozen=True)
 class _Simulation:
-    """Ratios of simulated to computed values of the answer; `scales` is empty if nothing was simulated."""
+    """Ratios of simulated to computed values, from the simulation of the hardware `base`; empty if nothing was
+    simulated.
+    """
 
     base: Variant
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values for a variant; empty for hardware that was not
-        simulated.
+        """Return the ratios of simulated to computed values for a variant of the simulated hardware; empty for other
+        hardware.
         """
         return self.scales if variant.hardware == self.base.hardware else {}
 
@@ -183,7 +185,9 @@ class _Simulation:
         return SIMULATED if replace(variant, notes=()) == replace(self.base, notes=()) else f"{how}, {SCALED}"
 
     def notes(self, question: Question, variant: Variant, outcome: Outcome) -> list[str]:
-        """Return notes on values of a variant that are approximate although the answer itself was simulated."""
+        """Return notes on values of a variant that are approximate, although values of the answer itself were
+        simulated.
+        """
         if not any(self.scales.values()):
             return []
         methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
@@ -207,7 +211,7 @@ def _class(name: str, outcome: Outcome, intervals: Intervals | None) -> Json:
 
 
 def _band(interval: Interval | None) -> list[float] | None:
-    """Return both ends of an interval as a list; None if there is no interval or an end is infinite."""
+    """Return both ends of an interval as a list; None if there is no interval, or if an end is infinite."""
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
         return None
     return [interval.low, interval.high]

@@ -11,7 +11,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# Options of `towtank run` that take a value, by the key of the recorded request that contains the value.
+# Options of `towtank run` that take a value. The keys are those under which a recorded request contains the value.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -19,7 +19,8 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# Options of `towtank run` that take no value, by the key of the recorded request that switches them on.
+# Options of `towtank run` without a value. The keys are those of a recorded request that are true if the option was
+# used.
 _SWITCHES = {"trusted": "--trust"}
 
 

@@ -61,7 +61,10 @@ def _sources(claims: list[_Claim]) -> str:
 
 
 def _in_blocks(claims: list[_Claim]) -> list[Block]:
-    """Return a paragraph on the runs behind a decision; empty if the study does not repeat until decided."""
+    """Return a paragraph on the blocks of runs after which claims were decided.
+
+    It is empty unless the study repeats its runs until the claims are decided.
+    """
     if not any(claim.decided_after for claim in claims):
         return []
     return [

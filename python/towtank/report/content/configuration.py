@@ -84,9 +84,8 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render the values of a setting as text.
-
-    If a setting has several values, each value is followed by the factor levels at which it was used, in brackets.
+    """Render the values of a setting as text. If there are several, the factor levels at which each value was used
+    follow it in brackets.
     """
     if len(values) == 1:
         return next(iter(values))
@@ -98,8 +97,8 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                # A setting with a different value in every run, such as a process id, differs between runs, but not
-                # because of the factors.
+                # A setting such as a process id has a different value in every run. The factors are not the cause, so
+                # their levels are not shown.
                 break
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"

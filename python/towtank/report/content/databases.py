@@ -1,4 +1,4 @@
-"""Work of databases, their most expensive statements with query plans, and advice on indexes with its evidence."""
+"""Work of databases, their most expensive statements with query plans, and recommended indexes with the evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUES = re.compile(r"\((\$\d+, \$\d+), \$\d+[^)]*\)")
 
 @dataclass(frozen=True)
 class _Series:
-    """Names of the counters of one database product, such as PostgreSQL, for the quantities that all products have."""
+    """Names of the counters that one database product, such as PostgreSQL, has for each quantity."""
 
     commits: str
     rows_read: str
@@ -140,7 +140,9 @@ def _statements(results: Results) -> list[Block]:
 
 
 def _advice(runs: list[RunResult]) -> Iterator[Callout]:
-    """Yield a callout for each missing index that may speed up statements, with the runs that give this advice."""
+    """Yield a callout for each missing index that may speed up statements, with the runs in which it was
+    recommended.
+    """
     found: dict[str, list[tuple[RunResult, Json, Json]]] = {}
     for run in runs:
         for database in run.summary["databases"].values():

@@ -11,7 +11,7 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# If the largest response is at least this many times the smallest response, a note states that the effects of factors
+# If the largest measured value is at least this multiple of the smallest, a note states that the effects of factors
 # multiply rather than add. [ratio]
 _SPANS = 10.0
 

@@ -1,4 +1,4 @@
-"""Events that the study caused during the load, such as a killed service, with their losses and recovery times."""
+"""Events that the study caused during the load, such as a killed service: losses and recovery time after each event."""
 
 from __future__ import annotations
 

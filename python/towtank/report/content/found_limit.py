@@ -66,7 +66,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """Build a statement that the search of an invalid run gives no limit, with the figure of the loads that it
+    """Build a statement that the search in an invalid run gives no limit, with a figure of the loads that were
     tried.
     """
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]

@@ -21,7 +21,7 @@ from towtank.report.document import (
 from towtank.report.figures import series
 from towtank.report.source import Json, Results
 
-_STUDY = "study"  # this text is in the column of run names for doubts about the whole study
+_STUDY = "study"  # stands in the column of run names if a doubt concerns the whole study
 _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 
@@ -81,7 +81,7 @@ def gather(results: Results) -> list[Doubt]:
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
-    """Return a callout with the importance of a doubt and the advice, and a table with the measured value of
+    """Return a callout that states why a doubt matters and what to do, and a table with the measured value of
     each run.
     """
     first = doubt.seen[0][1]

@@ -1,4 +1,4 @@
-"""Evidence for the capacity model: its range, its error at held-out levels, tested assumptions, audit of the load, and
+"""Evidence for the capacity model: measured range, error at held-out levels, tested assumptions, audit of the load, and
 other curves.
 """
 

@@ -39,8 +39,8 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence that compares the highest CPU cost of observation among all runs with the limit of one
-    percent.
+    """Return a sentence that compares the highest CPU cost of observation in any run with the limit of one percent of a
+    core.
     """
     costs = [
         cost

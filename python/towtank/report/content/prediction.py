@@ -46,7 +46,7 @@ def _said(prediction: Json) -> str:
 
 
 def _growth(prediction: Json) -> str:
-    """Describe by how much the predicted configuration enlarges the bottleneck, such as the number of its CPUs."""
+    """Describe how much larger the bottleneck is in the predicted configuration, such as `with 8 CPUs instead of 4`."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     grown = [f"taken {prediction['servers_to']} times instead of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:

@@ -1,6 +1,4 @@
-"""Section on the distribution of transactions among the services of a target, if a target divides its users among
-several.
-"""
+"""Section on targets that divide their users among several services: the transactions that each service received."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ _OVER = 1.25
 
 
 def build(results: Results) -> Section | None:
-    """Build tables that compare storage requests with disk traffic and mounts with their servers; None without
-    recordings.
+    """Build the section on storage; None without recordings.
+
+    One table compares storage requests with disk traffic, another compares mounts with their servers.
     """
     runs = [run for run in results.measured if run.summary.get("storage")]
     if not runs:

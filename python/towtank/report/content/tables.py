@@ -69,7 +69,7 @@ def _said(results: Results) -> str:
 
 
 def _long_enough(results: Results) -> str:
-    """Return a sentence on the length of the steady window with which every value would probably get an interval.
+    """Return a sentence on the length of the steady window at which all values would probably have an interval.
 
     The sentence is empty if no estimate predicts the length that it needs.
     """
@@ -202,7 +202,7 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of CPUs used by each tier, and of CPU time on each machine outside of all tiers.
+    """Build the table of the CPUs that each tier used, and of each machine's CPU time that belongs to no tier.
 
     Invalid points are omitted.
     """

@@ -55,7 +55,10 @@ class Tier:
 
 
 class Written:
-    """Maps names in a run or description to names in the study. Copies of a name have a number at the end."""
+    """Maps names of hosts and services in a run or a description to the names in the study.
+
+    The name of a copy is the name of the host or service in the study, with a number at the end.
+    """
 
     def __init__(self, results: Results) -> None:
         system = results.study.get("system") or {}
@@ -66,7 +69,9 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the host of the study of which a given host is a copy; the given name itself if it is no copy."""
+        """Return the name in the study of a host in a run: without the number if the host is a copy, otherwise
+        unchanged.
+        """
         found = _NUMBERED.fullmatch(name)
         if found is None:
             return name
@@ -77,11 +82,15 @@ class Written:
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the service of the study of which a service on a host is a copy; its own name if it is no copy."""
+        """Return the name in the study of a service in a run: without the number if its host is a copy, otherwise
+        unchanged.
+        """
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the tier of the study of which a given tier is a copy; the given name itself if it is no copy."""
+        """Return the name in the study of a tier in a run: without the number if its host is a copy, otherwise
+        unchanged.
+        """
         if name.startswith("relay-"):
             return f"relay-{self.host(name.removeprefix('relay-'))}"
         if name in self._services or self.host(host) == host:
@@ -191,7 +200,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return the numbers of copies of each host that occur in the runs.
+    """For each host, return the numbers of its copies that occur in the runs.
 
     If no run recorded hosts, the number in the study file is returned.
     """
@@ -218,7 +227,7 @@ def times(numbers: Iterable[int]) -> str:
 def generator_places(results: Results) -> dict[str, list[RunResult]]:
     """Return the hosts of the load generator, each with the runs in which the generator was on this host.
 
-    The name is empty for runs in which the generator was outside of all hosts.
+    The key is empty for runs in which the generator was outside of all hosts.
     """
     written = Written(results)
     found: dict[str, list[RunResult]] = {}

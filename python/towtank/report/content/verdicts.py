@@ -94,7 +94,10 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of differences from Little's law, and from the utilization law for the tier that differs most."""
+    """Build the table of the deviation of each run from Little's law, and from the utilization law.
+
+    The latter is that of the tier that deviates most.
+    """
     rows = []
     for run in results.measured:
         little = dig(run.summary, "laws", "little") or {}

@@ -29,7 +29,7 @@ class Slice:
     part : str
         Name of the tier, such as `content`; with known parts `content: database` and `content: rest`.
     cpus : float
-        CPU time per time. [CPUs]
+        CPU time per second, which is the mean number of busy CPUs. [CPUs]
     interval : dict or None
         Estimate with its interval; None for the rest of a tier, which is computed as a difference.
     state : str
@@ -111,7 +111,7 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
 def capacity(results: Results) -> int | None:
     """Return the number of CPUs to which the system is pinned.
 
-    It is None if the runs had different numbers, or if the CPU limit of a tier is lower.
+    None if this number differs between runs, or if a tier has a lower CPU limit.
     """
     pinned = {len(set(dig(run.manifest, "pinning", "system") or ())) for run in results.measured}
     if len(pinned) != 1 or pinned == {0}:

@@ -29,7 +29,7 @@ def picture(
     title : str
         Quantity with its unit.
     width : int
-        Width of all columns. [px]
+        Width of all columns together. [px]
     font_size : int
         Height of the labels. [px]
     logarithmic : bool

@@ -103,7 +103,7 @@ def collect(
     of_point : callable
         Takes the estimate from a point of the study summary.
     of_run : callable, optional
-        Takes the same estimate from a run's summary; `of_point` by default.
+        Takes the same estimate from the summary of a run; default: `of_point`.
     """
     found = [
         made
@@ -159,9 +159,7 @@ def labels(points: Iterable[Point]) -> list[str]:
 
 
 def rows(points: Iterable[Point], **more: Any) -> list[dict[str, Any]]:
-    """Return points as chart data, with one row for each point. The parameter `more` gives additional fields of the
-    rows.
-    """
+    """Return points as chart data, with one row for each point. `more` contains further fields, which all rows get."""
     return [
         {
             "configuration": point.configuration,

@@ -23,7 +23,7 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of error kinds or transactions that have a line of their own. One further line shows the sum of all
+# Largest number of error kinds, or of transactions, that have separate lines. One further line shows the sum of the
 # other rates. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
@@ -130,7 +130,7 @@ def _tiers(run: RunResult) -> tuple[list[Line], list[Line]]:
 
 
 def _other_programs(results: Results, run: RunResult) -> Track:
-    """Return the share of each machine's CPUs that other programs used, that is, neither the system nor Towtank.
+    """Return the share of each machine's CPUs that was used by programs other than the system and Towtank.
 
     It is empty if the run is valid and the share is within its limit.
     """
@@ -140,8 +140,8 @@ def _other_programs(results: Results, run: RunResult) -> Track:
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The CPU time of the host is counted in ticks of 10 ms, that of process groups exactly, so the difference
-            # may be slightly negative.
+            # The value is the CPU time of the host, counted in ticks of 10 ms, minus that of process groups, counted
+            # exactly. So it may be slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
@@ -161,7 +161,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return a line for each of the first rates, and one line with the sum of all further rates."""
+    """Return a separate line for each of the first few rates, and one line with the sum of the others."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines

@@ -63,8 +63,9 @@ class Numbers:
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Return the largest ratio of the longest to the shortest mean response time of a transaction at any load.
-        [ratio]
+        """Return the longest divided by the shortest mean response time of a transaction at the same load.
+
+        The load at which this ratio is largest counts. [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
@@ -74,9 +75,7 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times of all loads differ too much for a linear scale, because all panels share
-        a scale.
-        """
+        """True if the response times of all loads, whose panels share a scale, differ too much for a linear scale."""
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
@@ -114,7 +113,7 @@ def compute(results: Results) -> Numbers:
 def common_loads(results: Results) -> list[float]:
     """Return the lowest and the highest load with a valid or suspect point in every configuration.
 
-    If the configurations have no such load in common, all loads of any configuration are considered.
+    If the configurations have no such load in common, the lowest and the highest of all loads are returned.
     """
     of_each = [loads for configuration in results.configurations if (loads := _loads(configuration))]
     if not of_each:

@@ -1,6 +1,4 @@
-"""Compares a system with rules of thumb: returns the answer of each applicable rule, and states if the system follows
-it.
-"""
+"""Compares a system with rules of thumb: returns the result of each applicable rule, and the verdict on the system."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, s
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Highest number of pairs of services that are compared, for a rule that concerns two kinds of services.
+# Highest number of pairs of services for which a rule is evaluated that concerns two kinds of services.
 _PAIRS_AT_MOST = 64
-# Relative width below which an interval is only rounding error, such as the interval of the utilization of a CPU
-# that was busy in every second. [ratio]
+# A relative width of an interval below this is a rounding error. For example, the interval of the utilization of a CPU
+# that was busy in every second has no width. [ratio]
 _ROUNDING = 1e-9
 
 
@@ -82,8 +80,8 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """Yield the services that a rule concerns and the known properties of these services, once for each service or pair
-    of services.
+    """Yield the services that a rule concerns, with their known properties: once for each service or pair of
+    services.
     """
     prefixes = dict.fromkeys(
         bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds
@@ -134,7 +132,7 @@ def _hold_over_intervals(
 ) -> None:
     """Evaluate the rule over the intervals of its inputs.
 
-    A verdict that is not the same everywhere in the intervals becomes undecided.
+    If the verdict differs between points of the intervals, it becomes undecided.
     """
     found, rule = item.answer, item.rule
     try:
@@ -166,8 +164,9 @@ def _deciding(item: Advice, given: Mapping[str, InputValue], intervals: Mapping[
 
 
 def _withdraw(item: Advice, why: str) -> None:
-    """Change a verdict to undecided and remove its line of arithmetic. A verdict that is already undecided, because
-    inputs are missing, stays as it is.
+    """Change a verdict to undecided, and remove the line of arithmetic that decides if the rule is followed.
+
+    A verdict that is already undecided, because inputs are missing, stays as it is.
     """
     if item.verdict == "cannot_be_told":
         return
@@ -178,7 +177,7 @@ def _withdraw(item: Advice, why: str) -> None:
 
 
 def _state_missing_intervals(item: Advice, known: Mapping[str, Fact], intervals: Collection[str]) -> None:
-    """Add a doubt to a verdict that rests on measured values without an interval."""
+    """Add a doubt to a verdict that depends on a measured value whose interval is unknown."""
     rule = item.rule
     used = rule.judged if rule.follows_when is not None else rule.needed
     bare = [name for name in used if name not in intervals and name in known and is_uncertain(known[name])]
@@ -213,9 +212,7 @@ def _shown(rule: Rule, name: str, value: InputValue, fact: Fact | None) -> str:
 
 
 def _read(rule: Rule, known: dict[str, Fact]) -> tuple[dict[str, InputValue], dict[str, str]]:
-    """Return the inputs that the rule accepts, in base units. For each input that the rule refuses, return the
-    reason.
-    """
+    """Return the values that the rule accepts, in base units, and the reason for each value that it refuses."""
     given: dict[str, InputValue] = {}
     refused: dict[str, str] = {}
     for name, fact in known.items():

@@ -14,8 +14,8 @@ from typing import Any
 
 from towtank.size.rules.rule import Rule
 
-# Unit and meaning of the system properties that study results provide. A configuration sheet may provide these and
-# all other properties that rules use.
+# Unit and meaning of the system properties that study results provide. A configuration sheet may provide any property
+# that rules use, including these.
 COMMON: dict[str, tuple[str, str]] = {
     "load.users": ("users", "users of the load level"),
     "load.rate": ("1/s", "arrival rate of the load level"),
@@ -113,7 +113,7 @@ class Fact:
 
 Facts = dict[str, Fact]
 
-# Last parts of the names of measured properties that vary between measurement windows of the same system.
+# Last parts of the names of those measured properties that vary between measurement windows of the same system.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -160,7 +160,7 @@ class Situation:
         return found
 
     def with_sheet(self, sheet: Facts) -> Situation:
-        """Return these known properties of a system, together with those of a configuration sheet.
+        """Return these known properties of a system together with those of a configuration sheet.
 
         A property that the sheet states for a kind of service applies to every service of that kind.
         """

@@ -1,4 +1,4 @@
-"""Models of rule files, which hold rules of thumb as data: formula, units, range, source and worked examples."""
+"""Form of rule files, which contain rules of thumb as data: formula, units, range, source and worked examples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Names = Annotated[list[str], BeforeValidator(one_or_more, json_schema_input_type
 
 
 class RuleInput(FileModel):
-    """Input of a rule: a quantity to compute with, or to compare with the result."""
+    """Input of a rule: a quantity from which the result is computed, or with which it is compared."""
 
     unit: UnitText = Field("1", description="Unit of values that are written without a unit; `yes or no` for a switch.")
     meaning: str = Field(description="Description of the quantity.")

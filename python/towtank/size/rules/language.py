@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from towtank.size.rules.quantities import LITERAL_UNITS, Dimension, literal
 from towtank.yamlfile import did_you_mean
 
-# Bounds of a formula that limit the time and stack depth that a rule file can cause. Shipped formulas are far
-# shorter, with about fifty characters.
+# Bounds of a formula. They limit the time and the stack depth for an untrusted rule file. Shipped formulas have about
+# fifty characters.
 CHARACTERS_AT_MOST = 1000
 TOKENS_AT_MOST = 200
 DEPTH_AT_MOST = 30
@@ -206,7 +206,7 @@ class _Parser:
             raise FormulaError(f"must go on with {sign!r}, got {token.text!r} instead", token.position)
 
     def expect_end(self) -> None:
-        """Raise an error if text follows the end of the formula."""
+        """Raise an error if text remains after the formula."""
         token = self._peek()
         if token is not None:
             raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)

@@ -140,7 +140,7 @@ class _Reader:
         self.faults.append(fault_at(self._tree, ("rules", self._name, *path), message, key=key))
 
     def _shape(self, rule: Rule) -> None:
-        """Check that the rule has exactly the keys that a rule of its kind requires."""
+        """Check that a rule has the keys that its kind requires, and no others."""
         entry = self._entry
         wants = {
             "formula": entry.formula is not None and not entry.table,

@@ -1,5 +1,6 @@
-"""Reads the properties of a system that rules use from a results folder, for each configuration at the highest load
-with a usable run.
+"""Reads from a results folder the properties of a system that rules use.
+
+For each configuration, they are read at the highest load with a usable run.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from towtank.size.rules.facts import (
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
 _POSTGRESQL_SIZE = re.compile(r"(\d+)\s*(B|kB|MB|GB|TB)?")
-# The units in PostgreSQL settings are powers of 1024, in spite of their names. A buffer size without a unit is in
-# pages, and any other size without a unit is in kB.
+# Units in PostgreSQL settings are powers of 1024, in spite of their names. A number without a unit counts pages if the
+# setting is a buffer size, otherwise kB.
 _POSTGRESQL_FACTORS = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _POSTGRESQL_PAGE = 8192
 _FILES_OF = "study"
@@ -57,7 +58,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Without its manifest, the settings and the load of a run are unknown, so the run cannot be used.
+    # Without its manifest, the settings and the load of a run are unknown, so such a run is not used.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
@@ -93,8 +94,7 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use: a valid run at the highest load that has valid or suspect runs, or else a
-    suspect run at that load.
+    """Return the name of the run to use, at the highest load that has a valid or suspect run: valid runs come first.
 
     None if no run is valid or suspect.
     """
@@ -133,9 +133,10 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
-    """Return the memory of the host of a service. If a memory limit was in force on the host, return this limit. [byte]
+    """Return the memory of the host of a service, or the memory limit of the host if one was in force. [byte]
 
-    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate value.
+    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate
+    property.
     """
     if host is None:
         return None
@@ -149,9 +150,7 @@ def _value(estimate: Any) -> Any:
 
 
 def _known_by(value: float | None, estimate: Any) -> Any:
-    """Return an estimate, with its interval, if the value of the estimate equals `value`; otherwise return `value`
-    alone.
-    """
+    """Return the estimate, with its interval, if its value equals `value`; otherwise return `value` alone."""
     return estimate if value is not None and value == _value(estimate) else value
 
 
@@ -246,8 +245,9 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest statistically certain ratio of mean response times between levels of a factor whose name
-    contains `index`.
+    """Return the largest statistically certain ratio of mean response times between levels of an index factor.
+
+    An index factor is a factor whose name contains `index`.
     """
     factors = {name for name, level in (run.get("factors") or {}).items() if "index" in name}
     ratios = [
@@ -260,9 +260,7 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
 
 
 def _above_one(ratio: Json) -> Json:
-    """Return a ratio with its interval. If the ratio is below 1, return its reciprocal, so that the result is at least
-    1.
-    """
+    """Return a ratio with its interval. A ratio below 1 is replaced by its reciprocal."""
     value, low, high = (ratio.get(key) for key in ("value", "low", "high"))
     if value is None or value >= 1:
         return {"value": value, "low": low, "high": high}
@@ -280,7 +278,9 @@ def _tier(tier: Json) -> Json:
 
 
 def _utilization(tier: Json) -> Any:
-    """Return the utilization of a tier. It has an interval if the interval of the tier's used CPUs is known. [ratio]"""
+    """Return the utilization of a tier, with an interval if the interval of the CPUs that the tier used is known.
+    [ratio]
+    """
     used, share = tier.get("utilization"), _share_of(tier.get("cpus_used"), tier.get("cpus_allotted"))
     return _known_by(None if used is None else min(used, 1.0), share)
 
@@ -310,7 +310,7 @@ def _metrics(summary: Json, name: str) -> _Metrics:
 
 
 def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
-    """Return the system properties that exist only for the kind of this service."""
+    """Return the system properties that exist only for this kind of service."""
     if kind not in OF_A_KIND:
         return {}
     values = _content_server(settings, metrics, tier) if kind == "content_server" else _postgresql(settings, metrics)

@@ -125,7 +125,7 @@ def _named(name: str, text: str) -> tuple[Fraction, Dimension]:
 
 
 def combined(one: Dimension, other: Dimension, power: Fraction | int = 1) -> Dimension:
-    """Return the dimension of `one` times a power of `other`."""
+    """Return the dimension of the product of `one` and a power of `other`."""
     return (one[0] + other[0] * power, one[1] + other[1] * power, one[2] + other[2] * power)
 
 
@@ -143,7 +143,7 @@ def dimension_text(dimension: Dimension) -> str:
 
 
 def parse_quantity(value: object, unit: Unit) -> float:
-    """Parse a quantity: a number is in the given unit, a text may name any unit of the same dimension.
+    """Parse a quantity. A number is in the given unit; a text may have any unit of the same dimension.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def parse_quantity(value: object, unit: Unit) -> float:
 def literal(number: str, unit: str | None) -> tuple[float, Dimension]:
     """Return the value, in base units, and the dimension of a number in a formula.
 
-    `unit` is the unit that follows the number in the formula.
+    `unit` is the unit after the number in the formula.
     """
     factor, dimension = _UNITS[unit] if unit else (Fraction(1), NUMBER)
     return float(Fraction(number) * factor), dimension
@@ -202,7 +202,7 @@ def in_unit(value: float, unit: Unit) -> float:
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Render a value with its unit. Sizes below one GiB, MiB or KiB are rendered in the next smaller unit."""
+    """Render a value with its unit. A size is rendered in MiB, KiB or B if it is below one GiB, MiB or KiB."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)

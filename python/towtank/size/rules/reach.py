@@ -12,8 +12,8 @@ from towtank.errors import ModelError
 from towtank.size.rules.rule import Answer, InputValue, Rule, answer
 
 Ends = tuple[float, float]
-# Number of grid points in the interval of an input, by the number of inputs with intervals. With more than four,
-# only both ends of each interval are evaluated.
+# Number of grid points in the interval of an input, by the number of inputs that have intervals. With more than four
+# such inputs, only both ends of each interval are evaluated.
 _POINTS = {1: 21, 2: 9, 3: 5, 4: 3}
 _INTERVALS_AT_MOST = 10
 
@@ -42,7 +42,7 @@ class ResultRange:
 
     @property
     def is_certain(self) -> bool:
-        """True if the decisions, and a yes-or-no result, are the same at all evaluated points of the intervals."""
+        """True if all decisions, and a yes-or-no result, are the same at all points that were evaluated."""
         return max(len(self.truths), len(self.follows), len(self.applies)) <= 1
 
 
@@ -70,9 +70,9 @@ def reach(
 
     Notes
     -----
-    The extremes of a result are at the corners if the formula is monotone in each input, as in all shipped rules (a
-    test evaluates each of them inside the intervals). The grid points in between detect conditions that hold only in
-    the middle. A condition that holds only between two neighbouring points may be missed.
+    The extremes of a result are at the corners if the formula is monotone in each input. This is so in all shipped
+    rules, as a test verifies. The grid points in between detect conditions that hold only in the middle. A condition
+    that holds only between two neighbouring grid points may be missed.
 
     The interval of a sum of inputs with jointly normal errors has at least the coverage of the inputs' intervals,
     however these are correlated: its half-width is the sum of their half-widths, an upper bound. If k intervals of 95 %

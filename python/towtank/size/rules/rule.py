@@ -116,7 +116,7 @@ class Rule:
         return found
 
     def nearest(self, name: str, value: float) -> float:
-        """Return the allowed value of an input nearest to the given value, both in base units.
+        """Return the allowed value of an input that is nearest to the given value, both in base units.
 
         Raises
         ------

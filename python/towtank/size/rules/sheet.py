@@ -1,5 +1,6 @@
-"""Reads configuration sheets: properties of a system as `name: value` with units, for systems that Towtank did not
-start.
+"""Reads configuration sheets, which describe systems that Towtank did not start.
+
+A sheet states properties of a system as `name: value` with units.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def load_sheet(path: Path | str, rules: Rules) -> Facts:
 
 
 def check_sheet(document: Document) -> list[Fault]:
-    """Return all faults of a configuration sheet. Rules in the folder `rules` next to the sheet add allowed names."""
+    """Return all faults of a configuration sheet. Names from rules in the folder `rules` next to the sheet are allowed,
+    too.
+    """
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 

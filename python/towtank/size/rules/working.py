@@ -37,8 +37,8 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "exp": math.exp,
     "abs": abs,
 }
-# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form, but values
-# that are mathematically equal must compare as equal.
+# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form, so values that are
+# mathematically equal may differ slightly, but must compare as equal.
 _RELATIVE = 1e-12
 
 
@@ -116,7 +116,7 @@ _UNARY, _POWER, _ATOM = 5, 6, 7
 
 
 def written(tree: Tree, texts: Mapping[str, str] | None = None) -> str:
-    """Render a formula, with texts (numbers with units) instead of names.
+    """Render a formula; `texts` (numbers with units) replace names.
 
     Examples
     --------

@@ -1,5 +1,5 @@
-"""ASGI application: an outer layer counts requests, an inner layer authenticates users, and the innermost is the
-Browser Binding.
+"""ASGI application in three layers: the outer one counts requests, the next authenticates users, and the innermost is
+the Browser Binding.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from content_server.repository.content import Part, read_part
 from content_server.users import Authenticator
 from content_server.workers import WorkerPool
 
-# Label in the metrics for requests without an operation.
+# Label in the metrics for requests that address no known operation.
 UNKNOWN = "unknown"
 
 
 class Metering:
-    """Layer of the ASGI application that counts every request, from its arrival to the last byte sent. Requests for
-    metrics are not counted.
+    """Layer of the ASGI application that counts every request, and measures its time from arrival to the last byte
+    sent.
+
+    Requests for metrics are not counted.
     """
 
     def __init__(self, app: ASGIApp, requests: RequestCounters, node: str) -> None:
@@ -108,7 +110,7 @@ class Binding:
         except UnicodeError:
             return self._response(browser.error_answer(InvalidArgument("the request has text that is not UTF-8")))
         except Exception:
-            # The response hides internal details of the error; the log contains them for the administrator.
+            # The response contains no internal details of the error; they are in the log, for the administrator.
             traceback.print_exc(file=sys.stderr)
             return self._response(browser.error_answer(CmisError("the server has a fault; its log says more")))
 
@@ -156,7 +158,7 @@ class Binding:
 
 
 async def _http_error(_: Request, error: Exception) -> Response:
-    """Answer requests to unknown routes with CMIS exceptions."""
+    """Answer requests for unknown routes with CMIS exceptions."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     cause: CmisError = NotSupported("GET and POST only") if status == 405 else ObjectNotFound("no such URL")
     answer = browser.error_answer(cause)

@@ -26,17 +26,16 @@ from content_server.repository.editing import Target
 from content_server.repository.render import allowable_actions
 from content_server.types import TYPES, definition_json
 
-# Largest length of a content that the worker reads at once; longer contents are streamed in pieces of this length.
-# [bytes]
+# Size up to which a worker reads a content at once; longer contents are streamed in pieces of this size. [bytes]
 PIECE = 1 << 20
-# Response headers for stored content. Browsers treat it as pages of this server, but a script in the content of one
-# user must not run with the rights of another user.
+# Response headers for stored content. For a browser, content is a page of this server, and a script in the content of
+# one user could act with the rights of another user. These headers prevent it.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 
 @dataclass(frozen=True)
 class Call:
-    """Request in the form that the services need."""
+    """Request in the form that the services expect."""
 
     repository: Repository
     user: User
@@ -229,7 +228,7 @@ def _disposition(call: Call, name: str) -> str:
 
 
 def get_content(call: Call) -> Answer:
-    """Return the content of a document, whole or in part; if `streamId` names a rendition, return the rendition."""
+    """Return the content of a document, whole or in part. If `streamId` names a rendition, return the rendition."""
     target = call.target
     stored = content_of(call.repository, target.object_id, target.path)
     stream = call.parameters.get("streamId")
@@ -363,7 +362,7 @@ def check_in(call: Call) -> Answer:
     return to_json(document, 201)
 
 
-# For each name of an operation in the URL or form: its name in the metrics, and its service.
+# For each name of an operation in the URL or form: the name of the operation in the metrics, and its service.
 REPOSITORY_SELECTORS: dict[str, tuple[str, Service]] = {
     "repositoryInfo": ("getRepositoryInfo", get_repositories),
     "typeDefinition": ("getTypeDefinition", get_type_definition),
@@ -398,7 +397,7 @@ OBJECT_ACTIONS: dict[str, tuple[str, Service]] = {
 
 
 def default_service(call: Call) -> Answer:
-    """Return the children of a folder, or the content of a document, if a request has no `cmisselector`."""
+    """Answer a request without `cmisselector`: return the children of a folder, or the content of a document."""
     target = call.target
     stored = reading.get_stored(call.repository, target.object_id, target.path)
     if stored.is_folder:

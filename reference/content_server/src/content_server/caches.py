@@ -1,7 +1,7 @@
-"""Caches of contents and of file handles by content identifier. If a cache is full, the least recently used entries are
-evicted.
+"""Caches of contents and of open files, by the identifier of the content. A full cache evicts its least recently used
+entries.
 
-The content of an identifier never changes, so a cached content is always valid, whatever other nodes do.
+The content with an identifier never changes, so a cached content is always valid, whatever other nodes do.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# The largest content that is cached has the size of the cache divided by this number, so that one image does not evict
-# a thousand texts.
+# A content is cached only if its size is at most the size of the cache divided by this number. Otherwise one image
+# could evict a thousand texts.
 _LARGEST_SHARE = 8
 
 
@@ -57,7 +57,7 @@ class ContentCache:
                 self.bytes -= len(self._contents.popitem(last=False)[1])
 
     def discard(self, content_id: str) -> None:
-        """Remove a content that was deleted from the cache."""
+        """Remove the content of an identifier from the cache, because it was deleted."""
         with self._lock:
             data = self._contents.pop(content_id, None)
             self.bytes -= len(data) if data is not None else 0
@@ -73,7 +73,7 @@ class _Handle:
 
 
 class HandleCache:
-    """Cache of open content files: up to `limit` files, in addition to files in use."""
+    """Cache of open content files: up to `limit` files; files in use may be open in addition."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -107,8 +107,8 @@ class HandleCache:
         with self._lock:
             self.open_count += 1
             opened.users = 1
-            # Another thread has cached a descriptor of this file in the meantime, so this descriptor is closed after
-            # its use.
+            # In the meantime, another thread has cached a descriptor of this file. This second descriptor is closed
+            # after its use.
             if content_id in self._handles:
                 opened.kept = False
                 return opened
@@ -118,7 +118,7 @@ class HandleCache:
             return opened
 
     def discard(self, content_id: str) -> None:
-        """Remove a content that was deleted from the cache of open files; reads in progress can finish."""
+        """Remove the file of a deleted content from the cache of open files; reads in progress can finish."""
         with self._lock:
             handle = self._handles.pop(content_id, None)
             if handle is not None:

@@ -99,7 +99,7 @@ class UniqueViolation(Exception):
     Attributes
     ----------
     name_taken : bool
-        True if a folder already has the name or the path; False for a version or a working copy.
+        True if the folder already contains the name, or the path exists; False for a version or a working copy.
     """
 
     def __init__(self, name_taken: bool) -> None:

@@ -17,7 +17,7 @@ from content_server.errors import InvalidArgument, NotSupported, Storage
 from content_server.repository.editing import DEFAULT_MIME_TYPE, Upload
 from content_server.repository.render import View, parse_filter
 
-# Limits of a form: they are sufficient for a few dozen properties and one content.
+# Limits of a form, sufficient for a few dozen properties and one content.
 MAX_FIELDS = 200
 MAX_FIELD_BYTES = 256 * 1024
 MAX_ITEMS_DEFAULT = 100
@@ -60,9 +60,7 @@ class Parameters:
         return text == "true" if text else default
 
     def number(self, name: str, default: int, largest: int) -> int:
-        """Return a parameter that is a whole number of at least 0; a number above `largest` is replaced by
-        `largest`.
-        """
+        """Return a parameter that is a whole number of at least 0, limited to `largest`."""
         text = self.get(name)
         if text is None:
             return default
@@ -91,7 +89,7 @@ class Parameters:
         return object_id
 
     def properties(self) -> dict[str, str | None]:
-        """Return the properties of the request by identifier. A property without a value is None, and will be
+        """Return the properties of the request by identifier. None stands for a property without a value, which will be
         removed.
         """
         return parse_properties(self.values)

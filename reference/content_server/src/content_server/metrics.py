@@ -1,4 +1,4 @@
-"""The `/metrics` page: Prometheus text from counters of negligible cost."""
+"""The `/metrics` page: Prometheus text, from counters whose cost is negligible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from content_server.workers import WorkerPool
 
 # Shortest interval between two counts of all documents. [s]
 COUNT_INTERVAL = 10.0
-# Largest share of time that may be spent on counting documents, so that a large repository is counted less often. [1]
+# Largest share of time that may be spent on counting documents. So a large repository is counted less often. [1]
 COUNT_SHARE = 0.001
 
 
@@ -30,7 +30,7 @@ class RequestCounters:
     total : dict of (operation, status) to int
         Number of finished requests. [1]
     seconds : dict of operation to (count, seconds)
-        Number of requests, and the sum of their times from the arrival of the request to the last byte sent. [s]
+        Number of requests, and the sum of their times. A time ends with the last byte sent. [1], [s]
     in_flight : int
         Number of requests in progress. [1]
     """

@@ -14,11 +14,11 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from content_server.errors import Constraint
 
-# Streams are stored without base 85 encoding, which takes seconds for an image and makes the file larger.
+# Base 85 encoding of streams is switched off: for an image it takes seconds, and it makes the file larger.
 rl_config.useA85 = 0
 
 PDF = "pdf"
-# Largest content that is converted, since a conversion keeps the whole content in memory. [bytes]
+# Largest content that is converted. A conversion holds the whole content in memory. [bytes]
 MAX_CONVERTED = 64 << 20
 # Largest image that is converted; larger images are refused before they are decoded. [pixels]
 MAX_PIXELS = 100_000_000

@@ -27,14 +27,14 @@ from content_server.storage import StorageArea
 from content_server.users import Authenticator, Directory, FileDirectory, LdapDirectory
 from content_server.workers import WorkerPool
 
-# Longest time that a stopping server waits for requests in progress. [s]
+# Longest time that a server which is stopping waits for requests in progress. [s]
 GRACE = 5
 BACKLOG = 2048
 
 
 @contextmanager
 def data_lock(data: Path, exclusive: bool) -> Iterator[IO[str]]:
-    """Lock the data directory. Nodes share the lock; `populate` and `reset` need an exclusive lock.
+    """Lock the data directory. Nodes share the lock; `populate` and `reset` take it exclusively.
 
     Raises
     ------
@@ -69,8 +69,8 @@ def ensure_root(database: Database) -> None:
 
 
 def open_repository(settings: Settings) -> Repository:
-    """Open the database and the storage area, with the configured indexes, and remove remains of interrupted
-    uploads.
+    """Open the database, with the configured indexes, and the storage area. Remains of interrupted uploads are
+    removed.
     """
     for name in settings.drop_index:
         if name not in PROPERTY_INDEXES:
@@ -165,10 +165,10 @@ def _run(settings: Settings, listener: socket.socket, repository: Repository, di
         server_header=False,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    # At its end, uvicorn raises the received signal once more; with these handlers the signal has no effect.
+    # When uvicorn ends, it raises the received signal once more. These handlers make that signal ineffective.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    # Objects that exist as long as the process are excluded from garbage collection, because scanning them is useless.
+    # Objects that live as long as the process are excluded from garbage collection, because scanning them is useless.
     gc.collect()
     gc.freeze()
     try:

@@ -1,9 +1,8 @@
-"""Storage area of content files, which are complete or do not exist.
+"""Storage area of content files. A file is complete or does not exist.
 
-A file is written under a temporary name in the same file system, forced to disk (by default) and renamed; its
-metadata follow in one transaction. A crash leaves at most a file without metadata, which `sweep` removes at
-the next start. Names come from identifiers that this module generates, never from a client, so no path can
-leave the area.
+A file is written under a temporary name in the same file system, forced to disk (by default) and renamed. Then one
+transaction stores its metadata. A crash leaves at most a file without metadata, which `sweep` removes at the next
+start. Names come from identifiers that this module generates, never from a client, so no path can leave the area.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from content_server.errors import Storage
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 # Position of the digit that gives the version of a UUID, in a UUID without dashes.
 _VERSION_PLACE = 12
-# Age above which a temporary file is assumed to belong to a node that has ended; a younger file may belong to a running
+# A temporary file that is older belongs to a node that has ended, by assumption; a younger one may belong to a running
 # node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, otherwise of
-    version 4.
+    """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, and otherwise one
+    of version 4.
 
     Content of the population stays on disk even if a run deletes its documents, so that `reset` is cheap.
     """
@@ -40,8 +39,8 @@ def is_populated(content_id: str) -> bool:
 
 
 class StorageMeter:
-    """Counts of file system calls and of bytes. Not every call accesses the disk, because the page cache may contain
-    the data.
+    """Counts of file system calls and of bytes. A call need not access the disk, because the page cache may contain the
+    data.
     """
 
     def __init__(self) -> None:
@@ -67,9 +66,9 @@ class StorageArea:
     synchronous : bool
         True if a file is forced to disk before it gets its final name.
     cache_bytes : int
-        Limit of the content cache; 0 for no cache. [bytes]
+        Largest size of the content cache; 0 for no cache. [bytes]
     handles : int
-        Limit of files kept open; 0 for none. [1]
+        Largest number of files that stay open; 0 for none. [1]
     """
 
     def __init__(self, root: Path, synchronous: bool = True, cache_bytes: int = 64 << 20, handles: int = 256) -> None:
@@ -136,7 +135,7 @@ class StorageArea:
         Storage
             If the file is shorter than the metadata state.
         """
-        # Contents that are too large for the cache are read in pieces, which do not count as cache misses.
+        # A content that is too large for the cache is read in parts, and these reads do not count as cache misses.
         cached = self.cache.get(content_id) if self.cache.accepts(length) else None
         if cached is not None:
             return cached if count == length else cached[offset : offset + count]
@@ -144,8 +143,8 @@ class StorageArea:
             with self.handles.open(content_id, self.path(content_id)) as descriptor:
                 data = os.pread(descriptor, count, offset)
         except OSError:
-            # The handle is removed from the cache, because a restarted network file system does not know handles that
-            # were opened before.
+            # After a restart, a network file system does not know handles that were opened before. So the handle is
+            # removed from the cache.
             self.handles.discard(content_id)
             raise
         self.meter.count("read", len(data))
@@ -178,9 +177,9 @@ class StorageArea:
         Parameters
         ----------
         known : callable
-            Function that receives identifiers, and returns the identifiers that the metadata contain.
+            Function that receives identifiers, and returns those that the metadata contain.
         stale_after : float
-            Age below which a file may still get its metadata from another node. [s]
+            A file that is younger may still get its metadata from another node, and is not removed. [s]
         """
         removed = 0
         before = time.time() - stale_after
@@ -204,6 +203,6 @@ def _remove_if_older(path: Path, before: float) -> int:
         if path.stat().st_mtime > before:
             return 0
         path.unlink()
-    except FileNotFoundError:  # Another node removes such files at the same time.
+    except FileNotFoundError:  # Another node may remove the same file at the same time.
         return 0
     return 1

@@ -40,7 +40,7 @@ class Property:
 
 @dataclass(frozen=True)
 class ObjectType:
-    """Definition of an object type; `properties` are added to the properties of the parent type."""
+    """Definition of an object type. It has the listed `properties` in addition to those of its parent type."""
 
     id: str
     parent: str | None

@@ -22,11 +22,10 @@ from content_server.errors import NotAuthenticated, StartError, Storage
 from content_server.repository import User
 
 ROLES = ("reader", "editor", "administrator")
-# Cost of a password hash (RFC 7914, parameter N); populated accounts use a lower cost, see `populate`.
+# Cost of a password hash (RFC 7914, parameter N); for accounts of a population it is lower, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. If it is exceeded, all remembered logins are dropped; usual loads do not reach
-# this limit.
+# Largest number of remembered logins. If it is exceeded, all are dropped; this does not happen under usual loads.
 _MAX_REMEMBERED = 100_000
 
 
@@ -48,7 +47,7 @@ class Directory(ABC):
 
     @abstractmethod
     def verify(self, name: str, password: str) -> User | None:
-        """Return the user with a name and a password; None if the login is wrong. The call may block."""
+        """Return the user with this name and password; None if the login is wrong. The call may block."""
 
 
 class FileDirectory(Directory):
@@ -154,7 +153,7 @@ class Authenticator:
         self._directory = directory
         self._lifetime = lifetime
         self._lock = threading.Lock()
-        # The keys of this cache are keyed hashes of Authorization headers, so that no password stays in memory.
+        # The cache is indexed by keyed hashes of Authorization headers, so that no password stays in memory.
         self._key = os.urandom(32)
         self._remembered: dict[bytes, tuple[float, User]] = {}
 

@@ -1,4 +1,4 @@
-"""Fixed number of worker threads with a common queue; metrics report the threads and the queue."""
+"""Fixed number of worker threads with a common queue. The metrics show the number of threads and the queue length."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class WorkerPool:
             finally:
                 with self._lock:
                     self.busy -= 1
-            # After the event loop is closed, no result can be delivered.
+            # A closed event loop cannot receive results.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_settle, future, *outcome)
             del job, function, arguments, future, outcome
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if future.done():  # No result is delivered, because the client has disconnected.
+    if future.done():  # The client has disconnected, so nobody waits for the result.
         return
     if error is None:
         future.set_result(result)

@@ -13,7 +13,9 @@ Row = tuple[Any, ...]
 
 
 class Session:
-    """Connection borrowed from the pool. SQL is written with `?`; values are passed only in `parameters`."""
+    """Connection borrowed from the pool. SQL text contains `?` for each value; the values are passed only in
+    `parameters`.
+    """
 
     def __init__(self, connection: Any, meter: Meter, percent: bool) -> None:
         self.connection = connection
@@ -21,8 +23,8 @@ class Session:
         self._percent = percent
 
     def rows(self, kind: str, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Execute a statement and return all rows; the elapsed time is added to the time of the given `kind` of
-        statements.
+        """Execute a statement and return all rows; its elapsed time is added to the time of statements of this
+        `kind`.
         """
         if self._percent:
             sql = sql.replace("?", "%s")
@@ -83,7 +85,7 @@ class Database(ABC):
 
     @abstractmethod
     def set_index(self, name: str, present: bool) -> None:
-        """Create or drop a property index, unless the index is already in the requested state."""
+        """Create or drop a property index, unless this was done before."""
 
     @abstractmethod
     def is_populated(self) -> bool:

@@ -19,9 +19,9 @@ class Meter:
         CPU time of this process's threads inside database calls. With SQLite this includes the work of the database;
         with PostgreSQL it is the work of the driver only, because the server runs in other processes. [s]
     pool_in_use : int
-        Number of connections that are lent out. [1]
+        Number of connections that are borrowed from the pool. [1]
     pool_wait_seconds : float
-        Time for which threads have waited for a connection. [s]
+        Total time for which threads have waited for a connection. [s]
     """
 
     def __init__(self) -> None:

@@ -13,9 +13,9 @@ from content_server.database import schema
 from content_server.database.base import Database, Session
 from content_server.errors import StartError, Storage, UniqueViolation, UpdateConflict
 
-# Time limit of the server's first answer at startup. [s]
+# Time limit for the server's first answer when a node starts. [s]
 CONNECT_TIMEOUT = 5.0
-# Key of the advisory lock that a node holds while it creates the tables; other nodes that start wait for the lock.
+# Key of the advisory lock that a node holds while it creates the tables; other nodes that start wait for this lock.
 _SCHEMA_LOCK = 7_261_934
 
 

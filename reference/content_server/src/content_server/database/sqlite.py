@@ -32,8 +32,8 @@ class SqliteDatabase(Database):
         super().__init__(pool_size)
         self.path = Path(path)
         self._synchronous = synchronous
-        # Writers of this process are serialized by a lock, which is fair and immediate, whereas SQLite sleeps and
-        # retries.
+        # A lock orders the writers of this process: it is fair, and wakes the next writer at once. SQLite itself would
+        # sleep and retry.
         self._write_lock = threading.Lock()
         self._idle: LifoQueue[sqlite3.Connection] = LifoQueue()
         try:

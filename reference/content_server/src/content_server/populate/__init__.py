@@ -1,3 +1,3 @@
-"""Fills a repository: with the same scale and seed, the documents are the same on every machine."""
+"""Fills a repository with documents. The same scale and seed give the same documents on every machine."""
 
 from __future__ import annotations

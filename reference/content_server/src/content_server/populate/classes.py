@@ -1,4 +1,4 @@
-"""Document classes of the population table, with the number of documents multiplied by a scale."""
+"""Document classes: the rows of the population table, with the number of documents multiplied by a scale."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FORMATS = {
 
 @dataclass(frozen=True)
 class DocumentClass:
-    """Class of documents, a row of the population table.
+    """Class of documents: a row of the population table.
 
     Attributes
     ----------
     name : str
         Name in the table, such as `text 1 KiB`.
     count : int
-        Number of documents at this scale, at least 1. [1]
+        Number of documents at the chosen scale, at least 1. [1]
     size : int
         Size of each document. [bytes]
     """

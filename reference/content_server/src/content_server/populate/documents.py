@@ -1,6 +1,4 @@
-"""Generates one document of the population: name, properties, text and content, determined by seed, class and
-number.
-"""
+"""Generates a document of the population: name, properties, text and content. Seed, class and number determine them."""
 
 from __future__ import annotations
 
@@ -58,7 +56,7 @@ _KINDS = [
 ]
 _SUMMARY_WORDS = 40
 _CUSTOMERS = 2000
-# Mean number of older versions of a document; each version has properties of its own. [1]
+# Mean number of older versions of a document; each version has its own properties. [1]
 _MEAN_OLDER_VERSIONS = 4.5
 _MAX_OLDER_VERSIONS = 20
 USERS = 2000
@@ -119,7 +117,7 @@ def _properties(source: random.Random, created: int, number: int) -> dict[str, P
 
 
 def _revised(source: random.Random, properties: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
-    """Return the properties that a document had before a revision."""
+    """Return the properties that a document had before its last revision."""
     amount = round(source.lognormvariate(6.5, 1.4), 2)
     return {**properties, "tt:amount": (None, amount), "tt:status": (source.choice(_STATUS), None)}
 
@@ -158,8 +156,9 @@ def _binary(source: random.Random, seed: int, kind: DocumentClass, name: str, nu
 
 
 def write_documents(seed: int, kind: DocumentClass, first: int, indices: Sequence[int], area: Path) -> list[Document]:
-    """Write the contents of documents of a class, and return the documents; `first` is the number of the first
-    document.
+    """Write the contents of documents of a class, and return the documents.
+
+    `first` is the number of the first document of the class in the population.
     """
     documents = []
     for index in indices:

@@ -1,6 +1,6 @@
 """Generates files of an exact size in real formats: Office documents (zip), PDF, JPEG.
 
-Every document is different; the padding of all documents comes from one random block.
+Every document is different, although the padding of all documents is taken from one random block.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ _BLOCK = 1 << 20
 _STAMP = (2024, 1, 1, 0, 0, 0)
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _OFFICE = "http://schemas.openxmlformats.org"
-# Largest length of a comment segment in a JPEG file, without the two bytes that contain the length. [bytes]
+# Largest length of the text in a comment segment of a JPEG file. The two bytes that contain the length do not count.
+# [bytes]
 _COMMENT = 65_533
 
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return a block of random bytes followed by a copy of the block, so that a block from any offset is a single
-    slice.
-    """
+    """Return a block of random bytes twice in succession, so that one slice gives a block that begins at any offset."""
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
 def padding(seed: int, offset: int, length: int) -> bytes:
-    """Return bytes that cannot be compressed; they depend on the given offset."""
+    """Return bytes that cannot be compressed, taken from the random block at an offset."""
     start = offset % _BLOCK
     block = _noise(seed)[start : start + _BLOCK]
     return block * (length // _BLOCK) + block[: length % _BLOCK]
@@ -136,8 +135,7 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        # The number has a fixed number of digits, so that the size of the file does not depend on the size of the
-        # filler.
+        # The number of digits is fixed, so that the size of the file depends on the filler only by its bytes.
         b"<< /Length %010d >>\nstream\n%s\nendstream" % (len(filler), filler),
     ]
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
@@ -179,7 +177,7 @@ def jpeg(title: str, size: int, seed: int, number: int) -> bytes:
     head = title.encode("ascii", "replace")
     segments = []
     while missing:
-        # Each comment segment must leave enough bytes for a marker, a length and the title of the next segment.
+        # Each comment segment must leave enough bytes for the next segment: its marker, its length and the title.
         body = min(_COMMENT, missing - 4)
         if 0 < missing - 4 - body < 4 + len(head):
             body -= 4 + len(head)

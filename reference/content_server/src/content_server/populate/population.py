@@ -1,4 +1,6 @@
-"""Generates a population: folders, documents, searches, workflows, users, and lists from which the workload chooses."""
+"""Generates a population: folders, documents, searches, workflows and users, with lists from which the workload
+chooses.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,13 @@ from content_server.serve import data_lock, ensure_root
 from content_server.settings import Settings
 from content_server.users import hash_password
 
-# Version of the generated documents. It must be increased if the same scale and seed give different documents.
+# Version of the generated documents. It must be increased if the same scale and seed no longer give the same documents.
 VERSION = 1
-# Exponent of the popularity of documents (Zipf's law): a few are requested often, most rarely.
+# Exponent of Zipf's law for the popularity of documents: a few are requested often, most rarely.
 POPULARITY_EXPONENT = 0.8
-# Cost of hashing a password. The passwords of the population are random and public (accounts.csv), so their hash may be
-# fast.
+# Cost of hashing a password, which may be low: the passwords of the population are random and public (accounts.csv).
 _ACCOUNT_SCRYPT_N = 2
-# Bounds of the share of text documents that contain a term, which make the term rare, medium or common.
+# A term is rare, medium or common if the share of text documents that contain it lies between these bounds.
 _TERM_CLASSES = (("rare", 0.0, 0.005), ("medium", 0.005, 0.05), ("common", 0.05, 0.3))
 _TERMS_PER_CLASS = 200
 _LISTS = ("documents.csv", "folders.csv", "searches.csv", "terms.csv", "accounts.csv", "users.txt")
@@ -93,7 +94,7 @@ def _fill(settings: Settings, database: Database, wanted: str, what: tuple[float
             for document in documents:
                 add_document(rows, folder, kind, document)
                 terms.update(set(re.findall(r"[a-z]+", (document.text or "").lower())))
-                # Texts that were indexed are not kept in memory.
+                # Texts are indexed already, so they need not stay in memory.
                 listed.append((folder, kind, _without_text(document)))
             progress.advance(len(documents))
             if len(rows.objects) >= 1000:
@@ -120,8 +121,9 @@ def _insert(rows: Rows, database: Database) -> None:
 def _documents(
     rows: Rows, seed: int, classes: Sequence[DocumentClass], area: Path, jobs: int, folders: list[Folder]
 ) -> Iterator[tuple[Folder, DocumentClass, list[Document]]]:
-    """Add folders, write contents, and yield the documents by folder. Their order is the same for any number of
-    parallel jobs.
+    """Add folders, write contents, and yield the documents by folder.
+
+    The number of parallel jobs does not change the order of the documents.
     """
     area.mkdir(parents=True, exist_ok=True)
     top = add_folder(rows, seed, 1, "/population", "top")
@@ -181,7 +183,7 @@ def _terms(terms: Counter[str], texts: int, seed: int) -> Iterator[tuple[str, st
     source = random.Random(f"{seed}:terms")
     vocabulary = set(words.vocabulary())
     for name, low, high in _TERM_CLASSES:
-        # Only words of the vocabulary become search terms, because a text may end within a word.
+        # A text may end within a word. So only words of the vocabulary become search terms.
         known = sorted(t for t in vocabulary if len(t) > 3 and t in terms and low * texts <= terms[t] < high * texts)
         for term in sorted(source.sample(known, min(_TERMS_PER_CLASS, len(known)))):
             yield term, name, terms[term]

@@ -1,8 +1,8 @@
 """Snapshot of the populated repository: stored when a population is complete, and restored before each run.
 
-In SQLite, the snapshot is a copy of the database file, so that every run starts from the same pages. In
-PostgreSQL, it is a copy of the tables in schema `populated`. A server never removes content of the population
-(see `storage.is_populated`), so a reset removes only the files that runs added.
+In SQLite, the snapshot is a copy of the database file, so that every run starts from the same pages. In PostgreSQL, it
+is a copy of the tables in schema `populated`. A server never removes content files of the population (see
+`storage.is_populated`), so a reset need only remove the files that runs added.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def clear(settings: Settings) -> None:
 
 
 def begin(database: Database) -> None:
-    """Prepare bulk inserts: the full-text index of PostgreSQL is dropped, because it is built much faster after the
-    inserts.
+    """Prepare bulk inserts. PostgreSQL builds a full-text index much faster after the inserts, so the index is
+    dropped.
     """
     if database.kind == "postgresql":
         with database.write() as session:
@@ -102,7 +102,7 @@ def begin(database: Database) -> None:
 
 
 def finish(database: Database, last: int) -> None:
-    """Update the numbering of objects and the statistics of the query planner after bulk inserts."""
+    """Update the numbering of objects and the planner statistics after bulk inserts."""
     if database.kind == "postgresql":
         with database.write() as session:
             session.rows("schema", "SELECT setval(pg_get_serial_sequence('object', 'number'), ?)", (last,))
@@ -172,7 +172,7 @@ def reset(settings: Settings) -> str:
         path = _sqlite_path(settings)
         if path is not None:
             # The write-ahead log belongs to the old database file. It is empty, and must be removed before the new file
-            # exists.
+            # is in place.
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             _replace(_copy_path(path), path)

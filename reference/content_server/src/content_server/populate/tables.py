@@ -18,7 +18,7 @@ OBJECT_COLUMNS = (
     "change_token", "latest", "major", "content_id", "content_length", "mime_type", "file_name",
 )  # fmt: skip
 PROPERTY_COLUMNS = ("object", "name", "value", "number")
-# Number of stored searches. It does not depend on the number of documents.
+# Number of stored searches by type; it does not depend on the number of documents.
 SEARCHES = {"personal": 30, "shared": 20, "template": 10}
 INBOXES = 10
 PER_FOLDER = 100
@@ -28,7 +28,7 @@ PER_FOLDER = 100
 class Rows:
     """Rows that are still to be inserted, and the number of the last object."""
 
-    last: int = 1  # This object is the root folder.
+    last: int = 1  # The root folder has the number 1.
     objects: list[tuple[Any, ...]] = field(default_factory=list)
     properties: list[tuple[Any, ...]] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)

@@ -10,8 +10,8 @@ import random
 from functools import cache
 from importlib import resources
 
-# Number of generated names in addition to the word list, so that a text of 10 KiB contains words that few other texts
-# contain.
+# Number of generated names in addition to the word list. Because of them, a text of 10 KiB contains words that few
+# other texts contain.
 NAMES = 12_000
 # Exponent of Zipf's law for the frequencies of words; natural language has an exponent near 1.
 EXPONENT = 1.05
@@ -134,8 +134,8 @@ def words(source: random.Random, count: int) -> list[str]:
 
 def text(source: random.Random, length: int) -> str:
     """Generate sentences in paragraphs with exactly `length` ASCII characters. [bytes]"""
-    # A word and a space have fewer than six characters on average, so a single random choice of this many words is
-    # nearly always sufficient.
+    # A word and a space have fewer than six characters on average. So this number of words nearly always suffices at
+    # once.
     drawn = words(source, length // 5 + 8)
     parts: list[str] = []
     written = position = 0

@@ -1,5 +1,5 @@
-"""Query language of CMIS 1.1 (section 2.1.14), limited to queries of one type. Tokens are parsed into a syntax tree,
-which is compiled to SQL.
+"""Query language of CMIS 1.1 (section 2.1.14), limited to queries of one type. Statements are split into tokens, parsed
+into a syntax tree, and compiled to SQL.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Compiler from the syntax tree of a query to SQL: values become parameters, and names must be in the closed list of
-`types`.
+"""Compiler from the syntax tree of a query to SQL. Values become parameters, and only names listed in `types` are
+accepted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CompiledQuery:
     Attributes
     ----------
     columns : tuple of (str, str)
-        Property and its name in the result.
+        For each column of the result, the property and the name of the column.
     """
 
     columns: tuple[tuple[str, str], ...]
@@ -121,7 +121,8 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # Each custom property needs one membership test: a search if the property has an index, otherwise a scan.
+        # The condition on a custom property becomes a membership test. It is a search if the property has an index,
+        # otherwise a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)

@@ -33,7 +33,7 @@ from content_server.query.tokens import Token, tokenize
 
 # Largest depth of nested conditions. Deeper nesting is refused, so that no statement can exhaust the stack.
 MAX_DEPTH = 40
-# Largest integer in a statement, because larger integers fit no database column.
+# Largest integer in a statement; a larger integer fits no database column.
 _LARGEST_INTEGER = 2**63 - 1
 _COMPARISONS = {"=": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -32,7 +32,7 @@ KEYWORDS = frozenset(
         "CONTAINS",
     ]
 )
-# Largest length of a statement. Longer statements are refused, since the parser is recursive.
+# Largest length of a statement. [characters] Longer statements are refused, since the parser is recursive.
 MAX_LENGTH = 32_768
 
 _TOKEN = re.compile(
@@ -48,8 +48,8 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """Token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position from
-    1.
+    """Token: kind (`string`, `number`, `name`, `word`, `keyword`, `symbol`, `end`), text, and position in the
+    statement, from 1.
     """
 
     kind: str

@@ -154,7 +154,7 @@ def find_path(session: Session, path: str) -> Stored:
 
 
 def resolve(session: Session, object_id: str | None, path: str) -> Stored:
-    """Return the object of a request by identifier, or by path if the request has no identifier."""
+    """Return the object that a request names by identifier or, without an identifier, by path."""
     return find(session, object_id) if object_id else find_path(session, path)
 
 

@@ -90,8 +90,9 @@ def _has_children(session: Session, folder: Stored) -> bool:
 
 
 def delete_rows(repository: Repository, session: Session, rows: list[Stored]) -> set[str]:
-    """Delete rows of objects with their properties and texts; return the identifiers of contents that no version refers
-    to any more.
+    """Delete rows of objects with their properties and indexed texts.
+
+    Return the identifiers of the contents that no version refers to any more.
     """
     unused: set[str] = set()
     for start in range(0, len(rows), _BATCH):
@@ -109,8 +110,8 @@ def delete_rows(repository: Repository, session: Session, rows: list[Stored]) ->
 
 
 def delete_tree(repository: Repository, user: User, target: Target) -> list[str]:
-    """Delete a folder with its contents; return the identifiers of objects that remain because of check-outs
-    by others.
+    """Delete a folder with its contents; return the identifiers of objects that remain, because others have checked
+    them out.
     """
     user.must_write()
     with repository.database.write() as session:

@@ -69,8 +69,8 @@ class Target:
 
 @contextmanager
 def stored_content(repository: Repository, upload: Upload | None, fallback_name: str) -> Iterator[dict[str, Any]]:
-    """Store an upload and yield the columns that describe it; if the context ends with an exception, remove the
-    content.
+    """Store an upload and yield the columns that describe it. If the context ends with an exception, the content is
+    removed.
     """
     if upload is None:
         yield {}
@@ -84,8 +84,8 @@ def stored_content(repository: Repository, upload: Upload | None, fallback_name:
             "file_name": (upload.file_name or fallback_name)[:255],
         }
     except Storage:
-        # After a failed commit, it is unknown whether the metadata were changed. The file is kept, and the sweep
-        # decides later whether it is removed.
+        # After a failed commit, it is unknown whether the metadata were changed. So the file stays, and the sweep
+        # decides later whether to remove it.
         raise
     except BaseException:
         repository.storage.remove(content_id)
@@ -122,8 +122,8 @@ def known_contents(session: Session, contents: list[str]) -> set[str]:
 def must_be_current(stored: Stored, user: User, token: str | None = None) -> None:
     """Raise an exception unless the user may change an object.
 
-    Changes are refused for old versions, checked-out documents and working copies of other users, and if the change
-    token is outdated.
+    Changes are refused for old versions, checked-out documents, and working copies of other users. They are also
+    refused if the change token is outdated.
     """
     user.must_write()
     if token and token != str(stored.change_token):
@@ -211,7 +211,7 @@ def create_folder(repository: Repository, user: User, target: Target, properties
 def update(
     repository: Repository, user: User, target: Target, properties: Properties, token: str | None, view: View
 ) -> Json:
-    """Change properties of the latest version, a working copy, a folder or an item."""
+    """Change properties of an object: the latest version of a document, a working copy, a folder or an item."""
     user.must_write()
     with name_conflicts(properties.get("cmis:name") or ""), repository.database.write() as session:
         stored = resolve(session, target.object_id, target.path)

@@ -6,12 +6,12 @@ from typing import BinaryIO
 
 from content_server.database import Database, Session
 
-# Largest number of bytes of a text that are indexed; PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
+# A text is indexed up to this length, because PostgreSQL refuses a tsvector of more than 1 MiB. [bytes]
 MAX_INDEXED = 256 * 1024
 
 
 def text_of(content: BinaryIO, mime_type: str) -> str | None:
-    """Return the text of an upload for the index, and rewind the stream; return None if the content is not text."""
+    """Return the text of an upload for the index, and rewind the stream; None if the content is not text."""
     if not mime_type.startswith("text/"):
         return None
     text = content.read(MAX_INDEXED).decode("utf-8", "replace").replace("\x00", " ")

@@ -1,5 +1,5 @@
-"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or the properties of a
-filter.
+"""Renders objects as JSON of the Browser Binding, succinct or full, with all properties or those that a filter
+selects.
 """
 
 from __future__ import annotations
@@ -60,12 +60,13 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Return the custom properties of objects by object number, read with one statement per 512 objects."""
+    """Return the custom properties of objects, by object number. One statement reads those of 512 objects."""
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # The list of object numbers is padded to a power of two, so that a few prepared statements are reused.
+        # The list of object numbers is padded to a power of two. So there are few different statements, and prepared
+        # ones are reused.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(
@@ -149,7 +150,7 @@ def _full(definition: Property, value: Any) -> Json:
 
 
 def objects_json(session: Session, objects: Sequence[Stored], view: View, user: User) -> list[Json]:
-    """Return objects as JSON, with at most one statement for every 512 objects."""
+    """Return objects as JSON. At most one statement is executed for every 512 objects."""
     custom = custom_properties(session, objects) if view.custom else {}
     documents = []
     for stored in objects:

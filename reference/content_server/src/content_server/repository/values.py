@@ -13,9 +13,9 @@ from content_server.query.parser import milliseconds
 from content_server.types import Property, properties_of
 
 MAX_NAME = 255
-# Largest length of a property value. Longer values belong in content, and PostgreSQL could not index them.
+# Largest length of a property value: longer texts belong in content, and PostgreSQL could not index them. [characters]
 MAX_VALUE = 2000
-_LARGEST_INTEGER = 2**53  # Largest integer, because larger integers are not exact in all JSON readers.
+_LARGEST_INTEGER = 2**53  # Largest integer that all JSON readers represent exactly.
 
 
 @dataclass
@@ -139,8 +139,8 @@ def insert_object(session: Session, columns: Mapping[str, Any]) -> int:
 
 
 def update_object(session: Session, number: int, token: int, columns: Mapping[str, Any]) -> bool:
-    """Update the row of an object and increase its change token; return False if the row was changed after it
-    was read.
+    """Update the row of an object and increase its change token. Return False if another request has changed the row
+    since it was read.
     """
     assignments = ", ".join(f"{name} = ?" for name in columns)
     return (

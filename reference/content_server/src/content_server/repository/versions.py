@@ -79,7 +79,7 @@ def check_out(repository: Repository, user: User, target: Target, view: View) ->
 
 
 def next_label(label: str, major: bool) -> str:
-    """Return the label of the version that follows the version `label`.
+    """Return the label of the next version after the one with this label.
 
     Examples
     --------
@@ -151,13 +151,13 @@ def _working_copy(session: Session, target: Target, user: User) -> Stored:
 def _index(
     repository: Repository, session: Session, latest: Stored, copy: Stored, replaced: bool, text: str | None
 ) -> None:
-    """Index the text of the new latest version in place of the old version."""
+    """Index the text of the new latest version instead of the previous one."""
     if replaced:
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, text)
     elif copy.content_id == latest.content_id:
         fulltext.move(repository.database, session, latest.number, copy.number)
-    else:  # The content of the working copy is already stored, so it is read from the storage area.
+    else:  # The content of the working copy is stored already, so its text is read from the storage area.
         fulltext.remove(repository.database, session, latest.number)
         fulltext.add(repository.database, session, copy.number, _stored_text(repository, copy))
 
