@@ -1,5 +1,5 @@
-"""Stores the measured values of a result as a named baseline. A baseline has no recordings, so it is small enough for a
-repository.
+"""Stores the measured values of a result as a named baseline. A baseline contains no recordings, so it is small
+enough for a repository.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RunForm(_Form):
 class BaselineForm(_Form):
     """Content of a baseline file."""
 
-    # The JSON key is `schema`, but pydantic does not allow a field of that name, so the field has an alias.
+    # The JSON key is `schema`, a name that pydantic does not allow for a field, hence the alias.
     kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
     towtank: str
     of: str
@@ -99,7 +99,7 @@ def path_of(name: str) -> Path:
     Raises
     ------
     StudyError
-        If the name contains other characters than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
+        If the name contains characters other than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
         digit.
     """
     if _NAME.fullmatch(name) is None:
@@ -109,7 +109,7 @@ def path_of(name: str) -> Path:
 
 
 def keep(name: str, side: Side) -> Path:
-    """Write the runs of one compared result as a baseline, and return the path of its file."""
+    """Write the runs of one side of a comparison as a baseline, and return the path of the baseline file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
         {
