@@ -27,19 +27,19 @@ _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
 _EMPTY_AT_MOST = 0.1
 _STRETCH_AT_LEAST = 1.5
-# Shortest window in which observations without requests raise a doubt. A tool that records whole seconds gives all
-# requests of a shorter window the same time. [s]
+# Shortest window in which empty observations raise a doubt. If a tool records whole seconds, a shorter window has
+# observations without requests in any case. [s]
 _EMPTY_WITHIN_S = 1.0
-# If fewer requests than this lie before or after a gap, their time stamps are probably wrong; they are no separate run.
-# [1]
+# If there are fewer requests than this before or after a gap, they are no separate run; their time stamps are
+# probably wrong. [1]
 _STRAY_BELOW = 30
-# A window shorter than this cannot show that the system changes slowly. [s]
+# A shorter window cannot show that the system changes slowly. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool did
-    not send.
+    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool should have
+    sent but did not.
     """
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
