@@ -23,7 +23,7 @@ _WIDEST = 50
 
 @dataclass(frozen=True)
 class Line:
-    """Difference between A and B in the logarithms of one figure (measured quantity).
+    """Difference between A and B in the logarithm of one figure (measured quantity).
 
     Attributes
     ----------
