@@ -27,10 +27,10 @@ PARTS = 60
 # estimate its variance.
 _LASTING = 5
 # Significance level of the candidates in `lasting_steps`. It is high, because the first test of an excursion gives
-# weak evidence: the values from one of its ends on are compared as a whole, whose mean mixes both levels.
+# weak evidence: all values after its start are compared as a single level, although they belong to two.
 _CANDIDATES = 0.05
-# Factors on the significance level in the first pass: from 0.05 on 2, below 10, for levels below 0.5. With the
-# larger level, a change hidden by another change remains a candidate.
+# Factor by which the first pass multiplies the significance level: 10 for levels below 0.05, 2 for levels below 0.5.
+# With the larger level, a change that is hidden by another change remains a candidate.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 

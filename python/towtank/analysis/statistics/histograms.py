@@ -271,11 +271,9 @@ def encode(histogram: Histogram) -> str:
         counts += _zigzag(count)
         after = index + 1
     layout = histogram.layout
-    head = struct.pack(
-        ">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0
     # The zero and the 1.0 in the header state that counts are not shifted, and that values are integers without a
     # conversion factor.
-    )
+    head = struct.pack(">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 

@@ -121,7 +121,7 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are [a/b +- (t/b)
     sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. If both values are above zero and the
     lower bound is not, the interval by the logarithm is used. With g >= 1 Fieller's interval does not exist. It is not
-    used for means over runs, because g then depends on chance: for two runs with an error of 30 % each, only 58 % of
+    used for positive means over runs, whose g depends on chance: for two runs with an error of 30 % each, only 58 % of
     the ratios would have an interval. `tests/certified/test_certified_ratios.py` compares the two methods.
 
     t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b. They follow from the n of
