@@ -228,9 +228,9 @@ def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude:
     """Remove the weakest candidates one by one until all candidates are significant and large enough, and return the
     remaining changes.
 
-    As in the published method, only the changes next to a removed change are tested again. Of these, the earlier keeps
-    a p-value that compares with a part of its new level only. Testing all changes again gives the same result except
-    for a few changes near the significance level.
+    As in the published method, only the two changes after a removed change are tested again. The change before it keeps
+    its p-value, although the level after this change is now longer. Testing all changes again gives the same result
+    except for a few changes near the significance level.
     """
     tested = _tested(series, found)
     while tested:
