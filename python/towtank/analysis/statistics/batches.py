@@ -156,8 +156,8 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error of the ratio from the series `alike` if it gives the narrower interval, or the only one. Otherwise
-    return the error `direct`.
+    """Return the error of the ratio from the series `alike` if it gives the narrower interval, or the only one.
+    Otherwise return the error `direct`.
     """
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
