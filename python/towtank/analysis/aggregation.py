@@ -137,8 +137,8 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, used by the tier and by all tiers that share
-        these CPUs, in [0, 1].
+        """Return the mean utilization of the CPUs allotted to a tier, by the tier and all tiers that share these CPUs
+        together, in [0, 1].
         """
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]

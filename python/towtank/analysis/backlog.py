@@ -18,7 +18,7 @@ BEYOND_NOISE = 3.0
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     """Compare requests in flight and waiting arrivals, at the start and end of a window, with the mean numbers that
-    belong to the load.
+    the load requires.
 
     Parameters
     ----------

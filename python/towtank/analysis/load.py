@@ -21,8 +21,8 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# Shortest last interval that gets a rate; chance would dominate the rate of a shorter interval. All other intervals
-# last one second. [s]
+# The last recorded interval gets a rate only if it is at least this long, because chance would dominate the rate of a
+# shorter interval. All other intervals last one second. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5

@@ -426,7 +426,7 @@ def _not_judged(objective: dict[str, Any]) -> str:
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the runs that miss an objective by far, if all requests together are near its limit or meet it.
+    """Name the single runs that miss an objective by far, although all requests of their load level together meet it.
 
     The text is empty without such runs.
     """

@@ -73,7 +73,7 @@ class StageOfArrivals:
 
     @property
     def expected(self) -> Floats:
-        """Number of arrivals in each bin that the plan lets expect. [1]"""
+        """Expected number of arrivals in each bin, according to the plan. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:

@@ -10,8 +10,8 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# The share of failures exceeds its limit significantly if a run at the limit would have at least as many failures with
-# a probability below this. The audit of the load uses the same probability, so that chance alone hardly ever causes a
+# A share of failures exceeds its limit significantly if, at the limit, so many failures or more have a smaller
+# probability than this. The audit of the load uses the same probability, so that chance alone hardly ever causes a
 # doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
@@ -158,10 +158,10 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    A rare transaction that always fails hardly changes the share over all transactions, so each is checked separately.
-    As
-    a few failures may exceed the limit by chance, a doubt requires significance: with the limit as the probability of a
-    failure, so many failures must have a probability below `BY_CHANCE` (binomial distribution).
+    A rare transaction that always fails hardly changes the share over all transactions, so each transaction and each
+    request is checked separately. As a few failures may exceed the limit by chance, a doubt requires significance: with
+    the limit as the probability of a failure, so many failures must have a probability below `BY_CHANCE` (binomial
+    distribution).
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -176,8 +176,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # Requests are checked only in transactions without a doubt. There the workload lets the transaction continue
-        # after a failed request, so the run is suspect and not invalid.
+        # If the transaction has a doubt already, its requests need no further one. Otherwise few transactions fail
+        # although the request often does, so the run is suspect and not invalid.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 

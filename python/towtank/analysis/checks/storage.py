@@ -17,7 +17,7 @@ SPENT_SHARE = 0.001
 # A disk is reported if, at its present rate, it would be full within this many times the length of the window: a
 # longer stage or a higher load would fill it. [1]
 SOON_WINDOWS = 10.0
-# A disk that would be full only later than that, or never, is reported if its free share is below this
+# A disk that would be full only after `SOON_WINDOWS`, or never, is reported if its free share is below this
 # value. [1]
 LOW_SHARE = 0.05
 _WORDS = {"bytes": "space", "inodes": "inodes"}

@@ -32,7 +32,7 @@ class _Form(BaseModel):
 
 
 class FigureForm(_Form):
-    """Measured value of one run, in the form in which a baseline file stores it."""
+    """Entry of a baseline file: a measured value of one run."""
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
@@ -42,7 +42,7 @@ class FigureForm(_Form):
 
 
 class FailuresForm(_Form):
-    """Numbers of failed and of ended transactions in one run, in the form in which a baseline file stores them.
+    """Entry of a baseline file: numbers of failed and of ended transactions in one run.
 
     The numbers cover one transaction, or all transactions if `transaction` is empty.
     """
@@ -53,7 +53,7 @@ class FailuresForm(_Form):
 
 
 class RunForm(_Form):
-    """A run in the form in which a baseline file stores it."""
+    """Entry of a baseline file: a run with its measured values."""
 
     name: str
     cell: str
@@ -65,7 +65,7 @@ class RunForm(_Form):
     transactions: list[str] = []
 
     def run(self) -> ComparedRun:
-        """Return the stored run in the form that a comparison uses."""
+        """Return the stored run as a run of a comparison."""
         figures = {
             Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
         }

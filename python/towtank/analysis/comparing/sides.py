@@ -177,9 +177,9 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
 
 
 def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
-    """Yield a measured value of a run with its relative error.
+    """Yield a measured value of a run with its relative error; nothing if it is missing.
 
-    A response time of 0 is below the resolution. Any other value of 0 is left out.
+    A response time of 0 is yielded, because it means a time below the resolution. Any other value of 0 is left out.
     """
     if estimate.value is None or (not estimate.value and place.metric not in TIMES):
         return

@@ -99,7 +99,7 @@ class Consumer:
 
     def counts_in(self, used: float) -> bool:
         """Return True if the CPU use of the tier is at least the share `_PART_OF_USE` of `used`, the use of all tiers
-        together.
+        that share CPUs with it.
         """
         return (self.cpus_used or 0.0) >= _PART_OF_USE * used
 

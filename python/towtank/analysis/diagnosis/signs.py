@@ -165,7 +165,7 @@ def _errors(seen: Seen) -> Iterator[Sign]:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
-        return  # The system fails to respond because the saturated resource, which has its own sign, is too slow.
+        return  # Most failures are missing responses: a consequence of the saturated resource, which has its own sign.
     against = ("the CPUs are fully used, too, either by the failing requests or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6

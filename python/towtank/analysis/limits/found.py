@@ -42,7 +42,7 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """Plateau that represents the run in its summary: at the highest level that passed, its last plateau that
+        """Plateau that represents the run in its summary: of the plateaus at the highest passing level, the last that
         passed.
 
         If no level passed, it is the first plateau.

@@ -331,8 +331,8 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if the measured values of a plateau still change. If the settle stage did not end without a
-    steady state, only a gross change counts.
+    """Yield a failure if the measured values of a plateau still change. Only a gross change counts, unless the settle
+    stage ended without a steady state.
     """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
@@ -341,8 +341,8 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grew too little since the highest lower level that passed: by less than the share
-    of ideal growth that the search requires, and significantly less than `_HALF` of it.
+    """Yield a failure if throughput grew too little from the highest lower level that passed: by less than the
+    required share of ideal growth, and by significantly less than the share `_HALF`.
     """
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value

@@ -29,7 +29,7 @@ class Effect:
     squares : float
         Sum of squares of the effect.
     share : float or None
-        Share of the total variation, in [0, 1]; None without variation.
+        Share of `squares` in the total sum of squares, in [0, 1]; None without variation.
     """
 
     factors: tuple[int, ...]
@@ -51,7 +51,7 @@ class Effects:
     error_squares : float
         Sum of squares between repetitions of the same configuration.
     error_share : float or None
-        Share of the total variation, in [0, 1]; None without variation or without repetitions.
+        Share of `error_squares` in the total sum of squares, in [0, 1]; None without variation or without repetitions.
     freedom : int
         Degrees of freedom of the error; 0 without repetitions, in which case no intervals exist. [1]
     """

@@ -26,7 +26,7 @@ class Gap:
     host : str
         Name of the machine; `this_machine` for the machine that runs Towtank.
     start_s, end_s : float
-        Run time. [s]
+        Start and end, in run time. [s]
     """
 
     host: str

@@ -34,8 +34,7 @@ CUT_SIGNIFICANCE = 0.001
 # short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# Number of standard errors by which a correlation of 1 would be raised for caution; a smaller correlation is raised
-# by less, in proportion.
+# A correlation r is raised for caution by this number times r standard errors.
 _RAISED = 2.5
 # Smallest number of means of neighbouring observations from which a correlation is estimated. [1]
 _BLOCKS_AT_LEAST = 15

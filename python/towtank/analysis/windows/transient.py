@@ -24,9 +24,9 @@ _WORTH_A_CUT = 0.01
 # than that of the plain test, because the cautious test has a larger error and fewer degrees of freedom. At the level
 # of the plain test, even a start with five times the response time would stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Significance level of the trend test for the rest of a window whose response times start high. It is larger than the
-# 0.01 of other trend tests: a window in which response time falls to half is then doubted in 98 % of cases, and not in
-# 96 %.
+# Significance level of the trend test for the rest of a window whose response times start high. With this level, 98 %
+# of the windows in which response time falls to half are doubted; with the 0.01 of other trend tests, only 96 % would
+# be.
 _NO_TREND = 0.05
 
 
