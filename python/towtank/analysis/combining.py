@@ -85,8 +85,9 @@ def _of_count(
     """Return the smallest interval that the mean of counts must contain; None if the values are not counts.
 
     It extends one event in the shortest window to both sides of the mean. It also contains the exact interval of
-    independent arrivals in two cases: there are fewer than `_FEW` events, or the errors within the runs are unknown
-    (`is_known` is False) and there are two counts or all counts are equal. Two counts may be nearly equal by chance.
+    independent arrivals if there are fewer than `_FEW` events. The same applies if the errors within the runs are
+    unknown (`is_known` is False), and there are two counts or all counts are equal. Two counts may be nearly equal by
+    chance.
     """
     values = [estimate.value or 0.0 for estimate in found]
     if len(windows) != len(values):

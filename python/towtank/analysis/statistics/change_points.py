@@ -287,8 +287,8 @@ def _worth(series: Floats, found: list[int]) -> float:
     series, in (0, 1].
 
     The lag-1 correlation of the deviations from fitted levels is too small, although it is corrected for the fit. A
-    second estimate hardly depends on levels. Differences over one and over two observations of a first-order
-    autoregressive series have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2), so r = v_2 / v_1 - 1. The
+    second estimate hardly depends on levels. In a first-order autoregressive series, differences over one and over two
+    observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1. The
     larger of the two estimates is used.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])

@@ -121,9 +121,9 @@ def of_trend(
     Notes
     -----
     A change larger than the tolerance counts if the plain test has p < 0.01. In a window not much longer than the
-    relaxation time of a queue (`strict`), the cautious test must also have p < 0.05, because the plain test mistakes a
-    queue that returns to its mean for a trend. A rise of response time by half, or a fall by a third, counts whenever
-    the cautious test has p < 0.025.
+    relaxation time of a queue (`strict`), this test mistakes a queue that returns to its mean for a trend. The cautious
+    test must then also have p < 0.05. A rise of response time by half, or a fall by a third, counts whenever the
+    cautious test has p < 0.025.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)

@@ -2,7 +2,7 @@
 
 A change counts if it is significant and larger than `tolerance`. Without such a change, a steady state is shown if the
 change plus its error is at most `allowed`. The second limit is larger, because the error of a change falls only with
-the square root of the length: to exclude changes of 5 % of throughput, a window must be four times as long as to
+the square root of the length. To exclude changes of 5 % of throughput, a window must be four times as long as to
 exclude changes of 10 %. A change between the two limits is relevant if it is detected, but a window that counts as
 steady may hide it.
 """

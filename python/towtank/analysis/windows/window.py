@@ -356,9 +356,9 @@ def _series(
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
     """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
 
-    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use, because an
-    adjusted series has little noise: even the start of a slow drift would be cut off as a transient, and the rest would
-    be within the tolerance.
+    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use. An adjusted
+    series has so little noise that the start of a slow drift would be cut off as a transient, until the rest is within
+    the tolerance.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values
