@@ -2,8 +2,8 @@
 
 `summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
 output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export, `judge`
-judges a result of another tool, `compare` compares two sets of runs, each read by `side_of`. All of these functions
-accept incomplete data and report what is missing.
+gives a verdict on a result of another tool, `side_of` reads a set of runs, `compare` compares two such sets. All of
+these functions accept incomplete data and report what is missing.
 `docs/background/architecture.md` describes the packages in this folder.
 """
 

@@ -1,8 +1,8 @@
 """Combines the runs that repeat one load level of one configuration.
 
-The run is the unit of replication. With two or more runs, each interval is Student's t interval over the values of
-the runs; the intervals within the runs are not used. With a single run, the interval within that run is used, and the
-field `method` of the estimate names the method. A percentile is computed from all requests of the runs together
+The run is the unit of replication. With two or more runs, an interval is Student's t interval over one value per run;
+the intervals within the runs are not used. With a single run, the interval within that run is used. The field `method`
+of the estimate names the method. A percentile is computed from all requests of the runs together
 (`merged_percentiles`), not as the mean of the percentiles of the runs.
 """
 
@@ -26,7 +26,7 @@ Run = dict[str, Any]
 
 
 def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
-    """Return an estimate that combines one quantity of the run summaries over the runs; `path` gives its keys in a
+    """Return an estimate that combines one quantity over the runs; `path` gives the keys of that quantity in a run
     summary.
 
     A percentile is computed from all requests of the runs together; `combined` describes its interval.
@@ -45,7 +45,7 @@ def several_loads(run: Run) -> dict[str, Any] | None:
 
 
 def stage_named(run: Run) -> str | None:
-    """Return the names of the analysed stages, joined by `and`, of a run that has several load levels; None for any
+    """Return the names of the analysed stages of a run with several load levels, joined by `and`; None for any
     other run.
     """
     held = several_loads(run)
@@ -53,7 +53,7 @@ def stage_named(run: Run) -> str | None:
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Return the mean of a number that each run has once, with Student's t interval; with a single run, there is no
+    """Return the mean over the runs of a number without an interval, with Student's t interval; a single run gives no
     interval.
     """
     return t_interval_about([value for value in values if value is not None]).of_quantity()
@@ -93,7 +93,7 @@ class Point:
 
     @property
     def tiers(self) -> list[str]:
-        """Names of the tiers in all runs, in the order of the first run."""
+        """Names of all tiers that occur in a run, in the order of their first occurrence."""
         return list(dict.fromkeys(name for run in self.usable for name in run["tiers"]))
 
     def utilization(self, tier: str) -> float | None:
@@ -102,8 +102,8 @@ class Point:
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest utilization, over the runs, of the CPUs that a tier shares with
-        other tiers.
+        """Return the utilization of the CPUs that a tier shares with other tiers: smallest and largest value over
+        the runs.
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -111,8 +111,8 @@ class Point:
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the smallest and largest number of CPUs, over the runs, that the tiers sharing CPUs with a tier used
-        together. [1]
+        """Return the number of CPUs that a tier and the tiers sharing CPUs with it used together: smallest and largest
+        value over the runs. [1]
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -120,8 +120,8 @@ class Point:
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Return the smallest and the largest of the runs' sums, where missing values do not count; None for a single
-        run.
+        """Add up the values of each run, without missing values. Return the smallest and the largest sum; None for a
+        single run.
         """
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
@@ -137,14 +137,16 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, by all tiers that share these CPUs, in [0, 1]."""
+        """Return the mean utilization of the CPUs allotted to a tier, by the tier and all tiers that share these CPUs
+        together, in [0, 1].
+        """
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
         return sum(known) if self.utilization(tier) is not None else None
 
     def machine_cpus(self) -> tuple[float, float] | None:
-        """Return the number of CPUs that all programs on this machine used, and the number of CPUs of the machine; None
-        if not observed. [1]
+        """Return the number of CPUs used by all programs on this machine together, and the number of CPUs that the
+        machine has; None if not observed. [1]
         """
         hosts = [run["host"] for run in self.usable]
         used = plain_over_runs([estimate_of(host, "cpus_used").value for host in hosts]).value
@@ -152,7 +154,7 @@ class Point:
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the smallest and largest number of CPUs that all programs together used on this machine, over the
+        """Return the number of CPUs used by all programs on this machine together: smallest and largest value over the
         runs. [1]
         """
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
@@ -186,8 +188,8 @@ class Point:
         )
 
     def pace_s(self) -> float | None:
-        """Return the CPU time that the probe needs for a fixed amount of work, as a measure of machine speed; None if
-        not observed. [s]
+        """Return the CPU time of a fixed amount of work, which the probe measures to detect changes of the machine's
+        speed; None if not observed. [s]
         """
         return plain_over_runs([(run["host"].get("pace") or {}).get("median_s") for run in self.usable]).value
 
@@ -197,8 +199,8 @@ class Point:
         return self._errors_share() or 0.0
 
     def _errors_share(self) -> float | None:
-        """Return the share of all transactions of the runs that failed. If no transaction ended, return the mean of the
-        shares that the runs report.
+        """Return the share of failed transactions in all transactions of the runs. If no transaction ended, return the
+        mean of the shares in the run summaries.
         """
         together = _error_share(self.usable)
         said = [run["errors"]["share"] for run in self.usable]
@@ -240,7 +242,7 @@ class Point:
         }
 
     def of_runs(self) -> dict[str, Any] | None:
-        """Return the smallest and largest value over the runs, for values that have no interval; None for a
+        """Return the smallest and largest value over the runs of each quantity that has no interval; None for a
         single run.
         """
         if len(self.usable) < 2:
@@ -262,8 +264,8 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return, for each part of a tier, the smallest and largest share, over the runs, that the part has in the
-        tier's CPU time.
+        """Return, for each part of a tier, the share of the tier's CPU time that the part used: smallest and largest
+        value over the runs.
         """
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
@@ -339,8 +341,8 @@ class Point:
         }
 
     def _not_attributed(self) -> dict[str, Any]:
-        """Return the number of CPUs that processes outside all tiers used, by machine; empty for summaries of older
-        versions. [1]
+        """Return, for each machine, the number of CPUs that processes outside all tiers used. Empty for run summaries
+        of older versions of Towtank. [1]
         """
         names = dict.fromkeys(name for run in self.usable for name in run.get("not_attributed") or {})
         key = "cpus_used"
@@ -387,7 +389,9 @@ def _pair(values: Sequence[float | None]) -> list[float] | None:
 
 
 def _extremes(times: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the shortest and the longest response time over all runs; both are None if no response was timed. [s]"""
+    """Return the shortest and the longest response time over all runs; both are None if no response time was
+    recorded. [s]
+    """
     shortest = [float(of_run["min"]) for of_run in times if of_run.get("min") is not None]
     longest = [float(of_run["max"]) for of_run in times if of_run.get("max") is not None]
     return {"min": min(shortest, default=None), "max": max(longest, default=None)}

@@ -1,5 +1,5 @@
-"""Compares the requests in flight at the start and end of a window with the number that the load needs by
-Little's law.
+"""Compares the requests in flight at the start and end of a window with the mean number that Little's law gives for
+the load.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 
-# The requests in flight at the start of the window count as a backlog if they exceed their mean by more than this many
-# standard deviations.
+# The requests in flight at the start of the window include a backlog if they exceed their mean by more than this
+# many standard deviations.
 BEYOND_NOISE = 3.0
 
 
 def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Compare requests in flight and waiting arrivals at the start and end of a window with the numbers that the load
-    needs.
+    """Compare requests in flight and waiting arrivals, at the start and end of a window, with the mean numbers that
+    the load requires.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ def backlog(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     requests ended in the window. R is their mean exchange time if arrivals waited in the window. Otherwise R is their
     mean response time, which includes waits for a generator thread that reads a file.
 
-    The swing is the standard deviation of the number in flight over the seconds of the second half of the window. It
-    is at least the square root of the need, as for a Poisson variable. If the number in flight at the start exceeds
-    the need by more than three swings, the rest is an excess from before the window. The number of waiting arrivals
-    is treated in the same way, with its mean in the second half as the need.
+    The swing is the standard deviation of the number in flight over the seconds of the second half of the window, and
+    at least the square root of the need, as for a Poisson variable. If the number in flight at the start exceeds the
+    need by more than three swings, the number beyond these three swings is the excess, which existed before the window.
+    Waiting arrivals are treated in the same way; their need is their mean number in the second half.
 
-    `drained_s` is the time from the start of the window until both numbers exceed their need by at most one swing. It
-    is 0 without an excess, and None if the numbers never fall that low.
+    `drained_s` is the time from the start of the window until requests in flight and waiting arrivals each exceed their
+    need by at most one swing. It is 0 without an excess, and None if the numbers never fall that low.
     """
     numbers = np.flatnonzero(chosen)
     if len(numbers) < 4:

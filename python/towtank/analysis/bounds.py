@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""Name of the bound that at least the requested number of users was active.
+"""Name of the bound that at least the requested number of users must be active.
 
 A load may violate this bound by design: users may leave when their data are used up.
 """
 
-# The probe reads CPU time shortly before or after the time stamp of a sample. For each CPU, this tolerance covers that
-# error at the start and end of a window, and two ticks of the kernel's clock. [s]
+# Tolerance of the CPU time of a window, for each CPU. The probe reads CPU time shortly before or after the time
+# stamp of a sample, so start and end of the window each have an error; two ticks of the kernel's clock add to it. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# A smaller overlap of two intervals counts as a rounding error: their start and end are whole nanoseconds, computed as
-# floats. [s]
+# Two intervals of a load thread that overlap by less do not overlap: their limits are whole nanoseconds that
+# were computed as floats, with rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
-# The number of users may differ from the requested number by this share, because users start and stop within
-# milliseconds of the start or end of a stage.
+# The number of users may differ from the requested number by this share, because users start and stop some
+# milliseconds before or after a stage starts or ends.
 _USERS_SHARE = 0.02
 
 
@@ -100,8 +100,8 @@ def _requests(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def most_cpus(allotted: float, length_s: float) -> float:
-    """Return the largest CPU use that the probe can report over a window, errors included, if `allotted` CPUs are
-    available. [CPUs]
+    """Return the largest CPU use that the probe can report over a window if `allotted` CPUs are available,
+    measurement errors included. [CPUs]
     """
     return allotted * (1 + _CPU_ERROR_SHARE) + _CPU_ERROR_S * max(1.0, allotted) / length_s
 

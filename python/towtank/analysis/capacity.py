@@ -13,7 +13,7 @@ _QUEUEING_AT_MOST = 0.1  # Largest share of the estimated knee N* that may be du
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return the name of the tier with the highest CPU utilization, and that utilization.
+    """Return the tier with the highest CPU utilization: its name and the utilization.
 
     If several tiers share CPUs, the utilization covers all of them, and the name is that of their busiest tier.
     """
@@ -44,14 +44,14 @@ def knee(points: list[Point]) -> Estimate:
     -----
     At the lowest level, the cycle time N / X of N users with throughput X is D + Z plus the time in queues. At a single
     server with Poisson arrivals and utilization U, U^2 / (1 - U) requests wait on average. In a closed system fewer
-    requests wait, so N* is too large by at most that number.
+    requests wait, so N* is too large by at most U^2 / (1 - U).
 
-    No knee is returned if that number exceeds a tenth of N* or the busiest tier is saturated: the level then does not
-    describe a system without queueing. No knee is returned either if the throughput of a level significantly exceeds
+    No knee is returned if U^2 / (1 - U) exceeds a tenth of N* or the busiest tier is saturated: queueing then affects
+    even the lowest level too much. No knee is returned either if the throughput of a level significantly exceeds
     1 / D_max: the demand then falls with the load.
 
-    The lower end of the interval is reduced by the number of waiting requests. Otherwise the interval reflects the
-    error of D_max alone, because X is known far more precisely. There is no interval if D_max may be zero.
+    The lower end of the interval is reduced by U^2 / (1 - U). Apart from that, the interval reflects only the error of
+    D_max, because X is known far more precisely. There is no interval if the interval of D_max includes zero.
     """
     lowest = points[0]
     if lowest.kind != "users":

@@ -1,5 +1,5 @@
-"""Combines the values of several runs into their mean, with an interval. Equal values do not make the interval
-vanish.
+"""Combines the values of several runs into their mean, with an interval that does not vanish if the values are
+equal.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from towtank.digging import dig
 from towtank.distributions import binomial_interval, poisson_interval, t_quantile
 
 _OWN_WINDOWS = ("phases", "events")
-"""Keys of a summary under which each entry has a window of its own."""
+"""Keys of a summary under which each entry has a separate window."""
 _FEW = 10
-"""With fewer events in all windows together, the interval of a count contains that of independent arrivals. [1]"""
+"""With fewer events in all windows together, the interval of a count is at least as wide as the interval for
+independent arrivals. [1]
+"""
 
 
 def combined(of_runs: Sequence[Estimate], together: float | None = None, windows: Sequence[float] = ()) -> Estimate:
@@ -30,23 +32,23 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
     windows : sequence of float
-        Number of events in each run that a value of 1 stands for, for values that are counts: for counts per second,
-        the lengths of the windows in which the runs counted. Empty for other values. [s], [s * load]
+        For values that derive from counts: the number of events in each run that a value of 1 stands for. For events
+        per second, these are the lengths of the windows in which the runs counted. Empty for other values.
+        [s], [s * load]
 
     Notes
     -----
     With `together`, the interval is centred on `together`, and computed from the deviations of the runs from
-    `together` instead of from their mean. The interval is never shorter than the interval of the mean. It grows with
-    the differences between the runs.
+    `together` instead of from their mean. It is therefore never shorter than the interval of the mean.
 
     The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets. The
     interval is therefore at least as wide as the errors within the runs require. For shares, it is at least as wide as
     the exact binomial interval of the pooled counts.
 
-    Equal values whose errors are unknown have no interval, unless they are counts. Equal counts have the interval of
-    independent arrivals (Poisson) [1]_. The interval of two counts whose errors are unknown, and of fewer than ten
-    events whatever their errors are, contains this interval. The interval of any count extends at least one event in
-    the shortest window to both sides of the mean.
+    Equal values whose errors are unknown have no interval, unless they are counts. Counts whose errors are unknown have
+    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. So have
+    counts of fewer than ten events in total, even with known errors. The interval of any count extends at least one
+    event in the shortest window to both sides of the mean.
 
     References
     ----------
@@ -80,11 +82,12 @@ def _reaching(estimate: Estimate, bounds: tuple[float, float] | None) -> Estimat
 def _of_count(
     found: Sequence[Estimate], windows: Sequence[float], *, is_known: bool = True
 ) -> tuple[float, float] | None:
-    """Return the shortest interval that the mean of counts may have; None if the values are not counts.
+    """Return the smallest interval that the mean of counts must contain; None if the values are not counts.
 
-    It extends one event in the shortest window to both sides of the mean. It contains the exact interval of independent
-    arrivals if there are fewer than `_FEW` events, or if the errors within the runs are not known (`is_known`) and the
-    counts are equal or only two, which may be nearly equal by chance.
+    It extends one event in the shortest window to both sides of the mean. It also contains the exact interval of
+    independent arrivals if there are fewer than `_FEW` events. The same applies if the errors within the runs are
+    unknown (`is_known` is False), and there are two counts or all counts are equal. Two counts may be nearly equal by
+    chance.
     """
     values = [estimate.value or 0.0 for estimate in found]
     if len(windows) != len(values):
@@ -99,8 +102,8 @@ def _of_count(
 
 
 def _is_share(estimate: Estimate) -> bool:
-    """Return True if an estimate is a share that was counted completely and has an exact binomial interval. For a
-    share from a sample, return False.
+    """Return True if an estimate is a share of completely counted events, with an exact binomial interval. Return False
+    for a share that was estimated from a sample.
     """
     if estimate.method != BINOMIAL or not 0 <= (estimate.value or 0.0) <= 1:
         return False
@@ -110,8 +113,8 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean over runs that follows from the errors within the runs; None if an error is
-    unknown.
+    """Return the interval of the mean over the runs that the errors within the runs alone would give; None if such an
+    error is unknown.
     """
     if mean is None or any(estimate.low is None for estimate in found):
         return None
@@ -129,8 +132,8 @@ def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float
 
 
 def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[float, ...]:
-    """Return the lengths of the windows in which the runs counted, if the quantity is a throughput; empty otherwise.
-    [s]
+    """Return the lengths of the windows in which the runs counted events, if `path` names a throughput; empty
+    otherwise. [s]
 
     The throughput of a phase or during an event was counted in the window of the phase or event.
     """
@@ -141,7 +144,7 @@ def counting(runs: Sequence[Mapping[str, Any]], path: Sequence[str]) -> tuple[fl
 
 
 def _window_s(run: Mapping[str, Any], path: Sequence[str]) -> float | None:
-    """Return the length of the window in which a run counted the throughput with a path; None if unknown. [s]"""
+    """Return the length of the window in which a run counted the throughput that `path` names; None if unknown. [s]"""
     about = dig(run, *path[:-1]) if path[0] in _OWN_WINDOWS else dig(run, "window")
     length, start, end = (dig(about, key) for key in ("length_s", "start_s", "end_s"))
     if length is not None:

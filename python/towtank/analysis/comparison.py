@@ -11,8 +11,8 @@ from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_do
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
-# Number of transactions listed at each load level, beginning with the largest change. The points of the level contain
-# all transactions.
+# Number of transactions listed at each load level, beginning with the largest change. A study summary contains all
+# transactions.
 TRANSACTIONS_SHOWN = 3
 
 
@@ -30,17 +30,17 @@ def comparisons(
         Factors and configurations, as in a study summary.
     load_factor : str or None
     run_to_run : float, default 0.1
-        Assumed standard deviation of the system's speed from run to run, relative to the speed. Used for points with
-        a single run. [1]
+        Assumed standard deviation of the system's speed from run to run, relative to the speed. It is used for points
+        (load levels) with a single run. [1]
 
     Returns
     -------
     list of dict
         `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. If a point has a single run,
         `differs` is None, and the interval of the ratio covers only the scatter within the runs. `assumed` then has an
-        interval that includes the assumed relative difference from run to run of each value (`to_share`,
-        `from_share`). `pace_ratio` is the CPU time of the probe's fixed work at `to` divided by that at `from`; None if
-        not observed.
+        interval that also covers the assumed differences from run to run, relative to each value (`to_share`,
+        `from_share`). `pace_ratio` compares the machine's speed: the CPU time of a fixed amount of work at `to` divided
+        by that at `from`; None if not observed.
     """
     found = []
     for factor in factors:
@@ -101,8 +101,8 @@ def _load(point: dict[str, Any]) -> dict[str, Any]:
 def _pairs(
     name: str, base_level: str, configurations: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield pairs of configurations that differ only in the named factor. The first configuration of each pair has the
-    first level of the factor.
+    """Yield pairs of configurations that differ only in the named factor. In the first configuration of a pair, this
+    factor has its first level.
     """
     for base in configurations:
         if base["key"].get(name) != base_level:
@@ -115,7 +115,9 @@ def _pairs(
 
 
 def _points(base: dict[str, Any], other: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield the pairs of points of two configurations at equal load, if both points have a run that is not invalid."""
+    """Yield the points (load levels) at which two configurations have the same load, as pairs. Each point of a pair has
+    at least one run that is not invalid.
+    """
     table = {point["load"]: point for point in other["points"]}
     for point in base["points"]:
         second = table.get(point["load"])
@@ -135,8 +137,8 @@ def _lines(first: dict[str, Any], second: dict[str, Any], run_to_run: float) -> 
 def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[float]) -> dict[str, Any]:
     """Decide whether two values differ, and return the decision for the entry of a comparison.
 
-    If both values come from several runs, the interval over the runs decides. For a single run, an assumed difference
-    of speed from run to run is multiplied by the elasticity of the value.
+    If both values come from several runs, the interval over the runs decides. The interval of a single run is widened:
+    the assumed difference of the system's speed from run to run, times the elasticity of the value, is added.
     """
     values = [from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
@@ -165,7 +167,7 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 def is_certain(line: dict[str, Any]) -> bool:
     """Return True if the change between two values is significant.
 
-    For single runs, True if the change would be significant under the assumed difference from run to run.
+    For single runs, this is a decision under the assumed difference from run to run.
     """
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
@@ -181,7 +183,8 @@ def _plain_lines(first: dict[str, Any], second: dict[str, Any]) -> Iterator[dict
             f"response_time_s.mean of {name}", first, second, "transactions", name, "mean_s", transaction=name
         )
     ]
-    # Entries are sorted by the differences within runs; a later step decides whether the values differ from run to run.
+    # Sorted by the change relative to the scatter within the runs; `_decided` later decides whether the values differ
+    # from run to run.
     lines.sort(key=lambda line: strength({**line, "differs": _excludes_one(line["ratio"])}), reverse=True)
     yield from lines[:TRANSACTIONS_SHOWN]
     for tier in first["tiers"]:
@@ -208,12 +211,11 @@ def _line(
 
 
 def strength(line: dict[str, Any]) -> tuple[float, float]:
-    """Return a lower bound of the factor by which a value changed, and the estimated factor; halving and doubling both
-    give 2.
+    """Return a lower bound of the factor by which a value changed, and the estimated factor. Halving and doubling both
+    count as a factor of 2.
 
-    The lower bound is the end of the interval that is nearer to 1. Sorting by this bound prevents that changes with
-    wide intervals, which rest on a few outliers, come first. If the interval contains 1, or does not exist, the lower
-    bound is 1.
+    The lower bound is the end of the interval that is nearer to 1; it is 1 if the interval contains 1 or does not
+    exist. Sorting by it keeps changes with wide intervals, which a few outliers cause, from the top.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

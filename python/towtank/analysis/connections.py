@@ -28,9 +28,9 @@ def connections(
     chosen : ndarray of bool of shape (n_bins,)
         Bins of the window.
     engine : dict or None
-        `engine.json`, which holds the reasons of failed connections.
+        `engine.json`, which contains the reasons why connections failed.
     keep : bool, default False
-        Whether to include the histogram of the waits, which merged percentiles of several runs need.
+        Whether to include the histogram of the waits, from which percentiles over several runs are computed.
 
     Returns
     -------
@@ -60,9 +60,7 @@ def connections(
 
 
 def _times(merged: Histogram | None) -> dict[str, float] | None:
-    """Return mean, quantiles and maximum of the times to connect; the mean uses the middles of the histogram buckets.
-    [s]
-    """
+    """Return mean, quantiles and maximum of the times in a histogram; the mean uses the middles of the buckets. [s]"""
     if merged is None:
         return None
     quantiles = {name: merged.quantile(probability) for name, probability in QUANTILES.items()}
@@ -72,7 +70,7 @@ def _times(merged: Histogram | None) -> dict[str, float] | None:
 def _handshakes(measurement: Measurement, engine: dict[str, Any] | None) -> dict[str, int] | None:
     counted = (engine or {}).get("handshakes")
     kinds = ("full", "resumed")
-    if not isinstance(counted, dict):  # If the engine was killed, its document lacks this object.
+    if not isinstance(counted, dict):  # An engine that was killed did not write this object.
         counted = {
             kind: sum(interval.handshakes.get(kind, 0) for interval in measurement.recording.intervals)
             for kind in kinds
@@ -87,8 +85,8 @@ def _waits(measurement: Measurement, chosen: Mask, keep: bool) -> dict[str, floa
     Notes
     -----
     The engine records 0 for a request that found a free connection, otherwise the waiting time in whole nanoseconds. No
-    wait is shorter than the width of the lowest bucket (0.5 µs), so that bucket contains the requests that did not
-    wait.
+    wait is shorter than 0.5 µs, the width of the lowest bucket. That bucket therefore contains exactly the requests
+    that did not wait.
     """
     merged = measurement.connection_wait.merged(chosen)
     if merged is None:

@@ -55,9 +55,7 @@ def _open_claims(judged: list[Judged]) -> Iterator[OpenQuestion]:
 
 
 def _open_objectives(judged: list[Judged]) -> Iterator[OpenQuestion]:
-    """Yield the objectives without a verdict, and the objectives whose limit lies within the interval of the measured
-    value.
-    """
+    """Yield the objectives without a verdict, and those whose limit lies within the interval of the measured value."""
     for objective in judged:
         text, label, key, met, certain = (dig(objective, name) for name in _OBJECTIVE)
         where = f" ({label})" if key else ""

@@ -31,9 +31,9 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
 
     Notes
     -----
-    Ordinary least squares with n - 2 degrees of freedom; the intercept keeps background work out of the demand [1]_.
-    The model assumes that the demand does not change with the load. A line needs two different throughputs; an
-    interval needs at least three runs.
+    Ordinary least squares with n - 2 degrees of freedom for n runs. The intercept U_0 contains the background work, so
+    the demand D does not [1]_. The model assumes that the demand does not change with the load. A line needs two
+    different throughputs; an interval needs at least three runs.
 
     References
     ----------

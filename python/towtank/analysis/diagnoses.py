@@ -17,17 +17,17 @@ from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 SCHEMA = "towtank/diagnosis/1"
 _DRIVEN = "target"
-"""Label of the configuration in a run of `towtank drive`, which has only one."""
+"""Label of the only configuration in a run of `towtank drive`."""
 
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """Diagnoses of all configurations of a results folder: what limits each configuration.
+    """Diagnoses of what limits each configuration of a results folder.
 
     Attributes
     ----------
     by_label : mapping of str to Diagnosis
-        The configuration with the highest throughput is the first.
+        Diagnoses by the label of the configuration. The configuration with the highest throughput is the first.
     """
 
     by_label: Mapping[str, Diagnosis]

@@ -1,4 +1,4 @@
-"""Defines the closed list of doubts about a measurement, each with its reason and the next step."""
+"""Defines the closed list of doubts about a measurement. Each kind has the reason why it matters, and the next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towtank.estimates import few_digits
 
 
 class Level(StrEnum):
-    """Severity of a doubt: only a note, or a run that is suspect, or a run that is invalid."""
+    """Severity of a doubt: a mere note, or a reason why the run is suspect, or invalid."""
 
     NOTE = "note"
     SUSPECT = "suspect"
@@ -362,13 +362,13 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "split the file at the stated times and judge each part; correct or remove rows with a wrong time stamp",
     ),
 }
-"""For each kind of doubt, the reason why it matters and the recommended next step."""
+"""Reason why each kind of doubt matters, and recommended next step."""
 NOTHING_RECORDED = (
     "Without a request in the steady stage there is nothing to judge.",
     "find the cause of the early end, or of the missing responses, in the other doubts and in the logs of the run "
     "folder",
 )
-"""Reason and next step for a run without a window. They replace the texts that apply to a system that changes."""
+"""Reason and next step for a run without a window, in place of those in `EXPLANATIONS`."""
 
 
 @dataclass(frozen=True)
@@ -382,7 +382,7 @@ class Doubt:
     limit: float | None = None
     unit: str = ""
     special: tuple[str, str] | None = None
-    """Reason why the doubt matters, and next step. They replace the texts of the kind of doubt; None if those apply."""
+    """Reason why the doubt matters, and next step, in place of those in `EXPLANATIONS`; None if those apply."""
 
     @property
     def hint(self) -> str:

@@ -1,5 +1,5 @@
-"""Computes bounds of the time that users have spent in the transactions and pauses in progress at the edge of
-a window.
+"""Computes bounds of the time that users have already spent in the transactions and pauses that are in progress at
+the edge of a window.
 """
 
 from __future__ import annotations
@@ -11,26 +11,24 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Two times that differ by less than this count as the same edge of a bin: edges are whole nanoseconds, but computed as
-# floats. [s]
+# Two times that differ by less than this count as the same edge of a bin. Edges are whole nanoseconds that were
+# computed as floats, with rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
-# The engine records the lengths of pauses between transactions only. If more pauses ended than were recorded, by more
-# than this share, there are pauses inside transactions. [1]
+# The engine records the length of a pause only if it lies between transactions. If the number of ended pauses
+# exceeds that of recorded lengths by more than this share, there are pauses inside transactions. [1]
 _INNER_SHARE = 0.01
 
 
 class Spent(NamedTuple):
-    """Lower and upper bound of the time that users have spent, up to an instant, in the activities then in progress.
-    [s]
-    """
+    """Bounds of the time that users have spent, up to an instant, in the activities in progress at that instant. [s]"""
 
     low_s: float
     high_s: float
 
 
 class _Parts(NamedTuple):
-    """Activities that may be in progress at an instant: their numbers, and bounds of the time spent in each of them so
-    far. [s]
+    """Activities that may be in progress at an instant, with bounds of the time already spent in each of them [s].
+    `counts` states how many activities have the same bounds.
     """
 
     counts: Floats
@@ -52,16 +50,18 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
     Notes
     -----
-    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram has its response time r. Of
-    this time, at least r - (b - t) and at most r - (a - t) passed before t, each no less than 0. A pause in progress
-    began in an earlier bin [a, b), whose histogram has the length z of the pause. If z > t - a, the pause surely
-    lasts beyond t and has lasted at least t - b. If z > t - b, the pause may last beyond t and has lasted at most
-    min(z, t - a). A user has one activity at a time, so the upper bound counts only as many activities as users are
-    present, those with the largest bounds. Neither bound assumes a distribution or a steady state.
+    A transaction in progress at an instant t ends in a later bin [a, b), whose histogram contains its response time r.
+    The part of r before t is at least r - (b - t) and at most r - (a - t); negative values count as 0.
 
-    Transactions that never ended within the record have no response time. Each of these transactions adds all
-    of the time since the start of the run to the upper bound. If the record ends at t, each user adds the longest
-    recorded response time.
+    A pause in progress began in an earlier bin [a, b), whose histogram contains its length z. If z > t - a, the pause
+    surely lasts beyond t and has lasted at least t - b. If z > t - b, the pause may last beyond t and has lasted at
+    most min(z, t - a).
+
+    A user has one activity at a time. The upper bound therefore counts only as many activities as there are users, and
+    of all activities those with the largest bounds. Neither bound assumes a distribution or a steady state.
+
+    Transactions that do not end within the recording have no response time. Each of them adds the time from the start
+    of the run to t to the upper bound. If the recording ends at t, each user adds the longest recorded response time.
     """
     users = _users_at(measurement, at_s)
     if at_s <= float(measurement.starts.min()) + _SAME_INSTANT_S or users <= 0:
@@ -74,8 +74,8 @@ def spent_by(measurement: Measurement, at_s: float, allowance_s: float) -> Spent
 
 
 def _users_at(measurement: Measurement, at_s: float) -> float:
-    """Return the number of users at an instant: the larger of the means in the bins before and after it, rounded up.
-    [1]
+    """Return the number of users at an edge of the bins: the larger of the mean numbers in the bins before and after
+    it, rounded up. [1]
     """
     beside = (np.abs(measurement.starts - at_s) < _SAME_INSTANT_S) | (np.abs(measurement.ends - at_s) < _SAME_INSTANT_S)
     users = measurement.mean_users[beside & (measurement.ends > measurement.starts)]

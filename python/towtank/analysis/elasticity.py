@@ -1,5 +1,5 @@
-"""Elasticities of throughput and response time: their relative change for a small relative change of all service
-times.
+"""Elasticities of throughput and response time: their relative changes, divided by a small relative change of all
+service times.
 
 Runs of one system differ because the speed of the system differs: a restart or a different memory layout makes all
 service times longer or shorter by some share. If requests queue, the response time changes by a larger share; if
@@ -22,8 +22,8 @@ LARGEST = 1 / (1 - SATURATED)
 """Largest elasticity of a response time that is reported. [1]"""
 DEMANDS_DIFFER = 12.0
 """Assumed upper bound of the ratio between the demands of two groups of users at the busiest station. [1]"""
-# Users keep their pace if the cycle time exceeds the pace by at most the share `_NEARLY` of the pace. Users have no
-# pause left if the cycle time is at least `_EXCEEDED` times the pace.
+# Users keep their pace if the cycle time is at most the share `_NEARLY` longer than the pace. Users have no pause
+# left if the cycle time is at least `_EXCEEDED` times the pace.
 _NEARLY, _EXCEEDED = 0.01, 1.2
 _TIMES = (
     *("response_time_s", "exchange_time_s", "response_mean_s", "mean_s", "p95_s", "worst_p95_s"),
@@ -35,7 +35,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Elasticity:
-    """Relative change of response time and throughput for a small relative change of all service times.
+    """Relative change of response time and throughput, divided by a small relative change of all service times.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Elasticity:
 
     @classmethod
     def read(cls, document: Json | None) -> Elasticity:
-        """Read the elasticities from a summary; summaries of older versions lack elasticities and give
+        """Read the elasticities from a summary. Summaries of older versions of Towtank have none and give
         `PROPORTIONAL`.
         """
         return cls(**document) if document else PROPORTIONAL
@@ -93,8 +93,8 @@ class Elasticity:
 
 
 PROPORTIONAL = Elasticity(1.0, 1.0, 0.0)
-"""Elasticities for runs of unknown utilization. They assume that response time and throughput change in proportion to
-service times.
+"""Elasticities for runs of unknown utilization: response time and throughput change in proportion to service
+times.
 """
 
 
@@ -106,7 +106,7 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
     utilization : float
         Utilization of the busiest station, in [0, 1].
     in_system : float
-        Mean number of users whose transactions are being served: throughput times response time. [1]
+        Mean number of users with a transaction in progress: throughput times response time. [1]
     users : float or None
         Mean number of users of a closed load; None for an open load, whose throughput is its arrival rate. [1]
 
@@ -120,8 +120,8 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
         d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w).
 
     An idle system has the elasticities 1 and -w, a saturated system 1 / w and -1. With several stations, or several
-    servers at a station, the true elasticities are smaller than these values for the busiest station. Under an open
-    load w is 0 until the busiest station is saturated.
+    servers at a station, the true elasticities are smaller than these, which the utilization of the busiest station
+    gives. Under an open load w is 0 until the busiest station is saturated.
 
     The derivation covers a single group of users whose think times do not depend on the response time. For several
     groups, and for users with a pace, use `elasticity_of_groups`.
@@ -158,16 +158,17 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     the share X_g D_g / U of each group in the utilization.
 
     The demands D_g are not known. They are assumed to differ by a factor of at most `DEMANDS_DIFFER`, and w is the
-    smallest mean that this assumption allows. The throughput of some groups falls more than the throughput of other
-    groups. The mean response time of all groups therefore changes further, by sum (x_g - y_g) w_g. Here x_g is the
-    share of group g in the throughput, and y_g its share in the sum of all response times.
+    smallest mean that this assumption allows. The throughput of some groups falls more than that of others, which
+    changes the mix of transactions. The elasticity of the mean response time over all groups therefore has a further
+    factor, 1 + sum (x_g - y_g) w_g, if this is larger than 1. Here x_g is the share of group g in the throughput, and
+    y_g its share in the sum of all response times.
 
     While users keep a pace P, the pace determines their throughput (N / X = P), and w_g is 0. If the users have no
-    pause left, w_g is 1. Between these cases, response times above P lengthen the cycle C = N / X, and w_g is at
-    least (C - P) / C.
+    pause left, w_g is 1. Between these cases, single response times above P lengthen the mean cycle C = N / X, and w_g
+    is at least (C - P) / C.
 
-    The bounds do not cover groups that wait at different stations if a hardly used station serves a group of few
-    users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
+    The bounds do not hold if groups wait at different stations, and a station with a low utilization serves a group of
+    few users. `tests/certified/test_certified_elasticity.py` compares the bounds with exact solutions.
     """
     busy = min(1.0, max(0.0, utilization))
     rates = [float(group["throughput_per_s"]) for group in groups]
@@ -178,8 +179,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
     by_rate = sum(rate * high for rate, (_, high) in zip(rates, bounds, strict=True)) / sum(rates)
     by_time = sum(users * high for users, (_, high) in zip(inside, bounds, strict=True)) / (sum(inside) or 1.0)
     response = min(LARGEST, common * max(1.0, 1.0 + by_rate - by_time))
-    # With several groups, the throughput of a group with a small demand may fall by a larger share than that of the
-    # station.
+    # With several groups, the throughput of a group with a small demand may fall by a larger share than the service
+    # times grow, so the elasticity may exceed 1.
     most = 1.0 if len(groups) == 1 else LARGEST
     return Elasticity(response, min(most, by_rate * common), busy)
 
@@ -187,8 +188,8 @@ def elasticity_of_groups(utilization: float, groups: Sequence[Json]) -> Elastici
 def _share_of_time(group: Json) -> tuple[float, float]:
     """Return bounds of the share of a group's cycle time that grows with the response time, in [0, 1].
 
-    For users without a pace, the share is response time over cycle time. Users with a pace shorten their pause after a
-    long response, so that part of the cycle time stays the same.
+    Without a pace, this share is response time over cycle time. Users with a pace shorten their pause after a long
+    response, so a smaller share may grow.
     """
     cycle_s = float(group["users"]) / float(group["throughput_per_s"])
     share = min(1.0, float(group["response_time_s"]) / cycle_s)
@@ -203,8 +204,8 @@ def _share_of_time(group: Json) -> tuple[float, float]:
 
 
 def _least_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the smallest weighted mean of values if each weight may be too small by a factor of up to
-    `DEMANDS_DIFFER`.
+    """Return the smallest weighted mean of the values if each true weight is between 1 and `DEMANDS_DIFFER` times its
+    given weight.
     """
     order = sorted(range(len(values)), key=lambda number: values[number])
     means = []
@@ -245,8 +246,8 @@ def elasticity_of(run: Json) -> Elasticity:
     if not users:
         return PROPORTIONAL
     if groups is None:
-        # The derivation does not cover users with unknown groups. The largest elasticity makes intervals of response
-        # times so wide that they exclude hardly any value.
+        # The derivation does not cover users whose groups are unknown. The largest elasticity makes intervals of
+        # response times so wide that they exclude hardly any value.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
     if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
         return elasticity_of_groups(busy, groups)
@@ -256,9 +257,9 @@ def elasticity_of(run: Json) -> Elasticity:
 def busiest(run: Json) -> float | None:
     """Return the utilization of the busiest tier, host or disk, in [0, 1]; None if no utilization was observed.
 
-    Tiers that share the CPUs of a control group, or of this machine if no group limits them, are counted together. If
-    no tier or host of the system was observed, the disks of this machine belong to the load generator and are left
-    out.
+    Tiers in the same control group share its CPUs, so their utilizations are added. Without other hosts, tiers without
+    a control group share the CPUs of this machine and are added, too. If no tier or host of the system was observed,
+    the disks of this machine are left out, because they belong to the load generator.
     """
     hosts = (run.get("hosts") or {}).values()
     by_group: dict[str, float] = defaultdict(float)

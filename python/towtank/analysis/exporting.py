@@ -1,6 +1,5 @@
-"""Collects the data of an export: run folders, summaries, and a reader of histograms.
-
-An export only reads these folders, and writes nothing into them.
+"""Collects the data of an export: run folders, summaries, and a reader of histograms. An export writes nothing into
+these folders.
 """
 
 from __future__ import annotations
@@ -25,19 +24,17 @@ from towtank.results.exports.material import Material, RunMaterial
 
 
 class Reader:
-    """Reader of encoded histograms for exports; unreadable histograms are omitted and counted."""
+    """Decodes and merges histograms for exports. Histograms that cannot be read are left out and counted."""
 
     def __init__(self) -> None:
         self.unreadable = 0
 
     def merged(self, encoded: Sequence[str]) -> Histogram | None:
-        """Merge all values of several histograms into one histogram; None if no readable histogram contains a value."""
+        """Merge several histograms into one; None if no readable histogram contains a value."""
         return histograms.merge([found for _, found in self._readable(encoded)])
 
     def encoded(self, encoded: Sequence[str]) -> str | None:
-        """Merge histograms as `merged` does, and encode the merged histogram; a single histogram is returned as
-        recorded.
-        """
+        """Merge histograms as `merged` does, and encode the result; a single histogram is returned as recorded."""
         texts = [text for text, _ in self._readable(encoded)]
         if len(texts) < 2:
             return texts[0] if texts else None
@@ -51,8 +48,8 @@ class Reader:
         return described(encoded) if self._readable([encoded]) else {}
 
     def _readable(self, encoded: Sequence[str]) -> list[tuple[str, Histogram]]:
-        """Return the non-empty histograms with the same layout as the first histogram, each as encoded text and
-        decoded.
+        """Return the readable histograms that are not empty, each encoded and decoded. Histograms with another layout
+        (bucket widths) than the first count as unreadable.
         """
         found: list[tuple[str, Histogram]] = []
         for text in encoded:
@@ -111,8 +108,8 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
 
 
 def _gather_run(run: RunFolder, path: Path, wanted: Sequence[str]) -> Material:
-    """Return the export data of a single run. If the run belongs to a study, the study provides its name and
-    objectives.
+    """Return the export data of a single run. If the run belongs to a study, name and objectives come from the
+    study.
     """
     faults = [_unknown(name, [run.run_id]) for name in dict.fromkeys(wanted) if name != run.run_id]
     runs = _runs([run], faults)

@@ -14,8 +14,8 @@ METRICS = (
     ("response_time_s.mean", ("response_time_s", "mean")),
     ("response_time_s.p95", ("response_time_s", "p95")),
 )
-# Smallest and largest number of two-level factors for which effects are computed. For a single factor, the comparison
-# of its levels suffices. More than six factors have over 64 effects, too many to read.
+# Smallest and largest number of two-level factors for which effects are computed. For a single factor, the
+# comparison of its levels suffices. More than six factors have too many effects to read.
 FACTORS = (2, 6)
 
 Run = dict[str, Any]
@@ -34,8 +34,8 @@ def effects(factors: list[dict[str, Any]], runs: list[Run]) -> list[dict[str, An
     Returns
     -------
     list of dict
-        One entry for each combination and metric, as long as every configuration has a run with the metric. Empty if
-        the study has fewer than two or more than six two-level factors.
+        One entry for each combination of the other factors and each metric, provided that every configuration has a run
+        with the metric. Empty if the study has fewer than two or more than six two-level factors.
     """
     binary = [factor for factor in factors if len(factor["levels"]) == 2]
     others = [factor for factor in factors if len(factor["levels"]) > 2]
@@ -74,8 +74,8 @@ def _of_metrics(binary: list[dict[str, Any]], at: dict[str, str], runs: list[Run
 
 
 def _responses(binary: list[dict[str, Any]], runs: list[Run], path: tuple[str, ...]) -> list[list[float]]:
-    """Return the measured values of the runs of each configuration, in standard order: the first factor changes
-    fastest.
+    """Return the values of a metric in the runs of each configuration. The configurations are in standard order: the
+    first factor changes fastest.
     """
     cells = []
     for levels in product(*(factor["levels"] for factor in reversed(binary))):
@@ -98,7 +98,7 @@ def _document(effect: Effect, binary: list[dict[str, Any]]) -> dict[str, Any]:
 def _spans(responses: list[list[float]]) -> float | None:
     """Return the ratio of the largest to the smallest response (measured value); None if the smallest is 0.
 
-    If the ratio is large, effects multiply rather than add.
+    A large ratio suggests that effects multiply rather than add.
     """
     values = [value for cell in responses for value in cell]
     return max(values) / min(values) if min(values) > 0 else None

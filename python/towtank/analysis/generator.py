@@ -11,10 +11,12 @@ from towtank.analysis.measurement import Column, Mask, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
-"""Smallest number of responses for which a mean is reported, and smallest number beyond a reported percentile. [1]"""
+"""Smallest number of responses for which a mean is reported, and smallest number of responses beyond a percentile
+that is reported. [1]
+"""
 _LONG_STALL_S = 1.0
-"""Shortest stall that is listed with its start and end. The scheduling of an otherwise idle machine does not cause so
-long a stall. [s]
+"""Shortest stall that is listed with its start and end. On an otherwise idle machine, scheduling never delays a
+thread for so long. [s]
 """
 
 
@@ -31,7 +33,7 @@ def generator(
     engine : dict or None
         `engine.json`.
     manifest : dict
-        `run.json`. The file contains the calibrated envelope of the machine and the limits of the generator, if known.
+        `run.json`, which contains the calibrated request rate of the machine and the limits of the generator, if known.
 
     Returns
     -------
@@ -63,8 +65,8 @@ def generator(
 
 
 def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the share of start lag in the mean response time, in p99, and in the most affected step (request), in [0,
-    1].
+    """Return the share of start lag in the mean response time, in p99, and in the response time of the most affected
+    step (request), in [0, 1].
 
     Notes
     -----
@@ -113,9 +115,10 @@ def _p99_share(requests: Column, chosen: Mask) -> float | None:
 
 
 def _stalls(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Return the longest gap between iterations of a load thread's event loop, and the time in long gaps. [s]
+    """Return the longest gap between two iterations of the event loop of a load thread, and the sum of the gaps of
+    100 ms or more. [s]
 
-    Both values cover the window, and are None if not recorded. Long gaps are gaps of 100 ms or more.
+    Both values cover the window, and are None if not recorded.
     """
     gaps = measurement.longest_gap_s[chosen]
     long = {"long_stalls": list(_long_stalls(measurement))}
@@ -129,8 +132,11 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
     Notes
     -----
-    A gap over several bins begins in the first and ends in the last of them, so the stalled times of these two bins
-    give its start and end. For a gap within a single bin, the edges of the bin are used.
+    Each bin has the stalled time that lies in it. A gap over several bins begins in the first and ends in the last of
+    them,
+    so the stalled times of these two bins give its start and end. For a gap within a single bin, the edges of the bin
+    are
+    used.
     """
     inside = np.flatnonzero(measurement.stalled_s > 0)
     for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):
@@ -169,9 +175,7 @@ def _open_files(engine: dict[str, Any] | None, manifest: dict[str, Any]) -> floa
 
 
 def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any]) -> dict[str, float | None]:
-    """Return the calibrated request rate for the cores in use [1/s], and the measured request rate as a share of the
-    calibrated rate.
-    """
+    """Return the calibrated request rate of the cores in use [1/s], and the measured request rate as a share of it."""
     per_core = lookup(manifest, ("envelope", "rate_per_core_per_s"))
     if rate_per_s is None or per_core is None or per_core <= 0:
         return {"envelope_per_s": None, "envelope_share": None}
@@ -179,8 +183,8 @@ def _of_envelope(rate_per_s: float | None, cores: int, manifest: dict[str, Any])
 
 
 def most_connections(measurement: Measurement) -> int:
-    """Return the largest number of connections that all load threads had open together at the end of any second of the
-    run. [1]
+    """Return the largest number of connections that all load threads together had open at the end of a recorded
+    interval. [1]
     """
     last: dict[int, int] = {}
     most = 0

@@ -1,4 +1,4 @@
-"""Computes the line of ideal scaling: the throughput at each load if no request waited for another request."""
+"""Computes the line of ideal scaling: the throughput that each load would have if no request waited for another."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
 """Names of the two methods that determine the slope of the line of ideal scaling."""
-# The think times of a load level count as different if they deviate from the mean of all levels by more than
-# `_DEVIATIONS` standard errors and by more than the share `_SHARE` of a cycle. Pacing causes this: it shortens pauses
-# as responses become slower.
+# The mean think time of a load level differs from that of all levels if it deviates by more than `_DEVIATIONS`
+# standard errors and by more than the share `_SHARE` of a cycle. Pacing causes such differences: it shortens pauses as
+# responses become slower.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
 _THINKS_AT_LEAST = 30.0
@@ -47,9 +47,9 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     Notes
     -----
     By the response time law a user completes 1 / (Z + R) transactions per second [1]_. R is the mean response time of
-    the lowest level. Z is the think time over all levels, because it does not depend on the load and the lowest level
-    has few think times. The standard error Z / sqrt(n) for n think times assumes exponential variation, an upper limit
-    for usual distributions of think times.
+    the lowest level. Z is the mean think time over all levels, because it does not depend on the load and the lowest
+    level has few think times. The standard error Z / sqrt(n) of n think times is that of exponential think times, which
+    vary at least as much as usual ones.
 
     Under an open load, or if the think times of a level differ significantly from those of all levels (as with
     pacing), the throughput per unit of load of the lowest level is used instead.
@@ -96,8 +96,8 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The time per transaction, 1 / rate, has a symmetric interval. If this interval is narrow, the interval of the rate
-    # is nearly symmetric, too.
+    # The interval of the time per transaction, the reciprocal of the rate, is symmetric. If it is narrow, so is nearly
+    # that of the rate.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
@@ -120,8 +120,8 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the mean think time over all load levels; None if a level did not record think times, or if the think
-    times of the levels differ.
+    """Return the mean think time over all load levels. None if a level has no think times, if there are too few
+    together, or if the levels differ.
     """
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)

@@ -22,11 +22,11 @@ from towtank.analysis.statistics import error_of
 from towtank.distributions import t_quantile
 
 LIMIT = 0.05
-"""Largest residual of an operational law, relative to its value and without the edge effects of the window, in
-[0, 1].
+"""Largest residual of an operational law that is accepted. The residual is relative to the quantity that the law
+gives, and excludes the edge effects of the window. In [0, 1]
 """
 CONCLUSIVE_AT_MOST = 0.15
-"""A small residual confirms the utilization law only if the limit of the residual is at most this, in [0, 1].
+"""Largest limit of the residual with which a small residual confirms the utilization law, in [0, 1].
 
 With a larger limit, a residual below the limit proves nothing.
 """
@@ -35,20 +35,20 @@ UNTIMED_AT_MOST = 0.001
 
 At this share, failures that each last 50 mean cycles change X (R + Z) by 5 %, the limit of the residual.
 """
-# Two-sided 99 % quantile of the normal distribution. Edge effects of the window cause a larger residual in one of a
-# hundred runs.
+# Limit for edge effects of the window, in standard deviations: the two-sided 99 % quantile of the normal
+# distribution. Larger edge effects occur in one of a hundred runs.
 _EDGE_DEVIATIONS = 2.6
 # Probability that a check raises a doubt by chance. The audit of the load uses the same probability, so that chance
 # hardly ever raises a doubt in a study of about ten runs.
 _BY_CHANCE = 0.001
-# If a tier uses fewer CPUs than this, clock ticks of the kernel dominate its measured CPU time, so it is not checked.
-# [CPUs]
+# A tier that uses fewer CPUs than this is not checked, because the clock ticks of the kernel dominate its
+# measured CPU time. [CPUs]
 _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the largest difference, explained by chance, between the total time of all users and the time of completed
-    cycles. [s]
+    """Return the largest difference between the total time of all users and the time of their completed cycles that
+    chance explains. [s]
 
     Notes
     -----
@@ -61,8 +61,8 @@ def unfinished_s(users: float, cycle_s: float) -> float:
 
 
 def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats, user_s: float) -> Floats | None:
-    """Return user seconds less pauses as a substitute for sums of response times, if the two differ by edge effects
-    only.
+    """Return user seconds less pauses, as a substitute for the sums of response times, if both agree except for edge
+    effects.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def response_by_users(unpaused_s: Floats, response_sum_s: Floats, ended: Floats,
     -----
     A user either waits for a response or pauses. User seconds less pauses therefore equal the sum of response times,
     apart from unfinished cycles at the edges. In a saturated system the number of waiting users changes slowly, and a
-    short window has too few independent values for an interval of the mean response time; completions and pauses of
-    neighbouring seconds are nearly independent.
+    short window has too few independent values for an interval of the mean response time. Completions and pauses of
+    neighbouring seconds, in contrast, are nearly independent.
     """
     total, length = float(ended.sum()), len(ended)
     if not total or not length or user_s <= 0:
@@ -102,20 +102,21 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
     Notes
     -----
-    N is computed from the integral of active users, X from all transactions that ended, R from their exact times, Z
-    from the pauses that ended. Over a window [s, e] of length T each user is in a transaction or pauses, so that
+    N is computed from the integral of active users, X and R from all transactions that ended, Z from the pauses that
+    ended. Over a window [s, e] of length T each user is in a transaction or pauses, so that
 
         N T = X T (R + Z) + A(e) - A(s),
 
     where A(t) is the time spent until t in the transactions and pauses in progress at t. A cycle counts in the window
-    in which it ends, but cycles in progress at s began before the window, and cycles in progress at e end after it.
-    This is the operational form of Little's law [1]_, including the edge terms that a long window may neglect. It is an
-    equality of sums for any distribution. `edges.spent_by` bounds A(s) and A(e) from recorded transactions that ended
-    later and pauses that began earlier. The residual is the part of N T outside these bounds.
+    in which it ends. Cycles in progress at s began before the window, and cycles in progress at e end after it; A
+    corrects for this. The equation is the operational form of Little's law [1]_ with the edge terms, which are
+    negligible for a long window. It holds exactly, for any distribution. `edges.spent_by` computes bounds of A(s) and
+    A(e): from transactions that ended later, and from pauses that began earlier. The residual is the part of N T that
+    these bounds do not explain, relative to N T.
 
-    A transaction whose connection failed counts in X but has no response time, and may have taken no time at all or the
-    whole time-out. If more than `UNTIMED_AT_MOST` of the transactions have none, R is not their mean: the law is not
-    checked, and `residual` and `holds` are None.
+    A transaction whose connection failed counts in X but has no response time. It may have taken no time at all, or the
+    whole time-out. If more than `UNTIMED_AT_MOST` of the transactions lack a response time, R is not their mean: the
+    law is not checked, and `residual` and `holds` are None.
 
     References
     ----------
@@ -150,8 +151,8 @@ def little(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float) -> tuple[float, float]:
-    """Return bounds of the number of users in unfinished transactions and pauses, (A(e) - A(s)) / T in `little`, as a
-    mean over the window. [1]
+    """Return bounds of the mean number of users in unfinished transactions and pauses: (A(e) - A(s)) / T in the
+    notation of `little`. [1]
     """
     start_s, end_s = float(measurement.starts[chosen].min()), float(measurement.ends[chosen].max())
     start, end = (spent_by(measurement, at_s, allowance_s) for at_s in (start_s, end_s))
@@ -160,13 +161,13 @@ def _unfinished_users(measurement: Measurement, chosen: Mask, allowance_s: float
 
 
 def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Check the utilization law U = X D of a tier in the second half of the window, with the demand D from its first
+    """Check the utilization law U = X D of a tier in the second half of the window, with the demand D of the first
     half.
 
     Returns
     -------
     dict or None
-        Entry of the summary; None if the tier was not observed or hardly used, or a half has no transaction.
+        Entry of the summary; None if the tier was not observed or hardly used, or if a half has no transaction.
 
     Notes
     -----
@@ -174,7 +175,7 @@ def utilization(tier: str, cpu_s: Floats, measurement: Measurement, chosen: Mask
     fills, a table that grows) or CPU time unrelated to transactions causes a residual. Student's t allows for the noise
     of both halves, so a run with a constant demand raises a doubt by chance in at most 1 of 1,000 cases.
 
-    `holds` is None if the limit is above `CONCLUSIVE_AT_MOST` and the residual within it, because noise of this size
+    `holds` is None if the residual is within its limit, but the limit is above `CONCLUSIVE_AT_MOST`: noise of this size
     may hide a relevant change.
     """
     numbers = np.flatnonzero(chosen & np.isfinite(cpu_s))

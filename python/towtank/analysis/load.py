@@ -21,14 +21,14 @@ from towtank.analysis.statistics import (
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 
-# The engine records one interval each second. A last interval shorter than this has no rate, because chance would
-# dominate the rate. [s]
+# The last recorded interval gets a rate only if it is at least this long, because chance would dominate the rate of a
+# shorter interval. All other intervals last one second. [s]
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors for the recommended length of a recording. `_SPARE` multiplies the length that should suffice, because the
-# errors of a longer recording are still inflated. `_LONGER` multiplies the present length, because a slightly longer
-# recording would still have no interval.
+# Factors for the recommended length of a recording. `_SPARE` multiplies the length that should suffice, because
+# errors are still overestimated at that length. `_LONGER` is the smallest factor for the present length, because a
+# slightly longer recording would still have no interval.
 _SPARE, _LONGER = 4.0, 1.5
 
 
@@ -47,8 +47,8 @@ def quantile(
     -----
     Seconds with values above a high quantile occur in clusters. If a window contains few clusters, their length
     cannot be estimated well. Clusters above the quantile last no longer than clusters above the median, which are far
-    more numerous. The interval therefore uses the larger of the two design effects, and chance in the tail hardly
-    affects whether the quantile has an interval.
+    more numerous. The interval therefore uses the larger of the two design effects: that of the quantile and that of
+    the median. Chance in the tail then hardly affects whether the quantile has an interval.
     """
     count = merged.total
     value = merged.quantile(probability)
@@ -58,7 +58,8 @@ def quantile(
     effect = max(size for size, _ in effects)
     ranks = effective_ranks(count, probability, effect)
     if needs is not None or ranks is None:
-        # Smallest number of independent values with which the ranks of both ends of the interval exist.
+        # Smallest number of independent values from which both ends of the interval can be read, as ranks of the sorted
+        # values.
         worth = math.log((1 - CONFIDENCE) / 2) / math.log(max(probability, 1 - probability))
         likely = max(likely_design_effect(*_below(timed, merged, share, chosen), share) for share in shares)
         longer = math.ceil(float(chosen.sum()) * max(_LONGER, _SPARE * worth * likely / count))
@@ -98,9 +99,9 @@ def distribution(
     bin_s : float
         Length of a bin. [s]
     alike : ndarray of shape (n_bins,), optional
-        Sums from which the error of the mean is computed instead of `sums`, such as `response_by_users`. [s]
+        Other sums, such as `response_by_users`, that replace `sums` in the computation of the error of the mean. [s]
     keep : bool, default False
-        Whether to include the histogram of all values, from which percentiles of several runs are merged.
+        Whether to include the histogram of all values, from which percentiles over several runs are computed.
     """
     quantiles = QUANTILES if quantiles is None else quantiles
     merged = timed.merged(chosen)
@@ -125,8 +126,8 @@ def mean_of(
 
 
 def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
-    """Return for each bin the user seconds less the ended pauses. By Little's law they equal the sums of response
-    times. [s]
+    """Return, for each bin, the user seconds minus the pauses that ended. By Little's law, these replace the sums of
+    response times. [s]
 
     The array has shape (n_bins,). Return None for an open load, if a transaction ended without a response time, or if
     the law does not hold in the chosen bins; see `laws.response_by_users`.
@@ -141,7 +142,8 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the number of independent response times whose mean would be as precise as that of the recorded ones. [1]
+    """Return the number of independent response times whose mean would be as precise as that of the recorded response
+    times. [1]
 
     Notes
     -----
@@ -173,9 +175,9 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
 
 
 def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
-    """Return the number of complete responses in the chosen bins by status code.
+    """Return the number of complete responses in the chosen bins, for each status code.
 
-    None if the engine did not count them.
+    None if the engine did not count status codes.
     """
     if not column.codes_recorded:
         return None
@@ -264,7 +266,7 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 
 
 def _is_remnant(measurement: Measurement) -> Mask:
-    """Return a mask of the bins at the end of the drain that are so short that no rate can be computed over them."""
+    """Return a mask of the bins at the end of the drain that are too short for a rate."""
     lengths = measurement.lengths
     drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))

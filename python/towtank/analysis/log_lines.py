@@ -21,16 +21,16 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?!\w)|(?-i:\wWarning\b)", re.IGNORECASE)
-# Phrases such as `no errors` and `failed=0` report that nothing failed, so they are removed before the search for
-# words.
+# Phrases such as `no errors` and `failed=0` report that nothing failed. They are removed before the search for words
+# such as `error`.
 _NONE_OF_IT = re.compile(
     r"\b(?:no|0|without) (?:errors?|warnings?|failures?|time-?outs?)\b|"
     r"[\"']?\b(?:errors?|err|fail(?:ed|ures?)|warnings?|time-?outs?|denied|refused|aborted|killed)[\"']?\s*[=:]\s*"
     r"[\"']?(?:0+(?:\.0+)?|null|none|nil|false|ok|\[\]|\{\})[\"']?(?=[\s,;}\])]|$)",
     re.IGNORECASE,
 )
-# A line of an access log reports a request, even if its URL contains the word `error`. Such lines are skipped, because
-# the engine counts failed requests.
+# A line of an access log reports a request, even if its URL contains the word `error`. Access logs are skipped,
+# because the engine counts failed requests itself.
 _ACCESS = re.compile(r"\"[A-Z]{3,10} \S* HTTP/[0-9.]+\" [0-9]{3}\b")
 _FRAME = re.compile(r"^\s+at \S|^\s+\.\.\. \d+ more")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -87,8 +87,8 @@ def plain_line(raw: bytes) -> str:
 
 
 def folded(text: str) -> str:
-    """Replace the parts of a log line that vary between lines of the same message by `#`: times, numbers, hex, UUIDs,
-    addresses.
+    """Replace the parts that vary between log lines of the same kind by `#`: times, numbers, hexadecimal numbers,
+    UUIDs, addresses.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def folded(text: str) -> str:
 def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
     """Yield the log lines that report an error or a warning.
 
-    Of a traceback, only the last line counts, which contains the exception.
+    Of a traceback, only the last line is yielded, which names the exception.
 
     Parameters
     ----------

@@ -236,7 +236,7 @@ class Measurement:
     stage : ndarray of shape (n_bins,)
         Number of the stage of each bin.
     user_s, cpu_s, think_s, think_count : ndarray of shape (n_bins,)
-        User seconds, CPU time of the generator, pauses that ended. [s]
+        User seconds [s], CPU time of the generator [s], sum [s] and number [1] of the pauses that ended.
     in_flight : ndarray of shape (n_bins,)
         Requests in flight at the end of each bin. [1]
     waiting : ndarray of shape (n_bins,)
@@ -246,16 +246,17 @@ class Measurement:
     connections : ndarray of shape (n_bins,)
         Connections open at the end of each bin. [1]
     places_ok, places_failed : ndarray of shape (n_bins, n_places)
-        Transactions by address of the target, for users who keep one address for the whole run. [1]
+        Successful and failed transactions by address of the target, if each user keeps one address for the whole
+        run. [1]
     connect, tls, connection_wait : TimedHistograms
         Times of connecting, of TLS handshakes, and of waiting for a connection of a pool.
     rests : TimedHistograms
         Pauses between transactions, in the bin in which they began.
     longest_gap_s, stalled_s : ndarray of shape (n_bins,)
-        Longest gap between two iterations of a load thread's event loop, NaN if not recorded; time in gaps of 100 ms or
-        more, for the thread with the longest total. [s]
+        Longest gap between two iterations of the event loop of any load thread, NaN if not recorded. Time in gaps of
+        100 ms or more, in the load thread where this time is longest. [s]
     surplus, unasked : ndarray of shape (n_bins,)
-        Number of times that servers sent bytes after a complete response, and bytes without a request. [1]
+        How often servers sent bytes after a complete response, and how often without a request. [1]
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -352,13 +353,13 @@ class Measurement:
 
     @property
     def recorded_until(self) -> float:
-        """Latest instant up to which every load thread has records; 0 without records. [s]"""
+        """Latest instant up to which the records of every load thread reach; 0 without records. [s]"""
         return min(self._recorded_until.values(), default=0.0)
 
     def inside(self, start_s: float, end_s: float) -> Mask:
         """Return a mask of the bins that lie entirely between two instants of run time."""
         within = (self.starts >= start_s - 1e-6) & (self.ends <= end_s + 1e-6)
-        # If the clock is set, a bin may have zero length. No rate exists for such a bin, so it is left out.
+        # If the clock was set during the run, a bin may have zero length. Such a bin has no rate and is left out.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
     def columns(self, of: str) -> dict[str, Column]:

@@ -1,8 +1,8 @@
 """Computes percentiles of all requests of several runs from merged histograms.
 
-A percentile of several runs is not the mean of their percentiles [1]_. Example: two runs have a p95 of 1 ms and 380
-ms, and a fifth of the requests of the second run take 380 ms. The p95 of all requests is 380 ms. The mean of both p95
-is 190 ms, but no request took 190 ms.
+A percentile over several runs is not the mean of their percentiles [1]_. Example: in the first of two runs all requests
+take 1 ms; in the second, a fifth of the requests take 380 ms. The p95 of the runs are 1 ms and 380 ms. The p95 of all
+requests is 380 ms, but the mean of the two p95 is 190 ms, and no request took 190 ms.
 
 References
 ----------
@@ -23,14 +23,13 @@ HISTOGRAM = "histogram"
 HdrHistogram V2.
 """
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
-"""Quantiles that are reported for every distribution, by name; each value is in (0, 1)."""
-# All percentiles of a study are computed from the same histograms. The cache prevents that a histogram is decoded
-# repeatedly.
+"""Quantiles that are reported for every distribution: their names, and the shares of values below them, in (0, 1)."""
+# A cache, because all percentiles of a study are computed from the same histograms.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 
 def share_of(name: str) -> float | None:
-    """Return the share of values that a percentile stands for by its name, such as 0.95 for `p95` and `p95_s`.
+    """Return the share of values that the name of a percentile stands for, such as 0.95 for `p95` and `p95_s`.
 
     None for other names.
     """

@@ -33,8 +33,8 @@ _AT_THE_END = {
 _NAMED = 3
 """Largest number of configurations that the headline lists individually. [1]"""
 _VAGUE = 10.0
-"""The headline does not mention an effect if the upper end of its interval is more than this multiple of the lower end.
-[1]
+"""The headline does not mention an effect whose interval is too wide: its upper end is more than this multiple of its
+lower end. [1]
 """
 Summary = dict[str, Any]
 Sentence = dict[str, Any]
@@ -52,8 +52,8 @@ def observations(summary: Summary) -> list[Sentence]:
     for configuration in summary["configurations"]:
         found += _found(configuration)
         found += _scaling(configuration)
-        # The only load level of a search usually cannot show the limit. If the search found the limit, `_found` has
-        # described it, so no second sentence about the limit is needed.
+        # A search has a single load level, which usually cannot show the limit. If the search itself found the limit,
+        # `_found` has described it.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -92,7 +92,7 @@ def _valid(configuration: dict[str, Any]) -> list[dict[str, Any]]:
 def _load(point: dict[str, Any]) -> str:
     unit = ("user" if point["load"] == 1 else "users") if "users" in point else "arrivals per second"
     amount = f"{point['load']:,.10g} {unit}"
-    # The results of a run at several load levels describe a single stage, so the stage is named.
+    # If a run has several load levels, its results describe a single stage, so the stage is named.
     return f"{amount} (stage {point['stage']})" if point.get("stage") else amount
 
 
@@ -133,7 +133,7 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    # The growth of throughput cannot be computed for an unknown load, or for a level without throughput.
+    # Growth of throughput is only computed between levels with a known load and with throughput.
     points = [point for point in _valid(configuration) if point["load"] and point["throughput_per_s"]["value"]]
     ideal = configuration["ideal"]
     if len(points) < 2 or ideal is None:
@@ -187,7 +187,7 @@ def _cause(configuration: dict[str, Any]) -> str | None:
 
 
 def _evidence(limit: dict[str, Any]) -> str:
-    """Render the reason why a limit is known or unknown, as a clause: `the limit was not found: one load level
+    """Render the reason why the limit is known or unknown, as a clause: `the limit was not found: one load level
     only`.
     """
     evidence = str(limit["evidence"])
@@ -227,7 +227,7 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the load level at which the p95 of the runs differs most, if the largest is at least twice the
+    """Describe the load level at which the runs differ most in p95, if the largest p95 is at least twice the
     smallest.
     """
     ends = [
@@ -247,7 +247,9 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 
 def _failed(configuration: dict[str, Any]) -> Iterator[Sentence]:
-    """Describe the valid load level with the largest share of failed transactions, and the effect on response times."""
+    """Describe the valid load level with the largest share of failed transactions, and how failures distort response
+    times.
+    """
     points = [point for point in _valid(configuration) if point["errors_share"]]
     if not points:
         return
@@ -358,7 +360,7 @@ def _change(comparison: dict[str, Any], points: list[dict[str, Any]]) -> Sentenc
 
 
 def _certainty(comparison: dict[str, Any]) -> str:
-    """Render how certain a change is, as the end of the sentence that describes the change."""
+    """Render how certain the described change is, as the end of its sentence."""
     if comparison["differs"] is not None:
         return "" if comparison["differs"] else "; the interval contains 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
@@ -424,7 +426,7 @@ def _not_judged(objective: dict[str, Any]) -> str:
 
 
 def _alone(objective: dict[str, Any]) -> str:
-    """Name the runs that violate an objective by far on their own, although all requests together meet the objective.
+    """Name the single runs that miss an objective by far, although all requests of their load level together meet it.
 
     The text is empty without such runs.
     """
@@ -434,9 +436,11 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render the fact that an interval contains the limit, so that another run might lead to a different verdict.
+    """Render how certain the verdict on an objective is: the interval of a run excludes the limit, or an interval
+    contains it, so that another run might lead to a different verdict.
 
-    The interval is that of each run that violates the objective by far; without such runs, that of all requests.
+    If runs miss the objective by far, the intervals are those of these runs; otherwise, the interval is that of all
+    requests.
     """
     far = objective.get("far_misses") or ()
     sure = [miss["run"] for miss in far if miss.get("certain")]
@@ -523,7 +527,7 @@ def headline(summary: Summary) -> str:
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
     """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
 
-    A missing window is a consequence of other reasons, so it is named only if there is no other reason.
+    That a window is missing follows from other reasons, so it is named only if there is no other reason.
     """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}
@@ -536,8 +540,8 @@ def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
 
 
 def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the two configurations with the highest and the lowest throughput, each at the load level of its highest
-    throughput.
+    """Return the configurations with the highest and the lowest peak throughput. The peak is the throughput at a
+    configuration's best load level.
     """
     ordered = sorted(
         configurations, key=lambda configuration: float(_peak(configuration)["throughput_per_s"]["value"]), reverse=True
@@ -546,7 +550,7 @@ def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _differ(most: dict[str, Any], least: dict[str, Any]) -> bool:
-    """Return True if the throughput interval of one configuration lies entirely above that of another."""
+    """Return True if the interval of the throughput of `most` lies entirely above that of `least`."""
     low, high = (_peak(most)["throughput_per_s"]["low"], _peak(least)["throughput_per_s"]["high"])
     return low is not None and high is not None and bool(low > high)
 
@@ -573,14 +577,12 @@ def _effect(change: dict[str, Any]) -> str:
 
 
 def _leans(change: dict[str, Any], configurations: list[dict[str, Any]]) -> bool:
-    """Return True if any run at the compared load levels is suspect."""
+    """Return True if a comparison rests on a suspect run: any run at the compared load levels is suspect."""
     return bool(suspect_runs(compared_points(change, configurations)))
 
 
 def _carried(configuration: dict[str, Any]) -> str:
-    """Describe the highest sustainable load that a search found, and the results at the highest load level
-    that passed.
-    """
+    """Describe the limit that a search found, and the results at the highest load level that passed."""
     limit, points = configuration["found_limit"], _valid(configuration)
     passed = [point for point in points if limit["value"] is not None and point["load"] <= limit["value"]]
     point = (passed or points)[-1]
@@ -602,7 +604,9 @@ def _capacity(configuration: dict[str, Any]) -> str:
 
 
 def _with_mean(point: dict[str, Any]) -> str:
-    """Render the mean response time of a load level as the end of a clause, or in parentheses that it is unknown."""
+    """Render the mean response time of a load level as the end of a clause; ` (response times unknown)`
+    without a mean.
+    """
     mean = point["response_time_s"]["mean"]
     doubt = ", from a suspect run" if "suspect" in point["verdicts"] else ""
     if mean["value"] is None:
@@ -616,12 +620,10 @@ def _says_little(ratio: dict[str, Any]) -> bool:
 
 
 def _strongest(summary: Summary) -> dict[str, Any] | None:
-    """Return the comparison with the largest change among the significant comparisons of single transactions.
+    """Return the significant comparison of a single transaction with the largest change.
 
-    Only comparisons at the lowest load that has a significant change count.
-
-    At a high load, only one of the two configurations may be saturated. All transactions then differ because of the
-    saturation, and none shows the effect of the factor alone.
+    Only the lowest load with a significant change counts. At a high load, only one of the two configurations may be
+    saturated. All transactions then differ because of the saturation, and none shows the effect of the factor alone.
     """
     found = [
         comparison

@@ -11,14 +11,14 @@ Json = Mapping[str, Any]
 
 
 def answered(configuration: Json, objectives: Sequence[Json]) -> str:
-    """Render which objectives a configuration meets, up to which load, and from which load on it violates them.
+    """Render which objectives a configuration meets, up to which load, and from which load on it misses them.
 
     Parameters
     ----------
     configuration : dict
         Configuration of a study summary, with its points.
     objectives : sequence of dict
-        All judged objectives of the study; violated objectives are rendered first.
+        All judged objectives of the study; missed objectives are rendered first.
 
     Returns
     -------

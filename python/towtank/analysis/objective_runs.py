@@ -1,4 +1,4 @@
-"""Judges objectives on single runs: a single run may violate an objective by far although all runs together meet it."""
+"""Judges objectives on single runs: a single run may miss an objective by far although all runs together meet it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate,
 from towtank.distributions import binomial_interval
 
 FAR = 2.0
-"""A load level violates an objective if the value of any single run exceeds the limit by this factor. [1]"""
+"""A load level misses an objective if a single run misses the limit by this factor. [1]"""
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Json = Mapping[str, Any]
 
@@ -39,16 +39,17 @@ def far_misses(
     Returns
     -------
     list of dict
-        `load`, `run`, `value` and `certain`. `certain` is True if the interval of the run excludes the limit; without
-        an interval, if the counts of the run exclude the limit; None without interval and counts.
+        `load`, `run`, `value` and `certain`. `certain` is True if the interval of the run excludes the limit. For a
+        value without an interval, it is True if the counts of the run exclude the limit, and None without counts.
 
     Notes
     -----
-    One more slow request or failure may double the value of a short run. Therefore a percentile p counts only if the
-    exact binomial interval [1]_ of the share of requests beyond `FAR` times the limit lies above 1 - p, and a share
-    of failures only if its interval excludes the limit. With n runs, each interval has the confidence 1 - (1 - c) / n
-    (Bonferroni), so that the probability of an error in any run is at most 1 - c = 0.05. Both intervals assume
-    independent requests. A percentile whose histogram cannot be read, a mean and a throughput count by their value.
+    One more slow request or failure may double the value of a short run. A percentile p therefore counts only if
+    significantly more requests than the share 1 - p exceed `FAR` times the limit: the exact binomial interval [1]_ of
+    their share lies above 1 - p. A share of failures counts only if its interval excludes the limit. With n runs, each
+    interval has the confidence 1 - (1 - c) / n (Bonferroni), so that the probability of an error in any run is at most
+    1 - c = 0.05. Both intervals assume independent requests. For a mean, a throughput, or a percentile whose histogram
+    cannot be read, only the value is compared.
 
     References
     ----------
@@ -101,16 +102,14 @@ def _estimate_in(objective: Json, run: Json) -> Estimate:
 
 
 def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
-    """Return True if both ends of the interval of an estimate violate the limit, False otherwise; None without an
-    interval.
-    """
+    """Return True if the whole interval of an estimate misses the limit, False otherwise; None without an interval."""
     if estimate.low is None or estimate.high is None:
         return None
     return not compare(estimate.low, limit) and not compare(estimate.high, limit)
 
 
 def metric_name(objective: Json) -> str:
-    """Return the metric of an objective without unit and path: `p95` for `response_time.p95_s`."""
+    """Return the metric of an objective without path and unit: `p95` for `response_time.p95_s`."""
     return str(objective.get("metric", "")).removesuffix("_s").removeprefix("response_time.")
 
 
@@ -120,8 +119,8 @@ def is_share(objective: Json) -> bool:
 
 
 def _counts(objective: Json, run: Json) -> tuple[int, int]:
-    """Return the number of failed and the number of all ended transactions in a run, of the kind that an objective
-    names. [1]
+    """Return two numbers of transactions in a run: those that failed, and all that ended. If an objective names a
+    transaction, only transactions of that name count. [1]
     """
     transactions, name = run.get("transactions") or {}, objective.get("transaction")
     counted = [transactions.get(name) or {}] if name else list(transactions.values())
@@ -130,7 +129,7 @@ def _counts(objective: Json, run: Json) -> tuple[int, int]:
 
 
 def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, upward: bool) -> bool | None:
-    """Return True if the counts of a run show that a value beyond the limit is not due to chance alone.
+    """Return True if the counts of a run show that the objective is missed by more than chance explains.
 
     None without counts.
     """

@@ -1,7 +1,7 @@
 """Judges objectives that apply to a phase of the load, or to every window of a phase, on one run.
 
-Objectives for phases or windows need the values of each second, so they are judged when the run is summarized. The
-module `objectives` combines the runs of a study.
+Such objectives need the values of each second, so they are judged when the run is summarized. The module `objectives`
+combines the runs of a study.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def judge(
         Objectives from the manifest of the study.
     measurement : Measurement
     steady : ndarray of bool of shape (n_bins,)
-        Bins of the planned steady stages. The analysed window is not used, because it may leave out a transient that
-        misses the objective.
+        Bins of the planned steady stages. The analysed window would be wrong here, because it may leave out a
+        transient in which the objective is missed.
     phases : dict of ndarray of bool of shape (n_bins,)
 
     Returns
@@ -67,9 +67,7 @@ def judge(
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> Column:
-    """Return the results of the transaction that an objective names; of all transactions if the
-    objective names none.
-    """
+    """Return the results of the transaction that an objective names, or of all transactions if it names none."""
     if transaction is None:
         return measurement.transactions
     return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
@@ -123,7 +121,7 @@ def _windows(objective: dict[str, Any], column: Column, measurement: Measurement
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Yield consecutive windows, each as short as possible but at least `every_s` long.
+    """Yield consecutive windows. Each ends with the first bin with which it is at least `every_s` long.
 
     A window never spans a gap, such as the time between two levels. Seconds at the end that fill no window are left
     out.

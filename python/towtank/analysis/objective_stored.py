@@ -13,13 +13,13 @@ Json = dict[str, Any]
 STORED = "stored."
 """Prefix of metrics about documents that the system confirmed as stored."""
 NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
-"""Kinds of doubts about runs with copied or damaged records. Such runs prove neither that documents were lost nor that
-none were lost.
+"""Kinds of doubts about runs with copied or damaged records. Such a run proves neither a loss of documents nor the
+absence of losses.
 """
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
 """Kinds of doubts about runs that ended early or whose event failed.
 
-A loss of documents counts even if a run has such a doubt, but the absence of losses then proves nothing.
+If such a run lost documents, the loss counts. If it lost none, this proves nothing.
 """
 
 
@@ -29,8 +29,8 @@ def is_about_stored(objective: Mapping[str, Any]) -> bool:
 
 
 def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
-    """Return the worst count, over the runs of a level, of the documents that an objective limits; None if no count is
-    known.
+    """Return the worst count, over the runs of a level, that an objective about stored documents limits; None if no
+    count is known.
 
     Parameters
     ----------
@@ -45,9 +45,10 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
     """Return the entry of `not_judged` for a load level whose counts leave an objective undecided; None if the
     objective is decided.
 
-    Documents that could not be read back may be lost. If a run ended early, or its event did not take place, its
-    losses count, but the absence of losses proves nothing. Invalid runs count if the level has no other run, or if
-    they miss the objective.
+    A miss in any run with intact records decides the objective. A run leaves it undecided if documents could not be
+    read back, because they may be lost. It also does if it ended early, or if its event did not take place: the absence
+    of losses then proves nothing. Only runs that are not invalid can leave the objective undecided, unless all runs are
+    invalid.
 
     Parameters
     ----------
@@ -80,8 +81,8 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
 def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
     """Return True if the intervals of sampled counts confirm the verdict on an objective.
 
-    For a violated objective, the interval of one run suffices; for a met objective, the intervals of all runs are
-    needed.
+    The interval of one run suffices to confirm that it is missed; that it is met must be confirmed by the intervals of
+    all runs.
     """
     sure = []
     for run in runs:
@@ -104,8 +105,8 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _reasons(run: Json, kinds: set[Kind]) -> str:
-    """Return the message of the first doubt, of the given kinds, that makes a run invalid; empty without such
-    a doubt.
+    """Return the message of the first doubt that makes a run invalid and is of one of the given kinds; empty without
+    such a doubt.
     """
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")

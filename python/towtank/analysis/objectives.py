@@ -62,7 +62,7 @@ def check(
     missing : sequence of MissingRun
         Runs of the design that have no results.
     confidence : float
-        Confidence of the intervals that make a verdict certain, in (0, 1).
+        Confidence of the intervals that decide whether a verdict is certain, in (0, 1).
 
     Returns
     -------
@@ -74,8 +74,8 @@ def check(
         - `holds_up_to`: the highest load up to which all levels meet the objective.
         - `missed_at`: the lowest load that misses it.
         - `far_misses`: the runs that miss it by far although all requests together meet it.
-        - `not_judged`: the loads without a valid run.
-        - `suspect_runs`: the suspect runs among the runs in use.
+        - `not_judged`: the loads at which no run decides it, each with the reason.
+        - `suspect_runs`: the suspect runs at the judged levels.
         - `certain`: whether the intervals confirm `met`; None if a deciding level has no interval.
         - `holds_certain`: whether the intervals confirm the levels up to `holds_up_to`.
         - `missed_certain`: whether the intervals confirm the miss at `missed_at`.
@@ -83,8 +83,9 @@ def check(
 
     Notes
     -----
-    An invalid run decides no objective, except that stored data were lost. An objective is missed if any valid level
-    misses it. It is met if no level misses it and every load that it names has a valid run.
+    An invalid run decides no objective, unless its doubts do not affect the objective; a loss of stored data always
+    counts. An objective is missed if any level with a deciding run misses it. It is met if no level misses it and
+    every load that it names has a deciding run.
 
     A level misses the objective if the value over all requests of its runs misses it. It also misses the objective if a
     single run misses the limit by a factor of two or more (`far_misses`), because that run did not serve its users as
@@ -156,14 +157,14 @@ def _load_of(entry: Json) -> float:
 
 
 def _far(objective: Json, point: Json, runs: dict[str, Json], compare: Compare, limit: float) -> list[Json]:
-    """Return the runs at a load level that violate an objective by far; empty if the level has a single run."""
+    """Return the runs at a load level that miss an objective by far; empty if the level has a single run."""
     found = [runs[name] for name in _runs_of(point) if name in runs]
     return far_misses(objective, _load_of(point), found, compare, limit) if len(found) > 1 else []
 
 
 @dataclass(frozen=True)
 class _Certainty:
-    """Computes whether the intervals at load levels confirm that an objective is met or violated."""
+    """Computes whether the intervals at load levels confirm that an objective is met or missed."""
 
     objective: Json
     judged: list[Json]
@@ -182,7 +183,7 @@ class _Certainty:
         return self.of(points, met=True) if points else None
 
     def at(self, load: float | None) -> bool | None:
-        """Return True if the interval at the level of the given load confirms that this level violates the objective.
+        """Return True if the interval at the level of the given load confirms that this level misses the objective.
 
         None if the level was not judged.
         """
@@ -190,11 +191,11 @@ class _Certainty:
         return self.of(points, met=False) if points else None
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
-        """Return True if confidence intervals confirm a verdict on an objective at the given load levels, False if they
-        do not.
+        """Return True if the intervals at the given load levels confirm the verdict on an objective, False if they do
+        not.
 
-        The interval at one level suffices to confirm that the objective is violated; the intervals at all levels are
-        needed to confirm that it is met. None if the available intervals do not decide and an interval is missing.
+        The interval at one level suffices to confirm that the objective is missed; that it is met must be confirmed at
+        all levels. None if an interval is missing and the other intervals do not decide.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]
@@ -207,7 +208,7 @@ class _Certainty:
     def _side(self, point: Json, *, met: bool) -> bool | None:
         """Return True if the interval at a load level confirms the verdict; None without an interval.
 
-        If runs violate the objective by far, their intervals are used for a verdict of violation.
+        If runs miss the objective by far, their intervals are used to confirm the miss.
         """
         of_far = [miss["certain"] for miss in self.far if miss["load"] == _load_of(point)]
         if of_far and not met:
@@ -225,8 +226,8 @@ def _left_open(objective: Json, point: Json, runs: dict[str, Json], compare: Com
 
 
 def _holds_up_to(levels: list[tuple[float, bool]], not_judged: list[Json]) -> float | None:
-    """Return the highest load up to which all judged levels meet the objective; None if the lowest level
-    violates it.
+    """Return the highest load up to which every level is judged and meets the objective; None if the lowest level
+    does not meet it.
     """
     first_gap = min((gap["load"] for gap in not_judged), default=math.inf)
     holds = None
@@ -252,7 +253,7 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
 
 
 def _harmless(objective: Json) -> set[Kind]:
-    """Return the kinds of doubts that make a run invalid but leave the value that an objective limits correct.
+    """Return the kinds of doubts that make a run invalid without affecting the value that an objective limits.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
@@ -299,8 +300,8 @@ def _undecided(point: Json, runs: dict[str, Json]) -> Json:
 
 
 def _unmeasured(objective: Json, point: Json) -> Json:
-    """Return the entry of `not_judged` for a load at which the valid runs have no value, because the transaction never
-    completed.
+    """Return the entry of `not_judged` for a load at which the valid runs have no value, for instance because no
+    transaction of that name completed.
     """
     transaction = objective.get("transaction")
     why = f"{transaction} was not measured" if transaction else "no measured value decides it"
@@ -314,13 +315,13 @@ def _first_reason(run: Json | None) -> str:
 
 
 def _is_about(objective: Json, found: Json) -> bool:
-    """Return True if an objective is the objective that determined the limit found by a search."""
+    """Return True if `objective` determined the limit that a search found."""
     return (found.get("binding") or {}).get("text") == objective.get("text")
 
 
 def _asked(objective: Json, configuration: Json) -> list[Json]:
-    """Return the load levels to which an objective applies: the levels with the load that it names. If it names no
-    load, return all levels.
+    """Return the load levels to which an objective applies: those with the load that it names, or all if it names
+    none.
     """
     users, rate = objective.get("users"), objective.get("rate")
     points = [point for point in configuration["points"] if users is None or point.get("users") == users]
@@ -334,8 +335,8 @@ def _second(pair: tuple[Json, float]) -> float:
 def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> float | None:
     """Return the measured value that an objective limits, at one load level.
 
-    For a phase, a percentile covers all requests of the runs, and other metrics are the mean of the runs. For windows,
-    the value is that of the worst window.
+    For an objective about a phase, a percentile covers all requests of the runs, and any other metric is the mean over
+    the runs. For windows, the value is that of the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
@@ -354,8 +355,8 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the name of each counted run of a load level, with the run's result for an objective of a phase or of
-    windows.
+    """Yield the runs of a load level that count, each with its name and its result for an objective about a phase or
+    about windows.
     """
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():

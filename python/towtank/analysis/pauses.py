@@ -1,5 +1,5 @@
-"""Finds single seconds with far longer response times than the seconds before and after. Pauses of the system cause
-them.
+"""Finds single seconds with far longer response times than the seconds before and after, as pauses of the system
+cause them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ TIMES_SLOWER = 8.0
 """A second counts as slow if its mean response time exceeds that of the seconds before and after by this factor. [1]"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
-"""Chance alone explains up to `SLOW_AT_LEAST` slow seconds, or up to this share of all seconds if that is more. [1]"""
-# Smallest number of transactions of a second that is compared, because chance dominates the mean of fewer.
+"""Slow seconds are reported if there are at least `SLOW_AT_LEAST`, and if they are at least this share of all
+seconds. Chance alone explains fewer. [1]
+"""
+# A second with fewer transactions is not compared, because chance dominates its mean.
 _TRANSACTIONS_AT_LEAST = 10
 
 
@@ -37,9 +39,9 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
     Notes
     -----
     A queue at high utilization drains no faster than it fills, so many consecutive seconds are slow. A pause shorter
-    than a second slows one or two seconds. Only single slow seconds count; this detects about 70 % of pauses of 0.3 s
-    at random times. `tests/certified/test_certified_growth.py` checks how rarely queues without pauses have such
-    seconds.
+    than a second slows one or two seconds. Only single slow seconds count, to distinguish pauses from queues; this
+    detects about 70 % of pauses of 0.3 s at random times. `tests/certified/test_certified_growth.py` checks that queues
+    without pauses rarely have single slow seconds.
     """
     numbers = np.flatnonzero(chosen)
     counts = measurement.transactions.response.counts[numbers]
@@ -62,7 +64,7 @@ def pauses(measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
 
 
 def slow_limit(count: int) -> float:
-    """Return the largest number of slow seconds, among `count` seconds, that chance explains. [1]"""
+    """Return the smallest number of slow seconds, among `count` seconds, that chance does not explain. [1]"""
     return max(float(SLOW_AT_LEAST), SLOW_SHARE * count)
 
 

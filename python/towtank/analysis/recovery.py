@@ -1,18 +1,20 @@
 """Describes the events of a study: when they took place, what was lost, and how long the system took to recover.
 
-A band describes the undisturbed system. The band is computed from the seconds of the steady stage before the first
-event. The system has recovered in the first second after which no second leaves the band, if at least `HOLD_S` seconds
-remain. The band bounds three values of each second. Throughput has a lower bound: a further undisturbed second falls
-below the bound by chance once in a thousand. The bound is above zero if no earlier second had zero throughput. Mean
-response time has an upper bound, which a further undisturbed second exceeds by chance once in a thousand. The share of
-failures is bounded by its highest earlier value or by the limit of the study, whichever is larger.
+A band of normal values describes the undisturbed system. It is computed from the seconds of the steady stage before the
+first event. The system has recovered at the first second from which on no second leaves the band, if at least `HOLD_S`
+seconds remain. The band limits three values of each second:
 
-Throughput recovers immediately after an outage, long before the queue is drained; therefore the band includes
-response time. Throughput above the band is harmless, since waiting users return together.
+- Throughput has a lower bound, below which one in a thousand undisturbed seconds lies by chance. The bound is above
+  zero if no earlier second had zero throughput and throughput is not very low.
+- Mean response time has an upper bound, which one in a thousand undisturbed seconds exceeds by chance.
+- The share of failures is limited by its highest earlier value or by the limit of the study, whichever is larger.
 
-Among hundreds of seconds, some leave the band by chance. Therefore a second counts as outside in two cases only:
-`HOLD_S` consecutive seconds are outside, or the second is so far outside that chance does not explain it anywhere in
-the run.
+After an outage, throughput recovers immediately, long before the queue is drained. Only response time shows the queue.
+Throughput above the band is harmless, since waiting users return together.
+
+Among hundreds of seconds, some leave the band by chance. A second therefore counts as outside in two cases only: it is
+one of `HOLD_S` consecutive seconds outside the band, or so far outside that chance does not explain it anywhere in the
+run.
 """
 
 from __future__ import annotations
@@ -29,18 +31,18 @@ from towtank.distributions import t_quantile
 
 HOLD_S = 3
 """Number of consecutive seconds outside the band of normal values that count as a disturbance, and number of seconds
-inside the band that count as recovery. [s]
+inside the band that must follow for a recovery. [s]
 """
 BY_CHANCE = 0.001
 """Probability that a second of the undisturbed system leaves the band of normal values on one side by chance.
 
-It is also the probability that an undisturbed run has any second far outside the band.
+It is also the probability that any second of an undisturbed run leaves the wider band.
 """
-# Smallest number of seconds before an event. Fewer do not show how much values vary from second to second.
+# Smallest number of seconds before the first event. Fewer do not show how much values vary from second to second.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
-# The lengths of seconds have rounding errors. If all earlier seconds were equal, this tolerance prevents that an equal
-# second counts as lower.
+# Tolerance for rounding errors of the lengths of seconds. Without it, a second could count as lower although it
+# equals all earlier seconds.
 _ROUNDING = 1e-9
 _NANOSECONDS = 1e9
 
@@ -101,8 +103,8 @@ def first_inside(found: Sequence[StudyEvent], window: Window) -> StudyEvent | No
 
 @dataclass(frozen=True)
 class Band:
-    """Normal values of the undisturbed system: number of observed seconds, mean throughput, and bounds of the values of
-    a second.
+    """Normal values of the undisturbed system: number of seconds from which they were computed, mean throughput, and
+    bounds for the values of a second.
     """
 
     seconds: int
@@ -132,7 +134,7 @@ def band_of(measurement: Measurement, before: Mask, errors_limit: float, by_chan
 
 
 def _reach(values: Floats, by_chance: float) -> float:
-    """Return the distance from the mean that one more value of the same series exceeds, on one side, with the
+    """Return the distance from the mean that a further value of the same series exceeds, in one direction, with the
     probability `by_chance`.
     """
     number = len(values)
@@ -140,7 +142,7 @@ def _reach(values: Floats, by_chance: float) -> float:
 
 
 def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
-    """Return the mean response time that one more undisturbed second exceeds with the probability `by_chance`. [s]
+    """Return the mean response time that a further undisturbed second exceeds with the probability `by_chance`. [s]
 
     None if too few seconds have responses.
     """
@@ -155,9 +157,9 @@ def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
 def _standstill(rates: Floats, mean: float) -> float:
     """Return the throughput below which a second counts as a standstill, even if earlier seconds vary strongly. [1/s]
 
-    If a second has 6.9 = -ln 0.001 independent completions on average, a second without completions occurs by chance
-    once in a thousand. If no earlier second was empty, chance therefore does not explain an empty second. The result of
-    half a completion separates empty seconds from all other seconds.
+    With a mean of 6.9 = -ln 0.001 independent completions per second, a second without completions occurs by chance
+    once in a thousand. If the mean is at least that, and no earlier second was empty, chance does not explain an empty
+    second. The result is then 0.5, which separates empty seconds from all others; otherwise it is 0.
     """
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
@@ -181,7 +183,7 @@ def describe(
     found : sequence of StudyEvent
     measurement : Measurement
     asked : Window or None
-        The planned steady stages; the analysed window is shorter, because it ends before the first event.
+        The planned steady stages. The analysed window would be too short, because it ends before the first event.
     errors_limit : float
         Share of failures that the study allows.
 
@@ -240,10 +242,10 @@ def _effect(
     asked: Window | None,
     bands: tuple[Band | None, Band | None],
 ) -> dict[str, Any]:
-    """Return how long the system needed to recover from an event, and the transactions lost.
+    """Return how long the system needed to recover from an event, and the transactions lost meanwhile.
 
-    Both are determined from the band of normal values, and from a wider band that no second of an undisturbed run
-    leaves.
+    Both are determined from the two bands of normal values; chance leads no second of an undisturbed run out of the
+    wider band.
     """
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
@@ -259,7 +261,7 @@ def _effect(
     left, back = _excursion(_within(measurement, places, band), _within(measurement, places, far))
     until = float(measurement.starts[places[back]]) if back is not None else asked.asked_end_s
     recovery = None if back is None else max(0.0, until - event.begin_s) if left is not None else 0.0
-    if left is None:  # If no second left the band, losses are counted over the duration of the event.
+    if left is None:  # No second left the band, so losses are counted over the duration of the event.
         during = places[measurement.starts[places] < (_until(event, found, asked.asked_end_s) or asked.asked_end_s)]
     else:
         during = places if back is None else places[:back]
@@ -287,13 +289,13 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
     """Return the index of the first second outside the band, and the index of the first second from which on all
     seconds are inside.
 
-    The second index is None if fewer than `HOLD_S` seconds remain.
+    The first index is None if no second is outside; the second is None if fewer than `HOLD_S` seconds remain.
 
     Parameters
     ----------
     within, near : ndarray of bool of shape (n_seconds,)
         `within` marks the seconds within the band, `near` the seconds within the wider band, which no undisturbed
-        second leaves.
+        second leaves by chance.
 
     Examples
     --------
@@ -320,8 +322,8 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return three numbers for the seconds from an event to recovery: completed transactions, missing transactions,
-    failures.
+    """Return what happened in the given seconds: transactions that completed, were missing in comparison with the mean
+    of the band, or failed.
     """
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())

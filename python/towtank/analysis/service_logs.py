@@ -18,13 +18,15 @@ from towtank.results import RunFolder
 GROUPS_AT_MOST = 20
 """Largest number of groups of similar log lines that are kept for each service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""Largest number of bytes of a log that are read from the start of the load on."""
+"""A log that grew by more than `HEAD_BYTES` and `TAIL_BYTES` under load is not read completely. This many bytes are
+read after the start of the load.
+"""
 TAIL_BYTES = 1024 * 1024
-"""Largest number of bytes read before the end of the load, and at the beginning and end of the part of a log before the
-load.
+"""This many bytes are read before the end of the load. Of the part of the log before the load, this many bytes are
+read at its beginning and at its end.
 """
 _LINE_BYTES = 4096
-# Largest number of groups that are distinguished while a log is read; lines of further groups are only counted.
+# While a log is read, only this many groups are distinguished; other lines are only counted.
 _FORMS_AT_MOST = 2000
 
 
@@ -41,7 +43,9 @@ class Span:
         return max(0, self.end - self.begin)
 
     def ends(self, head: int, tail: int) -> list[Span]:
-        """Return the span itself if it is short enough; otherwise its first `head` bytes and its last `tail` bytes."""
+        """Return the span itself if it has at most `head` + `tail` bytes; otherwise its first `head` and its last
+        `tail` bytes.
+        """
         if self.length <= head + tail:
             return [self] if self.length else []
         return [Span(self.begin, self.begin + head), Span(self.end - tail, self.end)]
@@ -64,7 +68,7 @@ class _Group:
 
 @dataclass
 class _Found:
-    """Groups of similar errors and warnings that were first logged under load, collected in bounded memory."""
+    """Errors and warnings that were first logged under load, in groups of similar lines; the memory is limited."""
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)
@@ -159,7 +163,7 @@ def service_logs(run: RunFolder, tiers: Iterable[str], origin_ns: int) -> dict[s
 
 
 def _growth(run: RunFolder) -> dict[str, list[Any]]:
-    """Return the recorded times [ns], and the length [byte] of each log at these times; empty if not recorded."""
+    """Return, for each log, its length [byte] at several times [ns] of the run; empty if not recorded."""
     ended = [event for event in run.events() if event.get("k") == "engine_ended"]
     looks = ended[-1].get("log_growth") if ended else None
     return looks if isinstance(looks, dict) else {}

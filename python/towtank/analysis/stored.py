@@ -20,10 +20,9 @@ _CUT_OFF = "the run was cut off before the read-back"
 
 
 def read_stored(run: RunFolder) -> Json | None:
-    """Read the counts of stored documents of a run.
+    """Read the counts of stored documents of a run. None if no document was confirmed as stored.
 
-    Without a file `stored.json`, the counts are derived from the engine's notes. None if no document was confirmed as
-    stored.
+    Without a file `stored.json`, the counts are derived from the engine's notes on stored documents.
     """
     try:
         document = json.loads(read_regular(run.stored))
@@ -95,11 +94,11 @@ def scaled(seen: int, drawn: int, whole: int) -> Estimate:
     Parameters
     ----------
     seen : int
-        Count in the sample. [1]
+        Number of items with the property in the sample. [1]
     drawn : int
         Size of the sample. [1]
     whole : int
-        Size of the whole. [1]
+        Size of the population. [1]
 
     Returns
     -------
@@ -132,19 +131,19 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of documents that may also belong to a count such as `lost`, because their content is unknown.
-    [1]
+    """Return the number of documents that may also belong to a count such as `lost`, because they were not read, or not
+    completely. [1]
 
-    Documents that were not read, or only partly, may be found, lost or different; documents that were not read may be
-    unreadable.
+    A document that was not read, or only partly, may be found, lost or different. A document that was not read may also
+    be unreadable.
     """
     unknown = {FOUND: (UNREAD, UNREADABLE), LOST: (UNREAD, UNREADABLE), DIFFERENT: (UNREAD, UNREADABLE)}
     return _sum_of([found.get(name) or 0 for name in unknown.get(key, (UNREAD,) if key == UNREADABLE else ())])
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of a count in the summary, which allow for the documents that were not read
-    back.
+    """Return a lower and an upper bound of a count in the summary. The upper bound includes the documents that were not
+    read back.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
     key : str
         Name of the count.
     by_intervals : bool, default False
-        Whether to use the interval of a count from a sample instead of its scaled value.
+        Whether a count from a sample is represented by its interval, and not by its scaled value.
     """
     count = None if found is None else found.get(key)
     if found is None or count is None:
@@ -165,7 +164,9 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number, although the summary may contain an estimate; None if missing. [1]"""
+    """Return a count of the summary as a number; None if missing. If the summary has an estimate, return its
+    value. [1]
+    """
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

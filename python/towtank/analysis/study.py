@@ -29,11 +29,11 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, k
 SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
-"""Suffix in the name of a run that was interrupted and replaced by a later run. The interrupted run is kept on disk but
-not analysed.
+"""Suffix in the name of a run that was interrupted and replaced by a later run. The folder of the interrupted run
+remains but is not analysed.
 """
-# States of a run that has ended. A stored summary is used again only if the run has ended, because a summary made
-# during the run is out of date.
+# States of a run that has ended. A stored summary is used again only for such runs, because a summary made during the
+# run is out of date.
 ENDED = ("complete", "failed", "stopped")
 # Keys of a run summary that identify the data from which it was made.
 _MADE_FROM = ("run", "status", "inputs")
@@ -43,7 +43,7 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study if the verdict could not be computed. It is invalid, so the study supports no claims."""
+"""Verdict of a study whose verdict could not be computed. It is invalid, so the study supports no claims."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Question:
     load_factor : str or None
         Factor that sets the load, `users` or `rate`; None if no factor sets it.
     run_to_run : float
-        Standard deviation from run to run, relative to the value, that is assumed for single runs. [1]
+        Relative standard deviation of the system's speed from run to run that is assumed for single runs. [1]
     confidence : float
         Confidence of the intervals that decide objectives; above 95 % if the study is judged after each block of runs.
     """
@@ -77,7 +77,7 @@ class Question:
 def summarize_study(results: ResultsFolder) -> kept.Document:
     """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
 
-    Documents of this version that were made from the present data are read instead.
+    If this version of Towtank has already made these documents from the present data, they are read instead.
 
     Parameters
     ----------
@@ -118,9 +118,10 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
-    """Yield a line for each source of a study summary: the manifest and the claims of the study, and each run.
+    """Yield a line for each source of a study summary: the manifest and the claims of the study, and each run. The
+    lines show whether a stored summary is out of date.
 
-    A run whose summary could not be written to disk is identified by the data from which the summary was made.
+    If the summary of a run could not be written to disk, the line identifies the data from which it was made.
     """
     for path in (
         results.path / STUDY_MANIFEST,
@@ -133,7 +134,7 @@ def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.D
 
 
 def summaries_of(runs: Iterable[RunFolder]) -> dict[str, kept.Document]:
-    """Return the summaries of runs by name, from disk or recomputed; runs whose analysis failed are omitted."""
+    """Return the summaries of runs by name, either read or recomputed; runs whose analysis failed are left out."""
     made = {run.run_id: attempt(f"summary of {run.run_id}", _summary_of, run, []) for run in runs}
     return {name: summary for name, summary in made.items() if not isinstance(summary, Failed)}
 
@@ -196,8 +197,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
             question.run_to_run,
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
-        # With several configurations no regression line is fitted, because it would describe the demand of none of
-        # them.
+        # With several configurations no regression line is fitted, because no single line describes the demand of all.
         "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
@@ -242,7 +242,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield all runs. A run whose records equal those of an earlier run is marked as an invalid copy."""
+    """Yield all runs. A run with the same records as an earlier run is marked as a copy, which makes it invalid."""
     first: dict[str, str] = {}
     for run in runs:
         digest = (run.get("inputs") or {}).get("load")
@@ -336,8 +336,8 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 def _load_of(question: Question, run: dict[str, Any]) -> float:
     """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
 
-    If the run has several loads, the level is that of the analysed stage; otherwise it is the numeric level of the
-    load factor, or the load in the manifest.
+    If the run has several load levels, it is that of the analysed stage. Otherwise it is the numeric level of the load
+    factor; without one, the load in the run summary, or the level of the factor read as a number.
     """
     asked = Load.read(run)
     if several_loads(run) is not None:
@@ -397,8 +397,8 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of all affected
     runs.
 
-    Notes are left out, with one exception: if a run is suspect or invalid, a note about the speed of the machine may
-    be the reason.
+    Notes are left out, with one exception: if a run is not valid, notes about the speed of a machine are included,
+    because the speed may be the reason.
     """
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
@@ -413,8 +413,8 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of several doubts of one kind. Its message lists the affected runs, with the range of each
-    number over the runs.
+    """Return the worst of several doubts of one kind. Its message names the affected runs, and each number in it is
+    replaced by the range over the runs.
     """
     worst = having[0][1]
     for _, reason in having[1:]:
@@ -442,6 +442,8 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the measured number of the first doubt is farther from its limit than that of the second doubt."""
+    """Return True if the measured number of the doubt `reason` is farther from its limit than that of the doubt
+    `other`.
+    """
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

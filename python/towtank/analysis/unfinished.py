@@ -15,8 +15,7 @@ from towtank.results.segments import names
 def unfinished(
     measurement: Measurement, window: Window | None, chosen: Mask, plan: dict[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """Count the requests in flight at the end of a window, and the failures between the end of the load and the last
-    response.
+    """Count the requests that were in flight at the end of a window, and those that failed after the end of the load.
 
     Parameters
     ----------
@@ -35,8 +34,9 @@ def unfinished(
 
     Notes
     -----
-    No request begins after the load, so if the drain directly follows the window, the requests that fail in the drain
-    were in flight at the end of the window. `failed_later` is None if another stage lies between window and drain.
+    In the drain, the time after the load, no request begins. If the drain directly follows the window, all requests
+    that
+    fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
     """
     if window is None or not chosen.any():
         return None
@@ -57,7 +57,7 @@ def unfinished(
 
 
 def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> list[str]:
-    """Return the targets that answered no request in the whole run, with their addresses.
+    """Return the targets whose requests all failed in the whole run, as names with addresses.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the number of the step and the number of the target of each operation in a plan, at any depth."""
+    """Yield, for each operation of a plan that has both, the number of its step and of its target; at any depth."""
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):

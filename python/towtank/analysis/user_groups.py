@@ -24,11 +24,16 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     Returns
     -------
     list of dict or None
-        `names` (groups with a common transaction and equal pauses are combined), `users` [1], `throughput_per_s`
-        [1/s], `response_time_s` [s], `pace_s`, the mean time from start to start, None without a pace [s], and
-        `pace_is_fixed`, whether that time is always the same. Return None if groups with different pauses have a
-        common transaction, because the engine does not count a transaction by group, or if the groups of the plan
-        cannot be read. Empty for an open load, without a plan, or if no user was active.
+        One entry per group; groups with a common transaction and equal pauses have one entry together. `names` of the
+        groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s`, the mean time from start to
+        start,
+        None without a pace [s], and `pace_is_fixed`, whether that time is always the same.
+
+        None if groups with different pauses have a common transaction, because the engine does not count a transaction
+        by
+        group. None also if the groups of the plan cannot be read. Empty for an open load, without a plan, or if no user
+        was
+        active.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []
@@ -80,8 +85,8 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 
 
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
-    """Return the mean number of users of each group, from the shares or numbers of users that the stages of the plan
-    state. [1]
+    """Return the mean number of users of each group. The active users of each stage are divided among the groups by the
+    numbers of users, or by the shares, that the plan states. [1]
     """
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
@@ -95,8 +100,8 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield lists of numbers of user groups. The groups of a list execute the same transactions, directly or through
-    other groups.
+    """Yield lists of numbers of user groups that share transactions: any two groups of a list have a common
+    transaction, directly or through further groups of the list.
     """
     left = list(range(len(groups)))
     while left:

@@ -1,4 +1,6 @@
-"""Computes the verdict on a run: lists all checks, each a function that yields doubts from the evidence."""
+"""Computes the verdict on a run. Lists all checks; each check is a function that reads the evidence and yields
+doubts.
+"""
 
 from __future__ import annotations
 
@@ -77,8 +79,7 @@ def doubts(evidence: Evidence) -> list[Doubt]:
     """Return the doubts that all checks raise about a run, most severe first."""
     found: list[Doubt] = []
     for doubt in (doubt for check in CHECKS for doubt in check(evidence)):
-        # Manifest, events and probe all report the death of the same process, so only the first of these doubts is
-        # kept.
+        # Manifest, events and probe each report the death of the same process. Only the first of these doubts is kept.
         if doubt.kind not in _REPORTED_ONCE or doubt.kind not in {known.kind for known in found}:
             found.append(doubt)
     weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}

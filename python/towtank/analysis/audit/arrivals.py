@@ -1,8 +1,8 @@
 """Tests the arrivals in one steady stage of an open load: their number, the gaps between them, and their dispersion.
 
 If the rate changes, the tests use the integral of the rate instead of time. For a Poisson process with rate λ(t), the
-number of arrivals in an interval is Poisson with mean Λ = ∫ λ dt. Given the sum over several intervals, the numbers
-in the intervals are multinomial with probabilities proportional to Λ [1]_.
+number of arrivals in an interval is Poisson with mean Λ = ∫ λ dt. If the total over several intervals is known, the
+numbers in these intervals are multinomial, with probabilities proportional to their Λ [1]_.
 
 References
 ----------
@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# The start lag increases the index of dispersion. The index is tested only if this increase is at most this many
-# standard deviations of the index.
+# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase
+# is at most this many of its standard deviations.
 _LAG_AT_MOST = 0.05
 
 
@@ -73,11 +73,11 @@ class StageOfArrivals:
 
     @property
     def expected(self) -> Floats:
-        """Number of arrivals that are expected by the plan in each bin of time. [1]"""
+        """Expected number of arrivals in each bin, according to the plan. [1]"""
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the number of arrivals in the stage: of one user group, or of all groups if `group` is None. [1]"""
+        """Return the number of arrivals in the stage of one user group, or of all groups if `group` is None. [1]"""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))
@@ -108,8 +108,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is counted when the generator handles it. The test allows for arrivals that are handled late and
-    # counted in the next stage.
+    # An arrival is counted when the generator handles it, possibly not until the next stage. The test therefore
+    # allows a difference of as many arrivals as the largest start lag can delay.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest
@@ -143,10 +143,9 @@ def _gaps_asked(stage: StageOfArrivals, rates: Floats) -> dict[str, Any]:
 
 
 def _mixture(rates: Floats) -> Distribution:
-    """Return the distribution of the gaps between arrivals, if each user group is a Poisson process with rate λ_g.
+    """Return the distribution of the gaps between successive arrivals of the same user group, over all groups.
 
-    The gaps are those between successive arrivals of the same group: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ
-    λ_g.
+    Each group is a Poisson process with its own rate λ_g: F(t) = Σ λ_g / Λ (1 - exp(-λ_g t)), with Λ = Σ λ_g.
     """
     weights = rates / rates.sum()
     laws = [goodness.exponential(1 / float(rate)) for rate in rates]
@@ -156,15 +155,15 @@ def _mixture(rates: Floats) -> Distribution:
 
 
 def _seconds(stage: StageOfArrivals) -> Check:
-    """Test whether the numbers of arrivals per second have the dispersion of a Poisson process."""
+    """Test whether the numbers of arrivals per second scatter as in a Poisson process (index of dispersion 1)."""
     place = Check(SECONDS, stage=stage.name, asked={"dispersion": 1.0})
     counts, expected = stage.measurement.arrivals[stage.mask], stage.expected
     lengths = stage.ends - stage.starts
     lag = stage.measurement.lag.merged(stage.mask)
     if lag is not None:
-        # Arrivals are counted in the second in which the generator handles them. A start lag at the edge of a second
-        # moves rate × lag arrivals into the next second. This adds 2 (rate × lag)² / (rate × length of the second) to
-        # the contribution of that second to the index of dispersion.
+        # An arrival is counted in the second in which the generator handles it. Because of the start lag, about rate ×
+        # lag arrivals move from the end of a second into the next one. This adds 2 (rate × lag)² / (rate × length of
+        # the second) to the term of that second in the index of dispersion.
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
@@ -180,10 +179,10 @@ def _seconds(stage: StageOfArrivals) -> Check:
 
 
 def _pooled(counts: Floats, expected: Floats) -> tuple[Floats, Floats]:
-    """Merge neighbouring intervals into pools that each expect enough arrivals for a test. Intervals left over at the
-    end join the last pool.
+    """Merge neighbouring intervals into pools, each with enough expected arrivals for a test. Intervals left over at
+    the end join the last pool.
 
-    Returns the counted and the expected number of arrivals of each pool.
+    Return the counted and the expected number of arrivals of each pool.
     """
     total = np.cumsum(expected)
     edges = [0]

@@ -87,8 +87,8 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Parameters
     ----------
     plan : dict
-        `plan.json`. Stages that were appended while the load ran are missing in the plan; an appended stage is taken
-        from the recording if its rate is constant.
+        `plan.json`. The plan lacks stages that were appended while the load ran. The rate of such a stage is read from
+        the recording, if it is constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int
@@ -116,7 +116,7 @@ def _curve(rate: Any, start: float) -> RateCurve:
 
 
 def moves(plan: dict[str, Any] | None, recorded: Sequence[dict[str, Any]], number: int) -> bool:
-    """Return True if the plan changes the arrival rate within a stage; False if the plan cannot be read."""
+    """Return True if the plan changes the arrival rate within stage `number`; False if the plan cannot be read."""
     try:
         return not of_stage(plan or {}, recorded, number).is_constant
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

@@ -1,16 +1,16 @@
 """Audit of the load: tests whether mix, pauses and arrivals have the distributions that the plan requests.
 
 The plan in the run folder contains the requested load; the engine's segments contain the generated load. The audit
-uses the planned steady window. The tests for a transient may have shortened that window, depending on the measured
-values; a shortened window would bias the audit.
+uses the steady window as planned. Tests for a transient may have shortened the analysed window by a rule that depends
+on the measured values, so counts in that window would be biased.
 
 The audit counts the transactions that *began* in the window. Whether the k-th transaction of a user begins in the
 window depends only on the user's earlier transactions. Whatever the system does, the counts are therefore distributed
-like counts of independent draws (Wald's equation and its companion for the variance [1]_). Transactions that *ended*
-in the window would be a worse choice: they omit slow transactions at the end of the window, and include slow
-transactions from before its start. Near saturation, most users are within a transaction, and a count of
-ended transactions has additional noise of the size of the number of users. At the start of a run, a count of ended
-transactions is biased.
+like counts of independent random choices (Wald's equation and its companion for the variance [1]_).
+
+Counts of transactions that *ended* in the window would be worse. They omit slow transactions at the end of the window
+and include slow transactions from before its start, so they are biased at the start of a run. Near saturation most
+users are within a transaction, which adds noise of the size of the number of users.
 
 References
 ----------
@@ -37,9 +37,10 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""Significance level of a single test of the audit, in (0, 1). A run is suspect if a p-value is smaller."""
+"""Significance level of a single test of the audit, in (0, 1). A run with a smaller p-value is suspect."""
 FAMILY_LEVEL = 1e-3
-"""Largest probability that a correct run becomes suspect because at least one of all tests of the audit fails.
+"""Largest probability that a run with the planned load becomes suspect by chance, because at least one test of
+its audit fails.
 
 With more than ten tests, each test uses an equal share of this probability (Bonferroni).
 """
@@ -106,7 +107,7 @@ def _is_plan(plan: dict[str, Any] | None) -> bool:
 
 
 class _Load:
-    """Load that the plan requests, and recorded load, in the planned steady window."""
+    """Requested and recorded load in the planned steady window."""
 
     def __init__(self, plan: dict[str, Any], measurement: Measurement, window: windows.Window) -> None:
         self.plan = plan
@@ -231,11 +232,11 @@ def _mix(load: _Load, number: int) -> Check:
 
 
 def _in_hand(load: _Load, numbers: list[int], weights: list[float]) -> list[float]:
-    """Return an upper bound of the variance that transactions in progress add to the counts of ended transactions.
+    """Return upper bounds of the variances that transactions in progress add to the counts of ended transactions.
 
-    At both ends of the window, some transactions are in progress. Their mean number is sum(R) / T for each kind of
-    transaction, with the response times R and the length T of the window. The variance of this number is at most its
-    mean, and the window has two ends.
+    At the start and at the end of the window, some transactions are in progress. For each kind of transaction, their
+    mean number is sum(R) / T, with the response times R and the length T of the window. The variance of this number is
+    at most its mean. The factor 2 stands for start and end.
     """
     columns, names = load.measurement.columns("transaction"), load.measurement.recording.header or {}
     known = list(names.get("transactions", []))
@@ -298,7 +299,7 @@ def distribution(pause: dict[str, Any]) -> Distribution | float:
 
 
 def _shares(load: _Load) -> Check:
-    """Test whether arrivals were assigned to the user groups by the planned shares."""
+    """Test whether the user groups received the planned shares of the arrivals."""
     counts = np.zeros(len(load.groups))
     for interval in load.intervals:
         counts[: len(interval.arrivals)] += interval.arrivals[: len(counts)]

@@ -27,7 +27,7 @@ class Check:
     stage : str or None
         Stage of the load, for tests of arrivals; otherwise None.
     outcome : Goodness or None
-        Test statistic and p-value; None if the test could not be made, for the reason in `why`.
+        Test statistic and p-value; None if the test was not possible. `why` then gives the reason.
     """
 
     about: str

@@ -11,18 +11,19 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# If the share of redirects in the responses is larger, most of the throughput consists of redirects.
+# A larger share of redirects in all responses raises a doubt, because most of the throughput then consists of
+# redirects.
 REDIRECTS_SHARE = 0.5
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that unexpected redirects are neither the majority of all responses nor the only responses of a
-    transaction.
+    """Check that unexpected redirects are not the majority of all responses, and that no transaction receives only
+    such redirects.
 
     Notes
     -----
     A request expects a redirect if its check accepts redirects or if the header Location is extracted. Recordings of
-    older versions have no counts by status code, so they are not checked.
+    older versions of Towtank have no counts by status code, so they are not checked.
     """
     steps = evidence.summary["steps"]
     found = _redirects(steps, evidence)
@@ -41,7 +42,7 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
-    """Count the redirects that the checks of the workload do not expect, by status code."""
+    """Return, for each status code, the number of redirects that no check of the workload expects."""
     found: Counter[str] = Counter()
     for name, step in steps.items():
         if name not in evidence.redirects_expected:

@@ -10,8 +10,9 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# A doubt is raised only if the probability of at least as many failures is smaller than this. The audit of the load
-# uses the same probability, so that chance alone hardly ever causes a doubt in a study of ten runs.
+# A share of failures exceeds its limit significantly if, at the limit, so many failures or more have a smaller
+# probability than this. The audit of the load uses the same probability, so that chance alone hardly ever causes a
+# doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
@@ -92,7 +93,7 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def services_reported(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no service died or restarted under load, according to the events that Towtank recorded."""
+    """Check that Towtank recorded no event of a service that died or restarted under load."""
     for event in evidence.events_of_load:
         kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
         if kind is not None:
@@ -157,9 +158,10 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
 
     Notes
     -----
-    A rare transaction that always fails hardly changes the share over all transactions. A few failures may exceed the
-    limit by chance. A doubt is therefore raised only if as many failures have a probability below `BY_CHANCE`. The
-    probability is computed from the binomial distribution with the limit as its parameter.
+    A rare transaction that always fails hardly changes the share over all transactions, so each transaction and each
+    request is checked separately. As a few failures may exceed the limit by chance, a doubt requires significance: with
+    the limit as the probability of a failure, so many failures must have a probability below `BY_CHANCE` (binomial
+    distribution).
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -174,8 +176,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # If the transaction continues after a failed request, the workload permits the failure, so the request is
-        # skipped here.
+        # If the transaction has a doubt already, its requests need no further one. Otherwise few transactions fail
+        # although the request often does, so the run is suspect and not invalid.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 
@@ -186,8 +188,8 @@ def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> 
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:
-    """Return True if so many transactions failed that their share exceeds the limit significantly, and not by chance
-    alone.
+    """Return True if the share of failures exceeds the limit by more than chance explains (significance level
+    `BY_CHANCE`).
     """
     if not failed or failed <= limit * ended or limit >= 1:
         return False

@@ -20,7 +20,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason, in a summary, for a check that could not be made because the probe recorded no samples."""
+"""Reason, as a summary gives it, for a check that was not possible because samples of the probe are missing."""
 _NO_TIER = "no tier of the system was watched"
 
 
@@ -37,7 +37,7 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks that could not be made because data are missing, in the same order as the kinds of doubts.
+    """Return the checks that could not be made because data are missing, in the order of `Kind`.
 
     Notes
     -----
@@ -89,7 +89,7 @@ def _little_unknown(evidence: Evidence) -> str | None:
 
 
 def _lag_unknown(evidence: Evidence) -> str | None:
-    """Return the reason why the start lag, or its share of response times, could not be checked.
+    """Return the reason why the start lag, or the share of the lag in response times, could not be checked.
 
     None if both were checked.
     """
@@ -128,7 +128,8 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
 
 
 def _others_known(others: dict[str, Any] | None) -> bool:
-    """Return True if the CPU use of other programs on the machine of an external target is known.
+    """Return True if the CPU use of programs other than generator and target is known, on a machine with an external
+    target.
 
     An external target is a system that Towtank did not start.
     """

@@ -38,7 +38,7 @@ class Evidence:
     limits : dict
         `limits` of the study, in SI units.
     effective_samples : float
-        Number of independent response times that would give a mean of the same precision. [1]
+        Number of independent response times whose mean would be as precise as the mean of the run. [1]
     timed : int
         Number of response times in the window. [1]
     events, events_of_load : list of dict
@@ -52,11 +52,11 @@ class Evidence:
     connect_failures : int
         Requests of the whole run whose connection failed. [1]
     settle : dict or None
-        Event at the end of the settle stage before the window, if that stage ended without evidence of a steady state.
+        Event that ended the settle stage before the window, if that stage ended without evidence of a steady state.
     relative_half_width : float or None
         Half width of the interval of the mean response time, relative to the mean.
     study_events : sequence of StudyEvent
-        Events that the study requested, as they took place.
+        Events that the study requested, with what happened in the run.
     completed : int
         Transactions that completed in the window. [1]
     keeps_connections : bool

@@ -8,37 +8,39 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread with a higher CPU utilization starts requests late by chance alone: at 85 %, an M/M/1 queue holds 5.7
-# requests on average.
+# A load thread with a higher CPU utilization often starts requests late, merely because others wait before them: at
+# 85 %, an M/M/1 queue holds 5.7 requests on average.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
 START_LAG_OPEN_S = 0.001
-# The run is invalid if the start lag exceeds its limit by this factor, because the requested load was not offered.
+# If the start lag exceeds its limit by this factor, the requested load was not offered, and the run is invalid.
 _LAG_INVALID = 10.0
-# `START_LAG_SHARE` is the largest share of the response time that requests may spend inside the generator. Above one
-# half, the run is invalid: the generator determines the response time more than the system does.
+# `START_LAG_SHARE` is the largest share of the response time that requests may spend inside the generator. If they
+# spend more than half of it there, the run is invalid: the generator then determines the response time more than the
+# system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
 # Above this share of the calibrated request rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 %
 # utilization and 4 at 80 %.
 ENVELOPE_SHARE = 0.80
-# A process that uses a larger share of its open files or ports may fail to open a connection by chance alone.
+# Failed connections are attributed to the generator if it used more than this share of its limit of open files
+# or of local ports.
 _CONNECTIONS_SHARE = 0.95
-# The response time of a request during a stall of the generator includes the wait for the generator. If stalls take
-# more than 1 % of the window, they determine p99; above 10 %, the load in the window is no longer the load of the
-# study.
+# A request during a stall of the generator also waits for the generator, and its response time includes this wait.
+# If stalls take more than 1 % of the window, they determine p99. If they take more than 10 %, the load in the window is
+# not the load of the study.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# The run is invalid if, relative to the number of requests, servers sent bytes without a request more often than this.
-# The default limit for the share of failed requests has the same value.
+# Bytes that servers send without a request make the run invalid if they occur more often than this, relative to the
+# number of requests. The default limit for the share of failed requests has the same value.
 FRAMING_SHARE = 0.01
-# Largest number of connections opened per request. A server that closes a connection after 100 or 1,000 requests stays
-# far below this limit; a server without keep-alive needs one connection per request.
+# Largest number of connections opened per request if the plan keeps connections. A server that closes a connection
+# after 100 or 1,000 requests stays far below this limit; a server without keep-alive needs one connection per request.
 RECONNECTS_SHARE = 0.5
-# Largest share of the response time that requests may spend waiting for a connection of the pool. The interval of most
-# means is wider than this share, so a smaller share changes no conclusion.
+# Largest share of the response time that requests may spend waiting for a connection of the pool. Up to this share,
+# waits change no conclusion, because the intervals of most means are wider.
 CONNECTION_WAIT_SHARE = 0.05
 
 
@@ -78,8 +80,8 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
-    """Yield a note on stalls of the generator of a second or more outside the analysed window. During stalls the load
-    differed from the plan.
+    """Yield a note on stalls of the generator of a second or more that lie outside the analysed window. During a stall
+    the load differed from the plan.
     """
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)

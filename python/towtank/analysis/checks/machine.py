@@ -12,23 +12,23 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# Largest share of the system's CPUs that other programs may use. CPU time that the kernel attributes to no process is
-# less than a tenth of a CPU, which stays below this limit.
+# Largest share of the system's CPUs that other programs may use. The kernel also attributes less than a tenth of a
+# CPU to no process; that alone stays below this limit.
 FOREIGN_SHARE = 0.10
-# Largest share of a machine's CPUs that processes outside all tiers may use. Kernel threads and the error of the
-# tick-based CPU accounting together stay below it.
+# Largest share of a machine's CPUs that processes outside all tiers may use. The use by kernel threads, together
+# with the error of tick-based CPU accounting, stays below this share.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that serves load uses more CPUs than this. A launcher process that only waits uses less. [1]
+# A tier that uses fewer CPUs serves no load: it may be a launcher that only waits for the real server. [1]
 _NEXT_TO_NOTHING = 0.005
-# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times then
-# double (M/M/1: 1 / (1 - U) rises from 2.5 to 5), and the results describe the other programs as much as the system.
-# [1]
+# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times
+# then double (M/M/1: 1 / (1 - U) rises from 2.5 to 5), so the results depend on the other programs as much as on the
+# system. [1]
 FOREIGN_INVALID = 0.25
-# The boot clock and the monotonic clock are read microseconds apart. Only a larger difference between their advances
-# counts as a suspension of the machine. [s]
+# If the boot clock advances more than the monotonic clock by more than this, the machine was suspended. Smaller
+# differences arise because the clocks are read one after the other. [s]
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
-"""Largest share by which the same work may take longer in the slow seconds of a machine than in its fast
+"""Largest share by which a fixed amount of work may take longer in the slow seconds of a machine than in its fast
 seconds. [1]
 """
 THROTTLED_SHARE = 0.01
@@ -36,7 +36,9 @@ _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each machine that has a probe, and the text ` of NAME` for messages; the text is empty for this machine."""
+    """Yield each machine that has a probe, each with the text ` of NAME` for messages. The text is empty for this
+    machine.
+    """
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -69,7 +71,7 @@ def _foreign_level(share: float, limit: float) -> Level:
     """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID`,
     otherwise suspect.
 
-    A limit of the study above `FOREIGN_INVALID` replaces that constant.
+    If the study sets a limit above `FOREIGN_INVALID`, that limit is used instead.
     """
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 
@@ -105,8 +107,8 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
         used, cpus = usage["cpus_used"]["value"], usage["cpus"]
         if used is None or not cpus:
             continue
-        # If the kernel counts the CPU time of interrupts separately, it attributes that time to no process, so the time
-        # is subtracted.
+        # Some kernels count the CPU time of interrupts separately and attribute it to no process. It is not the use of
+        # a program, so it is subtracted.
         rest = used - (usage["interrupts_cpus_used"] or 0.0)
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
@@ -118,7 +120,7 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _idle(evidence: Evidence) -> str:
-    """Render the names of the tiers that used hardly any CPU time.
+    """Name, in a text for messages, the tiers that used hardly any CPU time.
 
     The processes of these tiers may be launchers that only wait for the real server.
     """
@@ -130,8 +132,8 @@ def _idle(evidence: Evidence) -> str:
 def clock(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the wall clock advanced as much as the monotonic clock."""
     jump = evidence.observed.samples.clock_jump()
-    # The wall clock continues while the machine is suspended, so that time is subtracted. The check `suspended` reports
-    # a suspension.
+    # While the machine is suspended, the wall clock continues and the monotonic clock does not, so the time of the
+    # suspension is subtracted. The check `suspended` reports it.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
         yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
@@ -184,7 +186,8 @@ def throttled(evidence: Evidence) -> Iterator[Doubt]:
     for name, share in [pair for _, seen in _machines(evidence) for pair in seen["throttled"].items()]:
         if share <= THROTTLED_SHARE:
             continue
-        # A study may limit the CPUs of a tier on purpose. A limit on the CPUs of the generator is always a fault.
+        # A study may limit the CPUs of a tier on purpose, so throttling of a tier is at most suspect. A limit on the
+        # CPUs of the generator is always a fault.
         heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
         level = heavy if name == GENERATOR_GROUP else Level.NOTE
         text = (

@@ -10,9 +10,9 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A retransmission timeout costs 200 ms or more (TCP_RTO_MIN of Linux). A tail loss probe costs as much if a single
-# segment is in flight. If one in 1,000 requests is delayed by a timeout or a tail loss probe, these delays determine
-# p99.9. Other retransmissions cost about one round trip.
+# A segment that is repaired by a retransmission timeout is delayed by 200 ms or more (TCP_RTO_MIN of Linux), as is a
+# single segment in flight that is repaired by a tail loss probe. If one in 1,000 requests has such a delay, the delays
+# determine p99.9. Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
@@ -23,7 +23,7 @@ def listen_queues(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def retransmits(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that retransmissions were too few to affect the highest percentiles of response times."""
+    """Check that retransmissions were too rare to affect the highest percentiles of response times."""
     window, started = evidence.window, evidence.summary["generator"]["requests_started_per_s"]
     if window is not None and started:
         requests = started * (window.end_s - window.start_s)
@@ -84,9 +84,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts two kinds of segments that were not lost: tail loss probes, sent when an acknowledgement is
-        # late, and segments assumed lost because later segments overtook them. The peer reports that it had received
-        # them.
+        # Linux also counts retransmissions of segments that were not lost: tail loss probes, sent when an
+        # acknowledgement is late, and segments assumed lost because later segments overtook them. The receiver reports
+        # such duplicates.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:
@@ -113,7 +113,7 @@ def _waits(counts: dict[str, float | None]) -> float | None:
 def loses_packets(hosts: dict[str, Any]) -> bool:
     """Return True if the study configured packet loss on the link of a host.
 
-    Then the hosts at both ends of the link retransmit segments.
+    Both ends of such a link retransmit segments.
 
     Parameters
     ----------

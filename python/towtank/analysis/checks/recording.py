@@ -65,7 +65,7 @@ def _times(found: list[Gap]) -> str:
 
 
 def _outside(found: list[Gap], why: str | None) -> Doubt:
-    """Return a note about a probe that took no samples for part of the run, outside the analysed window."""
+    """Return a note that a probe took no samples during a part of the run outside the analysed window."""
     reason = "" if why is None else f" ({why})"
     times = f"recorded nothing {_times(found)} of the run" if found else "ended too early"
     text = f"the probe {times}{reason}; the window itself was sampled"

@@ -11,12 +11,14 @@ from towtank.analysis.stored import count_of
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.units import shown
 
-# If the free share of a disk is smaller, the disk counts as full: neither a document nor a folder fits on it. [1]
+# A disk with a smaller free share of its space or inodes counts as full: neither a document nor a folder fits on
+# it. [1]
 SPENT_SHARE = 0.001
-# A disk is reported if it would fill up within this many lengths of the window, because a longer stage or a higher load
-# would fill it. [1]
+# A disk is reported if, at its present rate, it would be full within this many times the length of the window: a
+# longer stage or a higher load would fill it. [1]
 SOON_WINDOWS = 10.0
-# A disk that would fill up only after `SOON_WINDOWS` is reported if its free share is below this value. [1]
+# A disk that would be full only after `SOON_WINDOWS`, or never, is reported if its free share is below this
+# value. [1]
 LOW_SHARE = 0.05
 _WORDS = {"bytes": "space", "inodes": "inodes"}
 
@@ -30,8 +32,8 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Note each disk of a host that a control group limits, because that limit determines the response times of the
-    disk.
+    """Yield a note for each disk of a host that a control group limits: the limit determines the response times of
+    the disk.
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = f"the control group limits disk {disk} of host {host} to {limits}, which determines its percentiles"
@@ -39,8 +41,7 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the name of the host, the name of the disk, and the limits as text, for each disk that a control group
-    limits.
+    """Yield each disk that a control group limits: name of the host, name of the disk, and the limits as text.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
     """
     for host, facts in (manifest.get("hosts") or {}).items():
         if not isinstance(facts, Mapping):
-            continue  # In a run without other hosts, this entry is a text and not a mapping.
+            continue  # If the run has no other hosts, this entry is a text and not a mapping.
         for disk, given in (facts.get("disks") or {}).items():
             limits = [_limit(given[key], key) for key in LIMITS if given.get(key) is not None]
             if limits:
@@ -84,7 +85,7 @@ def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SH
 
 def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: float) -> Iterator[Doubt]:
     size, free = values.get(f"size_{what}"), values.get(f"free_{what}_least")
-    if not size or free is None:  # A file system whose number of inodes is not fixed reports a size of zero.
+    if not size or free is None:  # A file system without a fixed number of inodes reports 0 as their number.
         return
     share, soon = free / size, values.get(f"{what}_full_in_s")
     word = _WORDS[what]
@@ -106,7 +107,8 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource of a disk: of its inodes if its space is short, and vice versa.
+    """Render the free share of the other resource of a disk: of the inodes if the disk is short of space, of the space
+    if it is short of inodes.
 
     A disk may have free space and no inodes, or free inodes and no space.
     """

@@ -1,4 +1,4 @@
-"""Checks the window: it is steady, starts without a backlog, and has enough values for mean and percentiles."""
+"""Checks the window: steady, without a backlog at its start, and with enough values for mean and percentiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ If the window is at least `RELAXATIONS` long, the interval of the mean response 
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""Users keep their pace if their mean cycle time exceeds the pace by at most this share of the pace. [1]"""
+"""A user keeps its pace if its mean cycle time is longer than the pace by at most this share. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
@@ -60,9 +60,9 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window is long enough, and its noise small enough, to exclude a relevant change during the window.
+    """Check that the tests for a steady window would have detected a relevant change during the window.
 
-    A change that is smaller than the noise is not detected by the tests for a steady window.
+    They detect no change that is smaller than the noise, so the window must be long enough and its noise small enough.
     """
     window = evidence.window
     if window is None or not window.steady:
@@ -84,7 +84,9 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _hidden(name: str, found: Rest | None) -> str:
-    """Describe the largest change of a series of measured values that the tests for a steady window may not detect."""
+    """Describe, for one series of measured values, the largest change that the tests for a steady window may have
+    missed.
+    """
     text = name.replace("_", " ")
     if found is None:
         return f"any change of {text} (no transaction ended in some seconds)"
@@ -114,9 +116,9 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     Notes
     -----
     A queue with utilization rho, m servers and service times S has a relaxation time of about (1 + rho) S / (m (1 -
-    rho)^2). `docs/certification.md` lists how often intervals cover the true value, by the number of relaxation times
-    in the window. S is the CPU time per request, but at most the mean response time, because CPU time after the
-    response delays no request.
+    rho)^2). S is the CPU time per request, but at most the mean response time, because CPU time after the response
+    delays no request. `docs/certification.md` lists how often intervals cover the true value, depending on the length
+    of the window in relaxation times.
 
     A window that is not steady is reported by the check `steady` instead. If no window is long enough, the system is at
     its limit.
@@ -149,13 +151,14 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no users keep a constant pace. With such users, intervals computed within one run do not predict other
-    runs.
+    """Check that no user group keeps a constant pace. If users do, intervals computed within one run do not predict
+    other runs.
 
     Notes
     -----
-    `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value. If
-    the users take longer than their pace for each transaction, they do not pause, and the intervals are reliable.
+    `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value.
+    Users
+    whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are reliable.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:
@@ -168,18 +171,18 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
-    """Return True if the users of a group start transactions at a constant pace, and finish each transaction within the
-    pace.
+    """Return True if the users of a group start transactions at a constant pace, and on average finish each transaction
+    within the pace.
     """
     cycle_s = group["users"] / group["throughput_per_s"] if group["throughput_per_s"] else math.inf
     return bool(group["pace_is_fixed"]) and cycle_s <= (1 + PACE_KEPT) * group["pace_s"]
 
 
 def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
-    """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if unknown or infinite.
-    [s]
+    """Return the relaxation time of the queue for the CPUs of a tier at a given request rate; 0 if it is unknown or
+    infinite. [s]
 
-    Service times are at most `most_s`.
+    `most_s` limits the service time.
     """
     busy, used, cpus = tier["utilization"], tier["cpus_used"]["value"], tier["cpus_allotted"]
     if busy is None or used is None or not cpus or not 0 < busy < 1:
@@ -188,9 +191,7 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no backlog existed when the window started, that is, no more requests in the system than the load
-    needs.
-    """
+    """Check that the window started without a backlog: no more requests in the system than its load needs."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return
@@ -219,7 +220,7 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
     """Check that there are enough independent response times for a mean and for percentiles."""
-    # A window without completed transactions is skipped here, because the check `completed` reports it.
+    # The check `completed` reports a window without completed transactions.
     if evidence.window is None or not evidence.timed:
         return
     worth = evidence.effective_samples
@@ -227,8 +228,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
         )
-        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although
-        # there are few independent response times.
+        # At saturation all response times are nearly equal. The interval of their mean may then be narrow although few
+        # of them are independent.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
         level = Level.NOTE if narrow else Level.SUSPECT
         yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))

@@ -33,7 +33,7 @@ SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
 VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
-"""Name of the method by which an interval is computed from one value per combination of factor levels."""
+"""Name of the method that computes an interval from one value per combination of factor levels."""
 # Next steps recommended for undecided claims.
 _REPEAT = "repeat the runs (--repetitions)"
 _REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
@@ -47,7 +47,7 @@ Json = Mapping[str, Any]
 
 
 def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
-    """Judge the claims of a study from the summaries of its runs, as confirmed, refuted, undecided or not testable.
+    """Judge the claims of a study from the summaries of its runs: confirmed, refuted, undecided or not testable.
 
     Parameters
     ----------
@@ -79,16 +79,16 @@ def _counts(judged: Sequence[Json]) -> dict[str, int]:
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the relative standard deviation between runs that is assumed if there is a single run of a combination of
-    levels. [1]
+    """Return the relative standard deviation between runs that is assumed where a combination of levels has a single
+    run. [1]
     """
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
 
 def looks_of(study: Mapping[str, object]) -> Looks | None:
-    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for a study that
-    does not.
+    """Return the interim analyses of a study that repeats its runs until its claims are decided; None for any other
+    study.
     """
     at_most = dig(study, "repeat", "at_most")
     return None if at_most is None else Looks(int(at_most))
@@ -97,7 +97,7 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
 def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
     """Test a claim after each block of runs, and return the first verdict other than undecided.
 
-    `looks` gives the confidence of each of these interim analyses.
+    A block is one repetition of all combinations. `looks` gives the confidence of each of these interim analyses.
     """
     factors, share = dig(study, "factors") or (), run_to_run_of(study)
     if looks is None:
@@ -118,9 +118,9 @@ def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
 
 
 def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
-    """Return the reason why claims were not tested after any block of runs, and the next step.
+    """Return the reason why a claim has no verdict from any block of runs yet, and the next step.
 
-    `missing` contains the runs without a summary, each with its block.
+    `missing` maps each run without a summary to its block.
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
@@ -129,7 +129,9 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
 
 
 def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
-    """Test the claims of the study in a results folder against its runs; None if the study declares no claims."""
+    """Test the claims of the study in a results folder; None if the study has no claims. `runs` are the summaries of
+    its runs.
+    """
     study = manifest.get("study")
     if not isinstance(study, Mapping) or not study.get("claims"):
         return None
@@ -259,9 +261,11 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
 
     Notes
     -----
-    A claim is confirmed if it holds significantly at every level, and refuted if it is violated significantly at any
-    level. The confidence is 95 % for all levels together (Bonferroni), because the levels are chosen and not drawn at
-    random. If the levels leave the claim undecided, the mean over the levels decides.
+    A claim is confirmed if it holds significantly at every combination, and refuted if it is violated significantly at
+    any
+    combination. If neither is the case, the mean over the combinations decides. The confidence is 95 % for all
+    combinations
+    together (Bonferroni), because the study chose them and they are no random sample.
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
@@ -281,7 +285,7 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
 
 
 def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
-    """Return the number of combinations of levels whose values a measured quantity compares; None for a total.
+    """Return the number of combinations of levels that a measured quantity compares; None for a total.
 
     The parts of a total may have different variances, so no number of runs can be derived for a total.
     """
@@ -315,7 +319,7 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names. The factor over which a total is formed is left
+    """Yield every combination of the factor levels that a claim names. The factor whose levels a total adds up is left
     out.
     """
     named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
@@ -336,14 +340,16 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
 
 
 def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    """Return a quantity at one combination of levels, or its total over all levels of a further factor."""
+    """Return the quantity of a claim at one combination of levels, or the total of this quantity over all levels of
+    a further factor.
+    """
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
-    # Runs of one block share the speed of the machine, so their errors are not independent. In a ratio of totals this
-    # common error cancels out, so only there the parts are treated as independent.
+    # Runs of one block share the speed of the machine, so their errors are not independent. A ratio of totals cancels
+    # this common error, so the parts of its totals, and of no others, are treated as independent.
     return total_interval(parts, independent=kind == RATIO)
 
 
@@ -357,7 +363,7 @@ def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
     if min(values) <= 0:
         raise UntestableError("a ratio is zero or negative, so it has no logarithm", _NO_RATIO)
     logs = t_interval([math.log(value) for value in values], confidence)
-    # The type checker needs this: with at least two values, `t_interval` always returns a mean and an interval.
+    # This is for the type checker: for two or more values, `t_interval` always returns a mean and an interval.
     assert logs.value is not None and logs.low is not None and logs.high is not None
     return Estimate(math.exp(logs.value), math.exp(logs.low), math.exp(logs.high), LEVELS, logs.n, confidence)
 

@@ -16,7 +16,7 @@ _POWER = 0.8
 
 @dataclass(frozen=True)
 class Needs:
-    """Numbers of runs, of each combination of levels, that would decide a claim.
+    """Numbers of runs at each combination of levels that would decide a claim.
 
     Attributes
     ----------
@@ -24,8 +24,9 @@ class Needs:
         Number of runs that decides the claim in four of five cases, if distance from the bound and scatter are as
         measured; None if unknown or above `RUNS_AT_MOST`. [1]
     at_least : int or None
-        Number of runs below which a decision is unlikely, even if the true distance exceeds the measured one by a
-        standard error; None if unknown or above `RUNS_AT_MOST`. [1]
+        Number of runs below which a decision is unlikely, even if the true distance from the bound is one standard
+        error
+        larger than the measured distance; None if unknown or above `RUNS_AT_MOST`. [1]
     """
 
     probably: int | None = None
@@ -33,12 +34,12 @@ class Needs:
 
 
 def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
-    """Return the numbers of runs of each combination that decide whether a quantity is within bounds.
+    """Return the numbers of runs at each combination that decide whether a quantity is within bounds.
 
     Parameters
     ----------
     estimate : Estimate
-        Quantity over n runs of each combination, whose interval contains a bound.
+        Quantity, measured with n runs at each combination. Its interval contains a bound.
     wanted : Bounds
         Bounds of the claim.
     places : int
@@ -52,8 +53,10 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
 
     With m runs, a distance d from the bound is detected with probability b if (t(1 - a/2, f) + t(b, f)) s sqrt(n / m) <
     d, where f = p (m - 1). This is the usual approximation for the power of a t test [1]_. `probably` uses b = 0.8 and
-    the measured distance. `at_least` uses b = 0.5 and the measured distance plus s. The errors within the runs, if they
-    are known, give a second s with infinite degrees of freedom; the larger number of runs counts.
+    the measured distance. `at_least` uses b = 0.5 and the measured distance plus s.
+
+    If the errors within the runs are known, they give a second standard error with infinite degrees of freedom. The
+    result is the larger of the two numbers of runs.
 
     References
     ----------
@@ -67,7 +70,8 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
         return Needs()
     level = 0.5 + estimate.confidence / 2
     error = half / t_quantile(level, places * (estimate.n - 1))
-    # Errors within the runs, such as those of a count, are known better than by the differences between few runs.
+    # Standard error from the errors within the runs. Few runs show the differences between runs only roughly, but the
+    # errors within the runs, such as that of a count, are known well.
     within = (estimate.within or 0.0) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
     distance = min(abs(estimate.value - bound) for bound in crossed)
 
@@ -83,5 +87,5 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
 
 
 def _reach(level: float, power: float, freedom: float) -> float:
-    """Return the distance from a bound, in standard errors, that is detected with a given power, >= 0.5. [1]"""
+    """Return the distance from a bound that is detected with probability `power`, >= 0.5, in standard errors. [1]"""
     return t_quantile(level, freedom) + (t_quantile(power, freedom) if power > 0.5 else 0.0)

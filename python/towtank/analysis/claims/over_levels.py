@@ -15,25 +15,24 @@ from towtank.study.claims import HIGHEST, CourseMeasure
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
-# Smallest number of levels of a factor that has a level between the first and the last. [1]
+# A factor with at least this many levels has a level between the first and the last. [1]
 _INSIDE_AT_LEAST = 3
-# Between two neighbouring levels, a quantity may change against the trend by at most this share of its change from the
-# first level to the last.
+# Between two neighbouring levels, a quantity may change against the trend by at most this share of its change from
+# the first to the last level.
 _OF_THE_WAY = 0.1
 _MORE_LEVELS = "run a preset with more levels (--preset)"
 
 
 @dataclass(frozen=True)
 class Step:
-    """Condition of a trend: the change of a quantity from one level to another, in the direction of the trend, exceeds
-    a bound.
+    """Condition of a trend: from one level to another, a quantity changes against the trend by less than `allowed`.
 
     Attributes
     ----------
     between : str
         Names of the two levels: `120 to 240`.
     against : str
-        Verb of a change that the trend excludes: `fall` or `rise`.
+        Verb of a change against the trend: `fall` or `rise`.
     change : Estimate
         Change in the direction of the trend.
     allowed : float
@@ -47,7 +46,7 @@ class Step:
 
     @property
     def holds(self) -> bool | None:
-        """True if the change is significantly above its bound, False if significantly below, None if neither."""
+        """True if the change is significantly above `-allowed`, False if significantly below, None if neither."""
         return _above(self.change, -self.allowed)
 
     def why(self, factor: str, unit: str) -> str:
@@ -72,11 +71,15 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
     Notes
     -----
-    The quantity rises if two conditions hold. The last level is significantly above the first (95 %), and every step
-    excludes a fall by more than a bound: the allowed share or a tenth of the total change, whichever is larger. The
-    tenth covers a quantity that is nearly constant at first and grows tenfold later. The steps share an error
-    probability of 5 % (Bonferroni). The claim is refuted if a step is significantly below the bound, or if the last
-    level is significantly below the first.
+    The quantity rises if two conditions hold. The last level is significantly above the first (95 %). And between any
+    two
+    neighbouring levels, a fall by more than a bound is excluded: the allowed share or a tenth of the total change,
+    whichever is larger. Without the tenth, noise at levels where the quantity is nearly constant would decide, even if
+    it
+    grows tenfold later. The steps share an error probability of 5 % (Bonferroni). The claim is refuted if a fall
+    between
+    two neighbouring levels is significantly larger than the bound, or if the last level is significantly below the
+    first.
 
     The quantity stays constant if every level differs from the first by significantly less than the allowed share.
     """
@@ -99,9 +102,7 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates. The lower end of its interval is at least 0 if the intervals of both estimates
-    are.
-    """
+    """Return the ratio of two estimates. If neither interval extends below 0, neither does that of the ratio."""
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
@@ -113,8 +114,9 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     Notes
     -----
     A level may have the highest value if no other level significantly exceeds it; the confidence is 95 % for all
-    comparisons of the level together (Bonferroni). The level with the true highest value is therefore excluded with a
-    probability of at most 5 % [1]_. The lowest value is found in the same way.
+    comparisons of the level together (Bonferroni). The level that truly has the highest value is therefore excluded
+    with
+    a probability of at most 5 % [1]_. The lowest value is found in the same way.
 
     References
     ----------
@@ -212,9 +214,7 @@ def _above(difference: Estimate, bound: float) -> bool | None:
 
 
 def _together(parts: list[bool | None]) -> bool | None:
-    """Combine the results of several conditions: True if all are True, False if any is False, None if the combination
-    is unknown.
-    """
+    """Combine the results of several conditions: False if any is False, True if all are True, otherwise None."""
     if any(part is False for part in parts):
         return False
     return True if all(parts) else None

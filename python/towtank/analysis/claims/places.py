@@ -20,12 +20,12 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the counts of stored documents in a summary. The counts are exact, apart from documents that were not read
-back.
+"""Key of the counts of stored documents in a summary. These counts are exact, except that documents that could not
+be read back make them uncertain.
 """
 ESTIMATES = "estimates"
-"""Key of the estimates with intervals in a phase of a run summary. The phase also contains the same numbers without
-intervals.
+"""Key, within a phase of a run summary, of the estimates with intervals. The phase also contains the same numbers
+without intervals.
 """
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
@@ -57,8 +57,8 @@ class Places:
     runs : list of dict
         Summaries of all runs.
     run_to_run : float
-        Relative standard deviation of the system's speed from run to run. It is assumed if a combination of levels has
-        one run. [1]
+        Relative standard deviation of the system's speed from run to run, assumed for each combination of levels that
+        has a single run. [1]
     confidence : float
         Confidence of all intervals, in (0, 1).
     assumed : bool
@@ -141,7 +141,8 @@ class Places:
         path = read_metric(of)
         pooled = None if per else of_all_requests(having, *path)
         together = combined(list(measured.values()), pooled, _counting(having, path, per))
-        # A count of all documents is exact, because it is not a sample, so its interval is not widened here.
+        # A single run gets a wider interval, because runs differ. A value of method `EXACT` does not: it counts all
+        # documents and is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
             alone = next(run for run in usable if str(run["run"]) in measured)
             together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
@@ -156,7 +157,7 @@ class Places:
 
 
 def in_run(run: Json, of: str, per: str | None) -> Estimate:
-    """Return a measured quantity of one run, divided by a second quantity if `per` names a second one."""
+    """Return a measured quantity of one run, divided by the quantity or the load that `per` names, if any."""
     path = read_metric(of)
     found = _sum(leaves(run, path))
     if path[0] == COUNTED and found.value is not None:
@@ -172,8 +173,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
 
 
 def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
-    """Return the number of events that a value of 1 stands for in each run, if the quantity is a throughput, also per
-    user or arrival; empty otherwise. [s], [s * load]
+    """Return, for each run, the factor that converts a throughput, or a throughput per user or arrival, into a number
+    of events; empty for other quantities. [s], [s * load]
     """
     if per not in (None, LOAD):
         return ()
@@ -221,7 +222,8 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
 
 
 def _sum(found: Sequence[Any]) -> Estimate:
-    """Return the sum of several estimates. Its interval is the sum of the lower bounds and the sum of the upper bounds.
+    """Return the sum of several estimates. Its interval extends from the sum of the lower bounds to the sum of the
+    upper bounds.
 
     This interval holds for any correlation between the errors of the estimates.
     """

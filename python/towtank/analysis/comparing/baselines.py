@@ -1,5 +1,5 @@
-"""Stores the measured values of a result as a named baseline. A baseline has no recordings, so it is small enough for a
-repository.
+"""Stores the measured values of a result as a named baseline. A baseline contains no recordings, so it is small
+enough for a repository.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Form(BaseModel):
 
 
 class FigureForm(_Form):
-    """Measured value of one run, in the form in which a baseline file stores it."""
+    """Entry of a baseline file: a measured value of one run."""
 
     name: Annotated[Metric, Field(strict=False)]
     transaction: str = ""
@@ -42,7 +42,7 @@ class FigureForm(_Form):
 
 
 class FailuresForm(_Form):
-    """Numbers of failed and of ended transactions in one run, in the form in which a baseline file stores them.
+    """Entry of a baseline file: numbers of failed and of ended transactions in one run.
 
     The numbers cover one transaction, or all transactions if `transaction` is empty.
     """
@@ -53,7 +53,7 @@ class FailuresForm(_Form):
 
 
 class RunForm(_Form):
-    """A run in the form in which a baseline file stores it."""
+    """Entry of a baseline file: a run with its measured values."""
 
     name: str
     cell: str
@@ -65,7 +65,7 @@ class RunForm(_Form):
     transactions: list[str] = []
 
     def run(self) -> ComparedRun:
-        """Return the stored run in the form that a comparison uses."""
+        """Return the stored run as a run of a comparison."""
         figures = {
             Place(each.name, each.transaction): Measured(each.value, each.error, each.step) for each in self.figures
         }
@@ -85,7 +85,7 @@ class RunForm(_Form):
 class BaselineForm(_Form):
     """Content of a baseline file."""
 
-    # The JSON key is `schema`, but pydantic does not allow a field of that name, so the field has an alias.
+    # The JSON key is `schema`, a name that pydantic does not allow for a field, hence the alias.
     kind: Annotated[Literal["towtank/baseline/1"], Field(alias="schema")]
     towtank: str
     of: str
@@ -99,7 +99,7 @@ def path_of(name: str) -> Path:
     Raises
     ------
     StudyError
-        If the name contains other characters than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
+        If the name contains characters other than letters, digits, `.`, `_` and `-`, or does not begin with a letter or
         digit.
     """
     if _NAME.fullmatch(name) is None:
@@ -109,7 +109,7 @@ def path_of(name: str) -> Path:
 
 
 def keep(name: str, side: Side) -> Path:
-    """Write the runs of one compared result as a baseline, and return the path of its file."""
+    """Write the runs of one side of a comparison as a baseline, and return the path of the baseline file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
         {

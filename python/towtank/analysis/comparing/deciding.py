@@ -33,10 +33,10 @@ class Compared:
     verdict : Outcome
     findings : tuple of Finding
     least_detectable : float or None
-        Smallest relative change of the mean response time over all transactions that the comparison detects; of the
-        throughput if the mean response time is missing. [1]
+        Smallest relative change that the comparison detects in the mean response time over all transactions, or in
+        the throughput if that mean is missing. [1]
     runs_needed : int or None
-        Number of runs per side that would probably decide; None if all figures are decided, or if unknown. [1]
+        Number of runs per side that would probably decide; None if the verdict is not undecided, or if unknown. [1]
     """
 
     a: Side
@@ -59,8 +59,8 @@ class Compared:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the comparison, as text: invalid runs that were left out, suspect runs, or response times of
-        0.
+        """Reasons to doubt the comparison, as text: response times of 0, invalid runs, which are left out, and suspect
+        runs.
         """
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
@@ -127,7 +127,7 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     Raises
     ------
     StudyError
-        If the threshold is not between 0 and 1, or the sides have no configuration and load in common.
+        If the threshold is not between 0 and 1, or if A and B have no configuration and load in common.
 
     Notes
     -----
@@ -136,17 +136,17 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
     if the 90 % interval of its ratio lies within the threshold on both sides (two one-sided tests at 5 % [1]_).
     Otherwise it is undecided.
 
-    With several loads or configurations, the mean over them and each of them are tested in this way, all as one family.
-    A figure is worse if the mean or any load is worse, else better if any is better. It is the same only if the mean
-    and all loads are the same.
+    With several loads or configurations, the mean over them and the value at each of them are tested in this way, as
+    one family of tests. A figure is worse if the mean or any single value is worse; otherwise better if any of these is
+    better. It is the same only if all of these are the same.
 
     The verdict on all figures is worse if any figure is worse, else better if any figure is better. It is the same if
     throughput, mean response time, CPU time and failures over all transactions are the same.
 
-    A run with failures above its limit is invalid. A system that fails would thus lose its bad runs and keep its good
-    ones. Failures are therefore compared over the runs that are invalid for this reason, too. If B lost a larger share
-    of its runs in this way than A, the verdict on all figures is neither the same nor better. Nor is it if one side has
-    transactions that the other side lacks, because the comparison then covers only a part.
+    A run with failures above its limit is invalid, so only the good runs of a failing system would be compared.
+    The comparison of failures therefore includes the runs that are invalid for this reason. If B lost a larger share
+    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". The same applies if one
+    side has transactions that the other side lacks, because the comparison then covers only a part.
 
     References
     ----------
@@ -169,7 +169,8 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
 
 def _findings(family: Family, tested: Sequence[FailureLine], failures: Sequence[FailureLine]) -> list[Finding]:
-    """Make the verdicts on all figures, over all loads together and at each load, as one family of tests.
+    """Return the verdicts on all figures. The comparisons over all loads together and at each load are one family of
+    tests.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def _lines(a: Side, b: Side) -> tuple[list[Line], list[FailureLine]]:
 
 
 def _without_ratio(a: Side, b: Side, lines: Sequence[Line]) -> Iterator[Finding]:
-    """Yield a finding for each figure of A and B that has no ratio, because its value is 0 in a run."""
+    """Yield a finding for each figure that has no ratio B / A, because its value is 0 in a run."""
     places = {place for run in a.usable for place in run.figures}
     for place in places - {line.place for line in lines}:
         values = [[run.figures[place].value for run in side.usable if place in run.figures] for side in (a, b)]
@@ -223,9 +224,7 @@ def _order(place: Place) -> tuple[str, int]:
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions. If there is none, return the comparison of
-    the throughput.
-    """
+    """Return the comparison of the mean response time over all transactions, or else that of the throughput."""
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 
@@ -246,7 +245,7 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
     """Return the verdict on all figures together.
 
-    `is_selected` states that the comparison covers only a part: B lost a larger share of its runs than A, so that its
+    `is_selected` is True if the comparison covers only a part: B lost a larger share of its runs than A, so that its
     better runs remain, or a side lacks a transaction.
     """
     outcomes = {finding.verdict for finding in findings}

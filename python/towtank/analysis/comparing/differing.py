@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from towtank.digging import dig
 
-# Parts of the manifests that may influence results, and are therefore compared. Names, texts, seeds and times do not.
+# Entries of the manifests that may influence results, and are therefore compared. Names, descriptions, seeds and
+# times may not.
 _STUDY = ("stages", "mix", "system", "limits", "preset", "load", "workload")
 _OF_STUDY = ("host", "versions")
 _OF_RUN = ("settings", "tiers", "pinning", "versions")
@@ -27,7 +28,8 @@ _LONGEST = 120
 
 
 def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, object]]) -> dict[str, str]:
-    """Return properties of configuration and environment by name, from the manifests of a study and of its runs.
+    """Return configuration and environment as a mapping of properties to texts, from the manifests of a study and of
+    its runs.
 
     Properties that differ between the runs of one side, such as the levels of factors, are left out.
     """
@@ -43,8 +45,8 @@ def facts_of_study(manifest: Mapping[str, object], runs: Sequence[Mapping[str, o
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each value in a nested document, without the keys that differ between any two
-    runs.
+    """Yield the path and the text of each value in a nested document. Keys whose values differ between any two runs
+    are left out.
     """
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -58,8 +60,8 @@ def _flat(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 
 class Difference(NamedTuple):
-    """A property of configuration or environment that differs, with its value on each side; None if a side lacks the
-    property.
+    """A property of configuration or environment that differs between A and B: its name and both values. None if a
+    side lacks the property.
     """
 
     what: str

@@ -13,8 +13,8 @@ from towtank.analysis.statistics import capped_freedom
 from towtank.distributions import binomial_tail, normal_quantile, t_quantile, t_tail
 
 RELEVANT = 0.001
-"""Smallest difference between two shares of failures that matters: 0.1 percentage points. The difference must also
-exceed the threshold for ratios. [1]
+"""Smallest difference between two shares of failures that matters: 0.1 percentage points. The ratio of the shares
+must also exceed the threshold for ratios. [1]
 """
 
 
@@ -62,8 +62,8 @@ class FailureLine:
 
 
 def failure_line(transaction: str, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> FailureLine | None:
-    """Compare the shares of failures of a transaction; None if A and B have requests of this transaction in no common
-    cell (configuration and load).
+    """Compare the shares of failures of a transaction; None if no cell (configuration and load) has ended requests of
+    this transaction in both A and B.
 
     Notes
     -----
@@ -112,9 +112,7 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided p-value of the numbers of failures of A and B, under the hypothesis that both fail equally
-    often.
-    """
+    """Return the two-sided p-value of the numbers of failures of A and B if both sides fail equally often."""
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -1,5 +1,5 @@
-"""Computes the p-values of many figures (measured quantities) together, so that chance in one of them seldom leads to a
-finding.
+"""Computes the p-values of many figures (measured quantities) together, so that a chance difference in one of them
+seldom becomes a finding.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# The variance of a figure may borrow degrees of freedom from other figures of the same metric, up to this multiple of
-# its own. A larger number would rely too much on the assumption that all transactions scatter equally from run to run.
+# The variance of a figure may borrow degrees of freedom from other figures of the same metric: at most this many
+# times the number that it has without them. With more, the result would rely too much on the assumption that all
+# transactions scatter equally from run to run.
 _LENT_AT_MOST = 3
 
 
@@ -44,8 +45,8 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 class Moderated(NamedTuple):
-    """Standard error of a difference, with its degrees of freedom. The error is stabilized by other figures of the same
-    metric.
+    """Standard error of a difference, with its degrees of freedom. Other figures of the same metric contribute to its
+    estimate.
     """
 
     error: float
@@ -53,8 +54,8 @@ class Moderated(NamedTuple):
 
 
 def chances_of(lines: Sequence[Line]) -> list[float]:
-    """Return the p-value of each difference; 1 if unknown. Each variance is stabilized by other figures of the same
-    metric.
+    """Return the p-value of each difference; 1 if unknown. The variances of figures of the same metric are estimated
+    together, see `moderated`.
     """
     kinds = [(line.place.metric, line.cell) for line in lines]
     return [
@@ -68,21 +69,23 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error of a difference between A and B, stabilized by other figures of the same metric at the
-    same load.
+    """Return the standard error of a difference between A and B, to whose estimate other figures of the same metric at
+    the same load contribute.
 
     None if the variance of the difference is unknown.
 
     Notes
     -----
     With three runs per side, a variance has four degrees of freedom, too few for a small p-value. The figures of one
-    metric for different transactions scatter similarly from run to run. Each variance is therefore drawn towards their
-    median, as in an empirical Bayes t test [1]_. The median has d_0 degrees of freedom: the sum of those of the other
-    figures, but at most three times those of the figure itself.
+    metric for different transactions scatter similarly from run to run. Each variance is therefore moved towards the
+    median
+    of the variances, as in an empirical Bayes t test [1]_. The median counts with d_0 degrees of freedom: the sum of
+    those
+    of the other figures, but at most three times those of the figure itself.
 
     A variance above the median is not lowered. Only figures at the same load are used, because the scatter may depend
-    on the load. If the errors within the runs are known, variances are divided by the variances of these errors before
-    they are compared, because rare transactions scatter more.
+    on the load. Rare transactions scatter more, as the errors within their runs are larger. If these errors are known,
+    each variance is divided by the variance due to them before the median is taken.
 
     References
     ----------
@@ -103,21 +106,21 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
 
 
 def lent(freedom: float, others: float) -> float:
-    """Return the degrees of freedom that a figure borrows from other figures: those of the others, but at most a
-    multiple of its own.
+    """Return the degrees of freedom that a figure borrows from other figures: all that they have, but at most
+    `_LENT_AT_MOST` times `freedom`, the number of the figure itself.
     """
     return min(_LENT_AT_MOST * freedom, others)
 
 
 def _unit(line: Line) -> float:
-    """Return the part of the variance of a single run that is due to the errors within the runs; 0 if these are
+    """Return the variance that the errors within the runs cause in the value of a single run; 0 if these errors are
     unknown.
     """
     return line.within**2 / line.scale
 
 
 def spread(line: Line) -> float | None:
-    """Return the standard deviation of a figure from run to run; it is at least the error within the runs. None if
+    """Return the standard deviation of a figure from run to run, but at least the error within a run; None if
     unknown.
     """
     error = line.error()

@@ -15,8 +15,8 @@ SIGNIFICANCE = 0.05
 """Largest probability that a comparison of two equal systems finds a difference in at least one figure. [1]"""
 CONFIDENCE = 0.95
 """Confidence of the intervals of the ratios B / A, in (0, 1)."""
-# Two sides count as equivalent if an interval with this confidence lies within the threshold. Two one-sided tests at 5
-# % each correspond to a 90 % interval.
+# Two sides count as the same if the interval of their ratio with this confidence lies within the threshold. A 90 %
+# interval corresponds to two one-sided tests at 5 % each.
 _EQUIVALENCE = 0.90
 _MORE_IS_BETTER = (Metric.THROUGHPUT,)
 
@@ -37,7 +37,7 @@ class AtLoad:
     Attributes
     ----------
     load : str
-        Load, after the configuration if the sides have several.
+        Load; if the sides have several configurations, the configuration comes before it.
     ratio, low, high : float or None
         Value of B divided by that of A, with its 95 % interval. [1]
     verdict : Outcome
@@ -82,7 +82,7 @@ class Finding:
     chance : float
         Probability of the difference by chance, adjusted for the number of figures, in [0, 1].
     least_detectable : float or None
-        Relative change that this number of runs detects in four of five cases. [1]
+        Smallest relative change that this number of runs detects in four of five cases. [1]
     runs : (int, int)
         Numbers of runs of A and of B. [1]
     shares : (float, float) or None
@@ -128,7 +128,7 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
     Parameters
     ----------
     chances : dict
-        Adjusted p-values by cell (configuration and load); the key None has the p-value over all cells together.
+        Adjusted p-values by cell (configuration and load). The key None stands for all cells together.
     least : float or None
         Smallest relative change that the comparison detects. [1]
     """
@@ -142,7 +142,7 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
 
 
 def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
-    """Return an undecided finding for a response time that is 0 in a run, because it is below the resolution of the
+    """Return an undecided finding for a response time that has no ratio. It is 0 in a run, below the resolution of the
     clock.
     """
     transaction = place.transaction or None
@@ -153,8 +153,8 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
     """Return the finding of the comparison on the shares of failed transactions."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
-    # If a side has a single run at a load, the difference at this load has no interval. A small difference then gives
-    # no verdict here; the comparison over all loads includes the failures of this load.
+    # If a side has a single run at a load, the difference at this load has no interval. If it is small as well, this
+    # load has no verdict of its own; its failures are included in the comparison over all loads.
     judged = [
         part
         for part, cell in zip(parts, line.cells, strict=True)
@@ -192,12 +192,11 @@ def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) 
     low, high = bounds if bounds is not None else (None, None)
     rises = line.ratio > 1
     verdict = Outcome.UNDECIDED
-    # The threshold applies to a ratio and to its inverse, so that a change and its reversal count as equally large.
+    # A ratio r and its inverse 1 / r are changes of the same size, so the threshold is compared with |ln r|.
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    # If the resolution of the values is coarser than the threshold, the values cannot exclude a change as large as the
-    # threshold.
+    # Values with a resolution coarser than the threshold do not exclude a change of the size of the threshold.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)

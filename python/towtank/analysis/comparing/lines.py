@@ -23,7 +23,7 @@ _WIDEST = 50
 
 @dataclass(frozen=True)
 class Line:
-    """Difference between A and B in the logarithms of one figure (measured quantity).
+    """Difference between A and B in the logarithm of one figure (measured quantity).
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Line:
     cells : tuple of Line
         The difference in each cell, if there are several cells.
     is_tested : bool
-        False for a cell without repeated runs, which cannot show a difference alone.
+        False for a cell without repeated runs: such a cell alone cannot show a difference.
     """
 
     place: Place
@@ -67,11 +67,12 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        """Value of B divided by that of A, as the exponential of the difference of logarithms."""
+        """Value of B divided by that of A: the exponential of the difference of their logarithms."""
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference between A and B, for `variance` if given; None if unknown.
+        """Return the standard error of the difference between A and B; None if unknown. `variance`, if given, replaces
+        the estimated variance from run to run.
 
         It is at least the error due to the errors within the runs, and at least the error due to the resolution. It is
         unknown if a side has a single run. It is also unknown if all values of each side are equal and their resolution
@@ -86,9 +87,9 @@ class Line:
 
         Notes
         -----
-        Each side of each cell has a separate variance, as in Welch's test; see `line_of`. A percentile bootstrap over
-        runs [1]_ draws from too few runs, so its intervals are too short. With three runs per side and normal
-        differences from run to run, 19 % of its 95 % intervals miss the true ratio.
+        Each side of each cell has a separate variance, as in Welch's test; see `line_of`. The alternative, a percentile
+        bootstrap over runs [1]_, gives too short intervals for few runs. With three runs per side and normally
+        distributed values of the runs, 19 % of its 95 % intervals miss the true ratio.
         `tests/certified/test_certified_compare.py` measures both methods.
 
         References
@@ -147,12 +148,12 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
     Satterthwaite [1]_ with a limit (see `capped_freedom`).
 
     Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs of a side
-    without being exact. The error of a value that is rounded to multiples of a step u is uniform, so its standard error
-    is at least u / sqrt(12). The mean of runs that are rounded to the same value has this error, too [2]_.
+    without being exact. If values are rounded to multiples of a step u, the rounding error is uniform, so the standard
+    error is at least u / sqrt(12). Averaging values that are rounded to the same number does not reduce it [2]_.
 
-    If no cell has several runs on both sides, the differences of three or more cells count as pairs. Their variance
-    then includes the dependence of the ratio on the load. A single pair cannot show a difference. If a single pair may
-    differ by more than the threshold, however, the figure is not the same.
+    If no cell has several runs on both sides, the differences in three or more cells are treated as paired values.
+    Their variance then includes the dependence of the ratio on the load. The pair of a single cell cannot show a
+    difference. But if it leaves a difference above the threshold possible, the verdict on the figure is not "same".
 
     References
     ----------
@@ -208,8 +209,8 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the part of the standard error of the difference that is due to the errors within the runs; 0 if an error
-    is unknown.
+    """Return the standard error of the difference that the errors within the runs cause; 0 if such an error is
+    unknown.
     """
     total = 0.0
     for share, cell in cells:

@@ -1,4 +1,6 @@
-"""Computes the power of a comparison: the smallest change that it detects, and the runs that would decide."""
+"""Computes the power of a comparison: the smallest change that it detects, and the number of runs that would
+decide it.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,7 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.distributions import chi_square_median, noncentral_t_tail, normal_tail, t_quantile
 
 HEADLINE = (Metric.THROUGHPUT, Metric.MEAN, Metric.CPU, Metric.ERRORS)
-"""Figures that must all be the same, over all transactions together, for the verdict that the two results are
-the same.
-"""
+"""For the verdict "same", all these figures over all transactions together must be the same."""
 _POWER = 0.80
 _WIDEST = 10.0
 _RUNS_AT_MOST = 10_000
@@ -27,7 +27,7 @@ _RUNS_AT_MOST = 10_000
 
 @dataclass(frozen=True)
 class Family:
-    """Tests that share a common error probability.
+    """Tests of one comparison, whose probability of at least one chance finding is limited as a whole.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Family:
         -----
         A change is detected if three conditions hold. Its p-value is at most alpha / m in a family of m tests with
         significance level alpha (Holm's first step), the 95 % interval excludes 1, and the difference is at least the
-        threshold. Under the first two conditions, the difference is at least q standard errors, where q is the larger
-        of the two t quantiles. The probability of this is a tail of the noncentral t distribution [1]_. Its degrees of
-        freedom are those of the runs of this figure alone, because other figures of the metric do not lower its error.
+        threshold. The first two conditions require a difference of at least q standard errors, where q is the larger
+        of their two t quantiles. The probability of such a difference is a tail of the noncentral t distribution [1]_.
+        It has the degrees of freedom of this figure's runs alone: other figures do not reduce the scatter of its error.
 
         References
         ----------
@@ -73,20 +73,20 @@ class Family:
         return math.expm1(float(brentq(lacking, 0.0, _WIDEST, xtol=1e-6))) if lacking(_WIDEST) < 0 else None
 
     def _quantile(self, freedom: float) -> float:
-        """Return the t quantile that corresponds to the largest significant p-value in Holm's first step."""
+        """Return the t quantile of the largest p-value that is significant in Holm's first step."""
         return t_quantile(1 - SIGNIFICANCE / self.tests / 2, freedom)
 
     def alike(self, line: Line) -> list[Line]:
-        """Return the comparisons of the same metric at the same load as a given comparison."""
+        """Return all comparisons with the metric and the load of a given comparison, including that comparison."""
         kind = (line.place.metric, line.cell)
         return [other for other in self.lines if (other.place.metric, other.cell) == kind]
 
     def runs_needed(self) -> int | None:
-        """Return the number of runs per side that would detect the largest measured change; None if unknown or too
-        large.
+        """Return the number of runs per side that would detect the largest measured change in a figure of `HEADLINE`;
+        None if unknown or too large.
 
-        If the largest change is below the threshold, the threshold is used as its size. If a side has a single run, the
-        standard deviation from run to run is assumed, see `run_to_run`.
+        If that change is below the threshold, the number is computed for a change of the size of the threshold. If a
+        side has a single run, a standard deviation from run to run is assumed, see `run_to_run`.
         """
         known = [line for line in self.lines if line.cell is None and line.place.metric in HEADLINE]
         if not known:
@@ -98,12 +98,13 @@ class Family:
         )
         lenders = len(self.alike(line)) - 1
         found = bisect_left(range(2, _RUNS_AT_MOST), True, key=lambda runs: self._finds(runs, size, lenders)) + 2
-        # As many runs as there are now would probably lead to the same result, so at least one more run is returned.
+        # The present number of runs did not decide, and would probably not do so again, so the result is at least one
+        # more.
         return max(found, min(line.runs) + 1) if found < _RUNS_AT_MOST else None
 
     def _finds(self, runs: int, size: float, lenders: int) -> bool:
-        """Return True if `runs` runs per side detect a change of `size` standard deviations with a probability of at
-        least 80 %.
+        """Return True if `runs` runs per side detect a change with a probability of at least 80 %. `size` is the change
+        in standard deviations from run to run.
         """
         freedom = 2 * runs - 2
         quantile = max(self._quantile(freedom + lent(freedom, lenders * freedom)), _of_interval(freedom))
@@ -111,14 +112,14 @@ class Family:
 
 
 def _of_interval(freedom: float) -> float:
-    """Return the t quantile that belongs to the 95 % interval, which must exclude a ratio of 1."""
+    """Return the t quantile of the condition that the 95 % interval excludes a ratio of 1."""
     return t_quantile(0.5 + CONFIDENCE / 2, freedom)
 
 
 def _unbiased(error: float, freedom: float) -> float:
-    """Return the standard error, corrected for the bias of the sample variance.
+    """Return the standard error, corrected for the median bias of the sample variance.
 
-    Half of all sample variances are below the true variance times the median of chi-square divided by its degrees of
-    freedom, which is less than 1.
+    Half of all sample variances are smaller than the true variance times a factor below 1: the median of chi-square
+    divided by its degrees of freedom.
     """
     return error * math.sqrt(freedom / chi_square_median(freedom))

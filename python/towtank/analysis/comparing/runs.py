@@ -23,13 +23,11 @@ class Metric(StrEnum):
 
 
 FILES = "files"
-"""Name of the cell of all runs from result files. A cell is a configuration with a load, which result files do not
-state.
-"""
+"""Name of the cell of runs from result files. A cell is a configuration with a load; result files state neither."""
 _CELLS_SHOWN = 3
 _OF_THE_SYSTEM = frozenset({Kind.ERRORS_ABOVE_LIMIT, Kind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
-"""Keys of the response times in JSON documents, by the metric that is compared."""
+"""Key of the response time in JSON documents, for each metric that is a response time."""
 
 
 @dataclass(frozen=True, order=True)
@@ -51,8 +49,8 @@ class Measured:
     error : float or None
         Standard error within the run, relative to the value; None if unknown. [1]
     step : float
-        Resolution: distance to the next value that could have been measured, in the unit of the value; 0 if negligible
-        or unknown.
+        Resolution: distance to the next larger value that the recording can represent, in the unit of the value; 0 if
+        negligible or unknown.
     """
 
     value: float
@@ -128,7 +126,7 @@ class Side:
         Name that the user gave.
     runs : tuple of ComparedRun
     facts : dict of str
-        Configuration and environment by name, to list the differences between the sides.
+        Properties of configuration and environment by name, to list the differences between the sides.
     """
 
     name: str
@@ -147,14 +145,14 @@ class Side:
 
     @property
     def counted(self) -> tuple[ComparedRun, ...]:
-        """Runs of this side whose failures are compared: the usable runs, and the runs that are invalid only because of
-        failures.
+        """Runs of this side whose failures are compared: the usable runs, and the runs that are invalid only because
+        the system failed.
         """
         return tuple(run for run in self.runs if run.is_usable or run.is_lost)
 
     @property
     def lost_share(self) -> float:
-        """Share of the counted runs of this side that are invalid only because the system failed, in [0, 1]."""
+        """Share of the runs in `counted` that are invalid only because the system failed, in [0, 1]."""
         return len(self.lost) / len(self.counted) if self.counted else 0.0
 
     @property
@@ -175,7 +173,8 @@ class Side:
 def alike(a: Side, b: Side) -> tuple[Side, Side]:
     """Return both sides with common cells (configurations and loads), so that the sides can be compared.
 
-    Runs of result files are moved to the cell of the other side if that side has a single cell.
+    If A and B have a single cell each, and at least one of these stands for result files, B is assigned to the cell of
+    A.
 
     Raises
     ------
@@ -192,6 +191,6 @@ def alike(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _some(cells: list[str]) -> str:
-    """Render the names of the first cells (configurations and loads), and the number of cells not named."""
+    """Render the names of the first cells (configurations and loads), and how many more cells there are."""
     more = f" and {len(cells) - _CELLS_SHOWN} more" if len(cells) > _CELLS_SHOWN else ""
     return ", ".join(repr(cell or "no load") for cell in cells[:_CELLS_SHOWN]) + more

@@ -25,14 +25,16 @@ from towtank.load_level import KINDS
 from towtank.results import RUN_MANIFEST, ResultsFolder, RunFolder
 
 _REQUESTS_AT_LEAST = 2
-# Width of the buckets of the engine's histograms: at most 1/1024 of the value; at small values at most 0.512 µs.
+# Width of the buckets of the engine's histograms, relative to the value. Buckets of small values are at most
+# 0.512 µs wide.
 _BUCKET = 1 / 1024
 _NARROWEST_S = 0.512e-6
 Summary = Mapping[str, object]
 
 
 def side_of(names: Sequence[str]) -> Side:
-    """Read one side of a comparison from results folders, `FOLDER:CONFIGURATION`, or result files with one run each.
+    """Read one side of a comparison. Each name is a results folder, `FOLDER:CONFIGURATION`, or a result file of one
+    run.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def side_of(names: Sequence[str]) -> Side:
 
 
 def _repeated(name: str, runs: Sequence[ComparedRun], sources: dict[str, str]) -> Iterator[Fault]:
-    """Yield a fault if a result contains a run that the side already has, and add the runs of the result to `sources`.
+    """Yield a fault if a result contains a run that the side already has. Add the runs of the result to `sources`.
 
     A copy of a run gives no information on how runs differ.
     """
@@ -107,15 +109,15 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
 
 
 def _configuration(summary: Summary) -> str:
-    """Return the levels of all factors except the load, as text in the form of the labels in reports."""
+    """Return the levels of all factors except the load as text, in the format of the labels in reports."""
     factors = dig(summary, "factors")
     levels = factors.items() if isinstance(factors, Mapping) else ()
     return ", ".join(f"{factor} {level}" for factor, level in levels if factor not in KINDS)
 
 
 def _of_summary(summary: Summary, name: str, configuration: str, label: str | None) -> ComparedRun:
-    """Return the run for a comparison that a run summary describes; if `label` selects a configuration, its cell is the
-    load alone.
+    """Return the run of a comparison that a run summary describes. If `label` selects a configuration, the cell of the
+    run is the load without the configuration.
     """
     load = next(
         (f"{dig(summary, *path)} {path[0]}" for path in (("users", "asked"), ("rate",)) if dig(summary, *path)), ""
@@ -148,11 +150,12 @@ def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), from_document(dig(summary, "throughput_per_s")))
     yield from _cpu(summary)
     every = [("", summary), *_transactions(summary)]
-    # If there is a single transaction, its values equal those of all transactions together, so they are not repeated.
+    # The first entry covers all transactions. With a single transaction, the second entry has the same values and is
+    # left out.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
             estimate = from_document(dig(found, "response_time_s", key))
-            # Means are computed from exact times and not from histogram buckets, so they have no resolution step.
+            # Means are computed from exact times and not from histogram buckets, so their resolution is negligible.
             step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
             yield from _measured(Place(metric, transaction), estimate, step)
 
@@ -174,9 +177,9 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
 
 
 def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[tuple[Place, Measured]]:
-    """Yield a measured value of a run with its relative error.
+    """Yield a measured value of a run with its relative error; nothing if it is missing.
 
-    A response time of 0 is below the resolution. Any other value of 0 is left out.
+    A response time of 0 is yielded, because it means a time below the resolution. Any other value of 0 is left out.
     """
     if estimate.value is None or (not estimate.value and place.metric not in TIMES):
         return
@@ -208,8 +211,8 @@ def _digest(path: Path) -> str:
 
 def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
     yield from _measured(Place(Metric.THROUGHPUT), judged.figures.throughput_per_s)
-    # All times of a file come from one clock, so all have the same resolution. It is determined from all transactions
-    # together, because a rare transaction has too few times.
+    # All times of a file come from one clock and have the same resolution. It is determined from all transactions
+    # together, because rare transactions have too few times.
     step = 0.0 if judged.inside is None else resolution_of(judged.inside.elapsed_s)
     yield from _times(judged.figures, "", step)
     for transaction, requests in _by_transaction(judged):
@@ -220,7 +223,7 @@ def _figures_of_file(judged: Judged) -> Iterator[tuple[Place, Measured]]:
 def _times(figures: Figures, transaction: str, step: float) -> Iterator[tuple[Place, Measured]]:
     """Yield the mean and the percentiles of response times, each with its resolution.
 
-    The mean has no resolution step, because it averages the rounding errors of many requests.
+    The resolution of the mean is negligible, because the rounding errors of many requests average out.
     """
     for metric, key in TIMES.items():
         yield from _measured(

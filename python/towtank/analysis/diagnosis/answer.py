@@ -14,7 +14,7 @@ class Cause(StrEnum):
     """Resource or condition that limits throughput."""
 
     CPU = "cpu"
-    """The CPU time of a machine, or of the CPUs allotted to a tier, or of one process or thread that uses one CPU
+    """CPU time: of a machine, of the CPUs allotted to a tier, or of a single process or thread that uses one CPU
     fully.
     """
     QUOTA = "quota"
@@ -30,7 +30,7 @@ class Cause(StrEnum):
     LINK = "link"
     """The rate limit of the network link of a host."""
     GENERATOR = "generator"
-    """The load generator, whose own CPUs or connections are fully used."""
+    """The load generator: its CPUs or its connections are fully used."""
     MACHINE = "machine"
     """Programs that belong neither to the system nor to the generator, and use the CPUs of the system."""
     NONE = "none"
@@ -55,7 +55,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a limit: tier, host, transaction and part of the tier; unknown entries are None.
+    """Tier, host, transaction and part of the tier at which a limit was found; unknown entries are None.
 
     Attributes
     ----------
@@ -92,13 +92,12 @@ class Diagnosis:
     cause : Cause
     place : Place
     sure : float
-        Degree of belief in the cause by fixed rules, in [0, 1]. A resource that was measured at its limit has 0.9,
-        over several load levels 0.95. Weak evidence, or a run that is not valid, gives less than 0.5; the cause
-        `unknown` has 0.
+        Degree of belief in the cause by fixed rules, in [0, 1]. A resource that was clearly measured at its limit has
+        0.9 to 0.95. Weak evidence, or an invalid run, gives less than 0.5; the cause `unknown` has 0.
     evidence, against, unknown : tuple of str
         Evidence for the cause, evidence against it, and what was not observed; one sentence each.
     settle : str
-        Measurement that would confirm or refute the cause.
+        Further measurement that would confirm or refute the cause.
     """
 
     cause: Cause
@@ -156,7 +155,7 @@ class Diagnosis:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Diagnosis:
-        """Read a diagnosis from JSON. A cause that this version of Towtank does not know becomes `unknown`."""
+        """Read a diagnosis from JSON. A cause that this version of Towtank does not know is read as `unknown`."""
         cause = dig(document, "cause")
         known = Cause(cause) if cause in list(Cause) else Cause.UNKNOWN
         place = Place(**{field.name: dig(document, "place", field.name) for field in fields(Place)})
@@ -165,8 +164,8 @@ class Diagnosis:
         return cls(known, place, sure, **texts, settle=str(dig(document, "settle") or ""))
 
     def document(self) -> Mapping[str, Any]:
-        """Return the diagnosis as JSON; `where` is the place of the limit as text, `place` contains tier, host and
-        other entries.
+        """Return the diagnosis as JSON. `where` is the place of the limit as text; `place` has the separate entries:
+        tier, host and others.
         """
         return {
             "cause": str(self.cause),

@@ -1,5 +1,5 @@
-"""Extracts the use of resources that belong to no single tier: network links with a rate limit, and CPUs that hosts
-share.
+"""Extracts the use of resources that belong to no single tier: rate-limited network links, and CPUs that several
+hosts share.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LimitedLink:
     direction : str
         `sent` or `received`, as the host sees it.
     used, limit : float
-        Data rate over the window, and the limit of each direction. [byte/s]
+        Data rate over the window in this direction, and the limit, which is the same for both directions. [byte/s]
     """
 
     host: str
@@ -54,7 +54,7 @@ class SharedCpus:
     Attributes
     ----------
     cpus, used : float
-        Number of CPUs, and CPUs that the tiers used together. [1]
+        Number of these CPUs, and how many of them the tiers used together. [1]
     tiers : tuple of str
         Names of the tiers with a considerable share of the use, in descending order of CPUs used.
     """
@@ -81,7 +81,7 @@ class SharedCpus:
 
 @dataclass(frozen=True)
 class Consumer:
-    """Tier that uses CPUs of the hosts; the fields are keys of a consumer in the summary of a run.
+    """Tier that uses CPUs of the hosts. The fields have the names of the keys in a run summary.
 
     Attributes
     ----------
@@ -98,19 +98,21 @@ class Consumer:
     cpus: Sequence[int] | None
 
     def counts_in(self, used: float) -> bool:
-        """Return True if the tier uses at least a share `_PART_OF_USE` of `used`, the CPUs that all hosts use."""
+        """Return True if the CPU use of the tier is at least the share `_PART_OF_USE` of `used`, the use of all tiers
+        that share CPUs with it.
+        """
         return (self.cpus_used or 0.0) >= _PART_OF_USE * used
 
 
 _PART_OF_USE = 0.05
-"""A tier counts as a user of shared CPUs only if it uses at least this share of the CPUs that all hosts use,
-in (0, 1).
-"""
+"""A tier counts as a user of shared CPUs only if it has at least this share of their total use, in (0, 1)."""
 _CONSUMER = tuple(field.name for field in fields(Consumer))
 
 
 def limited_links(summary: Mapping[str, Any]) -> Iterator[LimitedLink]:
-    """Yield the use of each host's network link that has a rate limit, in its busier direction."""
+    """Yield the use of each network link of a host that has a rate limit, in the direction with the higher
+    data rate.
+    """
     for host in dig(summary, "hosts") or {}:
         limit = lookup(summary, ("hosts", host, "link_bytes_per_s"))
         rates = {said: lookup(summary, ("hosts", host, key)) for key, said in _DIRECTIONS.items()}

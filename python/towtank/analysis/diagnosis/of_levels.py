@@ -23,9 +23,9 @@ _MORE_LOAD = 1.4
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
-`_SEVERAL_LEVELS` is for a measured cause at several levels, `_SUPPORTED` for a less certain cause at several levels.
-`_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a cause that exists even at the
-lowest load.
+`_SEVERAL_LEVELS` is for a measured cause if several load levels show the limit, too, `_SUPPORTED` for a less certain
+cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a cause
+that is present even at the lowest load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
@@ -44,8 +44,8 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     Notes
     -----
     The load levels show whether throughput stopped growing. The runs at the highest usable load show which resource
-    was at its limit. If runs of one level disagree, the cause remains unknown. If a resource is at its limit even at
-    the lowest load, the load did not use it up.
+    was at its limit. If no majority of these runs agrees, the cause remains unknown. If a resource is at its limit even
+    at the lowest load, something other than the load uses it, and the degree of belief is low.
     """
     kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
     ended = [point for point in points if point.usable]
@@ -72,9 +72,9 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
+    """Return the diagnosis that the load determines throughput, without a resource at its limit.
 
-    A resource that is at its limit at the highest load is listed as evidence against the diagnosis.
+    If nevertheless a resource is at its limit at the highest load, it is listed as evidence against the diagnosis.
     """
     settle = "raise the load until throughput stops growing"
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
@@ -84,8 +84,8 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, where throughput is far lower. The load is
-    then not the cause.
+    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there. The
+    load is then not the cause.
     """
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
@@ -96,8 +96,8 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
     """Return the point (load level) with the highest load that can show the limit.
 
-    A point counts if at least one run is not invalid, or if its runs are invalid only because of the overload or the
-    limit.
+    A point counts if at least one run is not invalid. If the limit is not a CPU, a point with only invalid runs also
+    counts if each of them has a likely cause.
     """
     counts = [point for point in points if point.is_valid or (kind is not LimitKind.CPU and _only_limited(point))]
     return (counts or list(points))[-1]
@@ -158,8 +158,8 @@ def _slowed(points: Sequence[Point]) -> str | None:
 
 
 def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
-    """Return the diagnosis for runs that show no resource at its limit: either the cause of the limit is unknown, or no
-    limit was found.
+    """Return the diagnosis for runs in which no resource was measured at its limit: the load levels suggest a CPU, the
+    cause of the limit is unknown, or no limit was found.
     """
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:

@@ -15,7 +15,7 @@ from towtank.analysis.doubts import Kind, Level
 _THINKING = 0.98
 """Users determine throughput if they think for at least this share of their cycle time, in (0, 1)."""
 NOT_VALID = 0.4
-"""Largest degree of belief in a cause if only an invalid or suspect run shows the cause."""
+"""Largest degree of belief in a cause that only an invalid run shows."""
 _OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
 _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
     Cause.LINK: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
@@ -26,7 +26,7 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts that each cause explains: these doubts are consequences of the cause, or describe it."""
+"""Kinds of doubts, by the cause that explains them: the cause leads to these doubts, or they describe it."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
 """Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
 _SERVED = 0.98
@@ -43,15 +43,15 @@ def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
 
     Notes
     -----
-    A single load level cannot show that throughput no longer grows. The cause is therefore a resource only if that
-    resource was measured at its limit. The cause is `none` only if the load determines throughput: users think most
-    of the time, every arrival is served, or there is a single user.
+    A single load level cannot show that throughput no longer grows. A resource is therefore the cause only if it was
+    measured at its limit. The cause is `none` only if the load determines throughput: users think nearly all the
+    time, nearly every arrival is served, or there is a single user.
     """
     return of_seen(Seen.of(summary))
 
 
 def of_seen(seen: Seen) -> Diagnosis:
-    """Return the diagnosis that follows from the data extracted from a run."""
+    """Return the diagnosis that follows from the data of a run."""
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
     found, below = signs(seen), _below(seen)
@@ -63,9 +63,9 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput, so that no resource is at its limit.
+    """Return the diagnosis that the load determines throughput, without a resource at its limit.
 
-    Resources that are at their limit nevertheless are listed as evidence against the diagnosis.
+    Resources that nevertheless are at their limit are listed as evidence against the diagnosis.
     """
     invalid = _invalid_besides(Cause.NONE, seen)
     busiest = _busiest(seen)
@@ -93,7 +93,7 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
 
 
 def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
-    """Return the reasons why a run is invalid, without the reasons that the diagnosed cause explains."""
+    """Return the reasons why a run is invalid, except those that the diagnosed cause explains."""
     explained = _EXPLAINED.get(cause, ())
     return [text for kind, (level, text) in seen.doubts.items() if level == Level.INVALID and kind not in explained]
 
@@ -123,7 +123,7 @@ def _below(seen: Seen) -> str | None:
 def _busiest(seen: Seen) -> str | None:
     """Return the use of the busiest resource of the system as text.
 
-    If no resource of the system was observed, return the CPU use of this machine, or None if that use is unknown, too.
+    If no resource of the system was observed, return the CPU use of this machine; None if that is unknown, too.
     """
     known = [(disk.utilization, f"the busiest resource is a disk: {disk.text}") for disk in seen.disks]
     known += [(link.utilization, f"the busiest resource is a link: {link.text}") for link in seen.links]

@@ -56,7 +56,7 @@ class Tier:
     group : str or None
         Path of the control group that limits the CPUs of the tier.
     throttled : float or None
-        Share of time in which the control group's limit delayed the tier. [1]
+        Share of time in which the CPU limit of the control group delayed the tier. [1]
     waits : float or None
         Mean number of threads of the tier that were ready to run but waited for a CPU. [1]
     process, thread : Busiest or None
@@ -120,11 +120,11 @@ class Seen:
     not_found : tuple of str
         Addresses of targets on this machine whose process was not found.
     errors, errors_answered : float
-        Shares of the ended requests that failed, and that failed although a response came in time, in [0, 1].
+        Share of the ended requests that failed, and share that failed although a response came in time, in [0, 1].
     failing : str or None
         Transaction with more than half of the failures.
     pool_share : float
-        Share of response time in which requests wait for a connection of the generator's own pool, in [0, 1].
+        Share of response time in which requests wait for a connection of the generator's pool, in [0, 1].
     kinds : dict
         Failed requests by kind.
     doubts : dict
@@ -204,13 +204,13 @@ class Seen:
         )
 
     def has(self, kind: Kind, *levels: str) -> str | None:
-        """Return the message of a doubt of the given kind, if the doubt has one of the given levels; None otherwise."""
+        """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
         level, message = self.doubts.get(str(kind), ("", ""))
         return message if level in levels else None
 
 
 def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object that a document contains under a path of keys; an empty object if a key is missing."""
+    """Return the object that a document contains under a path of keys; an empty mapping if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
 
@@ -246,7 +246,7 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
 
     host = dig(summary, "tiers", name, "host")
     of_host = objects_at(summary, "hosts", str(host))
-    # A host without a probe runs on the CPUs of this machine, so it is not another machine.
+    # A host has `steal` in the summary only if a probe ran on it. A host without a probe runs on this machine.
     is_elsewhere = "steal" in of_host
     of_groups = (
         dig(of_host, "throttled", name),

@@ -19,32 +19,33 @@ in (0, 1].
 MACHINE_FULL = 0.95
 """A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
-"""A tier counts as saturated if it uses at least this share of its allotted CPUs, in (0, 1]."""
+"""A tier counts as saturated if it uses at least this share of the CPUs allotted to it, in (0, 1]."""
 THROTTLED = 0.05
 """The CPU limit of a control group counts as reached if the group is throttled for at least this share of time. [1]"""
 DISK_FULL = AT_LIMIT
-"""A disk with a speed limit counts as saturated if it uses at least this share of the limit, in (0, 1]."""
+"""A disk with a speed limit counts as saturated from this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use, in any sample, of a process that is limited to one CPU.
+"""Largest CPU use, in any sample, that a process running on one CPU can reach with errors of measurement. [CPUs]
 
-A higher CPU use shows that the process runs on several CPUs. [CPUs]
+A larger value shows that the process runs on several CPUs.
 """
 _REST_OF_TIER = 0.30
-"""A single process explains the CPU use of its tier if the other processes of the tier use at most this. [CPUs]"""
+"""A single process or thread explains the CPU use of its tier if the rest of the tier uses at most this. [CPUs]"""
 _FOREIGN = 0.25
 """Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
 _MOSTLY_OWN = 0.5
-"""A full machine is full because of the system if the system has at least this share of the CPU use of all programs
-other than the generator, in (0, 1).
+"""A fully used machine is attributed to the system if the system has at least this share of the CPU use of all
+programs other than the generator, in (0, 1).
 """
 _LEAST_DEMAND = 0.5
 _WAITS_OF_USE = 0.25
-"""CPU time counts as scarce if waiting threads would use at least this multiple of the CPUs that the tiers use.
+"""Other programs count as the cause only if many threads of the system wait for a CPU: their mean number is at least
+this multiple of the CPUs that the tiers use. [1]
 
-This holds only if the tiers use or wait for at least `_LEAST_DEMAND` CPUs. [1]
+CPU use and waiting threads together must also be at least `_LEAST_DEMAND`.
 """
 MANY_ERRORS = 0.1
 """Failures may be what limits throughput if at least this share of the requests fails, in (0, 1)."""
@@ -81,11 +82,13 @@ def signs(seen: Seen) -> list[Sign]:
 
     Notes
     -----
-    A limit that hides other limits comes before them. A generator at its limit offers less load than requested, so it
-    comes first. A control group or process that uses all CPU time that it may use is limited whatever other programs
-    do; otherwise other programs may take CPU time from the system. If most requests fail, the failures alone may use
-    up the CPUs. Fewer failures are often the consequence of another limit, like a generator that is busy but below
-    its limit.
+    A limit that hides other limits comes before them. A generator at its limit comes first, because it offers less load
+    than requested. Control groups and processes that use all the CPU time they may use come next: they are limited
+    whatever
+    other programs do. After them come other programs, which may take CPU time from the rest of the system. If most
+    requests
+    fail, the failures alone may use up the CPUs, so they come before the CPUs. Fewer failures come late, because they
+    often are the consequence of another limit. So does a generator that is busy but below its limit.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -155,12 +158,14 @@ def _quota(seen: Seen) -> Iterator[Sign]:
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for the failed requests if many requests fail. If fewer fail, the cause is usually another limit."""
+    """Yield a sign for failed requests if many requests fail. A few failures are usually a consequence of another
+    limit.
+    """
     if seen.errors <= ERRORS_SHARE or seen.errors < MANY_ERRORS:
         return
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
-        return  # The failures are a consequence of the saturated resource, which has its own sign.
+        return  # Most failures are missing responses: a consequence of the saturated resource, which has its own sign.
     against = ("the CPUs are fully used, too, either by the failing requests or before them",) if is_full else ()
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
@@ -200,8 +205,8 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
-    # Threads that share a lock of an interpreter run one after another, so together they use one CPU. Without a
-    # dominant thread, the use of one CPU may be a coincidence, so the degree of belief is lower.
+    # Threads that share the lock of an interpreter run one after another and together use one CPU. Without a dominant
+    # thread, the use of one CPU may be a coincidence, so the degree of belief is lower.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
     text = f"process {process.name} uses {process.cpus:.2f} CPUs nearly all the time"
     return _part("process", process), text, 0.9 if is_one_thread else 0.6
@@ -212,7 +217,8 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        return None  # Other programs slow the thread down, so they are the cause and not the thread.
+        # The thread does not reach a full CPU, because other programs slow it down. They are the cause, not the thread.
+        return None
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None
     waits = f" and waits for a CPU {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
@@ -254,7 +260,7 @@ def _disks(seen: Seen) -> Iterator[Sign]:
 
 
 def _shared_cpus(seen: Seen) -> Iterator[Sign]:
-    """Yield a sign for CPUs that tiers on several hosts use up together. The share of each tier does not matter."""
+    """Yield a sign for CPUs that tiers on several hosts use up together, even if no tier alone does."""
     shared = seen.shared
     if shared is None or shared.utilization < TIER_FULL:
         return
@@ -293,8 +299,8 @@ def _is_full(seen: Seen) -> bool:
 
 
 def _is_saturated(tier: Tier) -> bool:
-    """Return True if a tier uses nearly all of its CPUs and no control group limits it. Such a limit has a separate
-    sign.
+    """Return True if a tier uses nearly all of its CPUs and no control group limits it. `_quota` handles such
+    limits.
     """
     used, allotted = tier.cpus_used, tier.cpus_allotted
     return tier.group is None and used is not None and bool(allotted) and used >= TIER_FULL * (allotted or 0.0)

@@ -1,4 +1,4 @@
-"""Finds locks and pools at their limit by the names and values of the metrics that services report."""
+"""Finds locks and pools at their limit from the names and values of the metrics that services report."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", 
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
 _LIMITS = frozenset({"size", "max", "limit", "capacity", "maximum"})
 _FILLING = frozenset({"in", "open", "config", "current", "number", "count", "total"})
-# Words in the names of metrics that have a size but do not describe a pool.
+# A metric with one of these words in its name has a size, but does not describe a pool.
 _NO_POOLS = frozenset({"cache", "entries", "sessions", "heap", "disk", "file", "files"})
 _OTHER_UNITS = frozenset({"bytes", "ratio", "percent", "fds", "seconds", "ms"})
 HELD = (0.90, 1.03)
-"""A lock may limit the system if it is held for a time in this range per second. [s/s]
+"""A lock may limit the system if the time for which it is held lies in this range. [s/s]
 
-The value is near 1; only reading errors make it larger.
+A lock that is held all the time has 1 s per second; measurement errors may increase this value a little.
 """
 FULL = 0.90
 """A pool may limit the system if, on average, at least this share of the pool is in use, in (0, 1)."""
@@ -28,8 +28,8 @@ _SHARED_WORDS = 2
 _NOBODY = 0.05
 """A lock or pool delays no requests if fewer requests than this wait for it on average. [1]"""
 _SHOWN, _COMPARED = 3, 200
-"""`_SHOWN` is the largest number of locks and of pools that are reported. `_COMPARED` is the largest number of pool
-sizes with which a gauge is compared.
+"""`_SHOWN` limits the number of locks and of pools that are reported. `_COMPARED` limits the number of size gauges
+with which a gauge of use is compared.
 """
 
 
@@ -97,7 +97,8 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
         for key, found in (table or {}).items()
-        # The series `_count` of a histogram of seconds counts events, so its values are not times.
+        # The series `_count` of a histogram of seconds has `seconds` in its name, but its values are counts and not
+        # times.
         if not key.split("{", 1)[0].endswith("_count")
         for name in ("per_s", "mean")
         if isinstance(value := found.get(name), int | float)
@@ -105,8 +106,8 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
 
 
 def locks(found: list[Series]) -> Iterator[Wait]:
-    """Yield the locks that are held nearly all the time, according to counters of seconds; the lock held longest comes
-    first.
+    """Yield the locks that are held nearly all the time, according to counters of seconds, in descending order of the
+    time held.
     """
     held = [
         each
@@ -137,7 +138,7 @@ def _full_pools(
     for each in gauges:
         if not each.has(_USED) or each.has(_LIMITS) or each.value < FULL:
             continue
-        # A pool is full if the number in use is close to its size, so all sizes far from that number are ignored.
+        # A full pool has a size close to the number in use, so gauges of other sizes are left out.
         near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
         size = _size_of(each, near[:_COMPARED])
         if size is not None:
@@ -149,9 +150,10 @@ def _is_full(used: Series, size: Series) -> bool:
 
 
 def _size_of(used: Series, sizes: list[Series]) -> Series | None:
-    """Return the gauge of the size of a pool that best matches a gauge of the number in use; None if no gauge matches.
+    """Return the gauge of size that best matches a gauge of the number in use; None if none matches.
 
-    The names of both gauges have the same words, apart from words such as `max` or `used`.
+    The names of both gauges must describe the same object: apart from words such as `max` or `used`, one name has all
+    words of the other.
     """
     thing = _thing(used, _USED)
     candidates = [
@@ -167,8 +169,8 @@ def _thing(of: Series, words: frozenset[str]) -> set[str]:
 
 
 def _waited_for(of: Series, text: str, found: list[Series]) -> Iterator[Wait]:
-    """Yield the lock or pool, with the number of requests that wait for it, unless it is known that no
-    requests wait.
+    """Yield the lock or pool with the mean number of requests that wait for it; nothing if it is known that hardly any
+    request waits.
     """
     waiting = _waiting(of, found)
     if waiting is None or waiting >= _NOBODY:
@@ -187,8 +189,8 @@ def _waiting(of: Series, found: list[Series]) -> float | None:
         if (each.service, each.labels) == (of.service, of.labels)
         and each.has(_WAITS)
         and _shared(of, each) >= _SHARED_WORDS
-        # The rate of a counter of waited seconds is the mean number of waiting requests. A gauge of seconds is a time
-        # and is not used.
+        # The rate of a counter of waited seconds is the mean number of waiting requests. A gauge of seconds is not
+        # used, because it is a time and not a number.
         and each.is_counter == ("seconds" in each.words)
     ]
     return max(values, default=None)

@@ -27,19 +27,19 @@ _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
 _EMPTY_AT_MOST = 0.1
 _STRETCH_AT_LEAST = 1.5
-# Shortest window in which observations without requests raise a doubt. A tool that records whole seconds gives all
-# requests of a shorter window the same time. [s]
+# Shortest window in which empty observations raise a doubt. If a tool records whole seconds, a shorter window has
+# observations without requests in any case. [s]
 _EMPTY_WITHIN_S = 1.0
-# If fewer requests than this lie before or after a gap, their time stamps are probably wrong; they are no separate run.
-# [1]
+# If there are fewer requests than this before or after a gap, they are no separate run; their time stamps are
+# probably wrong. [1]
 _STRAY_BELOW = 30
-# A window shorter than this cannot show that the system changes slowly. [s]
+# A shorter window cannot show that the system changes slowly. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool did
-    not send.
+    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool should have
+    sent but did not.
     """
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
@@ -92,8 +92,8 @@ def of_window(window: Window) -> Iterator[Doubt]:
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
-    """Yield a doubt if response times were shorter at the start of the file that was left out of the window as a
-    transient.
+    """Yield a doubt if the start of the file, which is left out as a transient, has shorter response times than the
+    window.
 
     A system that becomes slower and stays slow is not warming up.
     """
@@ -107,8 +107,8 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
-    """Yield a doubt if no request started for a long time, in gaps of the file or in empty observations of the
-    window.
+    """Yield a doubt if no request started for a long time. Such a time is a gap in the file, or a series of empty
+    observations in the window.
     """
     found = pauses_of(requests)
     if found is not None:
@@ -119,7 +119,7 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # If requests come in small bursts, a single observation may be empty by chance, so only longer periods count.
+    # If requests come in small bursts, a single observation may be empty by chance, so only longer series count.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0
@@ -135,8 +135,8 @@ def _pause(pauses: Pauses) -> str:
 
 
 def _stray(pauses: Pauses) -> str:
-    """Render the hint that the requests before or after all pauses may have wrong time stamps, because there are few of
-    them.
+    """Render the hint that so few requests lie before the first pause, or after the last, that their time stamps may
+    be wrong.
 
     The hint is empty if there are many such requests.
     """
@@ -172,8 +172,8 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
 
 
 def independent(requests: Requests, figures: Figures) -> float:
-    """Return the number of independent response times whose mean would be as precise as that of the recorded
-    ones. [1]
+    """Return the number of independent response times whose mean would be as precise as that of the recorded response
+    times. [1]
     """
     mean = figures.mean_s
     half = mean.half_width
@@ -196,7 +196,9 @@ def of_times(requests: Requests) -> Iterator[Doubt]:
 
 
 def of_omission(requests: Requests) -> Iterator[Doubt]:
-    """Yield a doubt if a load generator with a constant rate omitted requests while it waited for responses."""
+    """Yield a doubt if a load generator should send at a constant rate, but omitted requests while it waited for
+    responses.
+    """
     found = omission_of(requests)
     if found is None or found.share < _OMITTED_AT_LEAST:
         return

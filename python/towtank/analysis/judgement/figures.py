@@ -1,4 +1,4 @@
-"""Computes throughput and response times of a window, with intervals if reliable intervals can be computed."""
+"""Computes throughput and response times of a window, with intervals where these are reliable."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of response times that a judgement reports, with their shares in (0, 1)."""
+"""Percentiles of response times that a judgement reports. The value is the share of response times below it."""
 MEAN = "mean"
-# Constant c by which intervals of correlated response times are lengthened, see `of_requests`. It was derived from
-# simulated M/M/1 queues with utilizations of 50 to 90 %, from 500 files each of 3,000 and 10,000 requests. At 80 %
-# utilization, 96 % of the intervals of p95 contain the true value (92.5 % without lengthening). At 90 %, 94.4 % of the
-# intervals of the mean do (92.4 % without). For p95 at 90 % and p99 at 70 % utilization, no intervals are given,
-# because only 67 and 75 % of them contained the true value. [1]
+# Constant c for each statistic. In `of_requests` it makes the intervals of correlated response times longer. It was
+# derived from simulated M/M/1 queues with utilizations of 50 to 90 %, with 500 files of 3,000 requests and 500 of
+# 10,000 requests each. At 80 % utilization, 96 % of the intervals of p95 contain the true value (92.5 % without
+# lengthening). At 90 %, 94.4 % of the intervals of the mean do (92.4 % without). For p95 at 90 % and p99 at 70 %
+# utilization, no intervals are given, because only 67 and 75 % of them contained the true value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
-# Response times count as correlated if more than this many of them give as much information as one independent response
-# time. [1]
+# Response times count as correlated if one independent response time would give as much information about the mean
+# as more than this many of them. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
@@ -69,9 +69,10 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
     Notes
     -----
     Near saturation, rare long busy periods determine the mean and the tail of response times. A window of few
-    relaxation times may contain no such period. Its response times then appear shorter and less correlated than those
-    of a longer window. In a window of r relaxation times, intervals of correlated response times are therefore
-    lengthened by the factor 1 + c / r, with c from simulated M/M/1 queues. If the factor exceeds 1.5, no interval is
+    relaxation times of the queue may contain no such period. Its response times then appear shorter and less correlated
+    than those of a longer window. In a window of r relaxation times, intervals of correlated response times are
+    therefore
+    lengthened by the factor 1 + c / r; c comes from simulated M/M/1 queues. If the factor exceeds 1.5, no interval is
     given.
     """
     mean = ratio_of_long(observed.response_sum_s, observed.started)
@@ -90,7 +91,7 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
 
 
 def _effect(mean: Estimate, requests: Requests) -> float:
-    """Return the number of correlated response times that give as much information about the mean as one independent
+    """Return how many of the correlated response times give as much information about the mean as one independent
     response time; infinite if unknown. [1]
     """
     half = mean.half_width
@@ -101,7 +102,9 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate whose interval is made wider by a factor on the logarithmic scale."""
+    """Return an estimate with a wider interval: on the logarithmic scale, the ends are farther from the value by a
+    factor.
+    """
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
         return estimate

@@ -197,8 +197,8 @@ def _of_requests(found: Foreign, requests: Requests) -> Judged:
 
 
 def steady_window(requests: Requests) -> Window:
-    """Return the window of the requests after a transient at the start, with the results of the tests for a steady
-    state.
+    """Return the window of the requests, without a transient at the start, and with the results of the tests for a
+    steady state.
     """
     start, end = whole_window(requests)
     window = Window(start, end, start, end, end)
@@ -213,8 +213,8 @@ def steady_window(requests: Requests) -> Window:
     series = {"throughput": throughput / observed.lengths_s}
     known = observed.response_sum_s > 0
     if float(known.mean()) >= _KNOWN_AT_LEAST:
-        # The tests need a value in every observation, so observations without a response get a response time by
-        # interpolation.
+        # The tests need a value in every observation. An observation without a response gets a response time that is
+        # interpolated between its neighbours.
         logs = np.log(observed.response_sum_s[known] / observed.started[known])
         places = np.arange(len(known), dtype=float)
         series |= {"response_time": np.interp(places, places[known], logs)}

@@ -10,12 +10,12 @@ from towtank.analysis.measurement import Counts, Floats, Mask
 from towtank.analysis.statistics.nominal import BATCHES
 from towtank.foreign import Requests
 
-# Smallest mean number of requests per observation. With so many requests, the tests for a steady state use means and
+# Smallest mean number of requests per observation. With so many, the tests for a steady state compare means and
 # not single response times.
 _REQUESTS_AT_LEAST = 20
 _AT_MOST = 8 * BATCHES
-# If the last request started earlier than this share of the time until the last response, all requests came in one
-# wave. The window then extends to the last response.
+# All requests came in one wave if the last request started before this share of the time until the last response
+# had passed. The window then extends to the last response.
 _SHARE_OF_STARTS = 0.5
 _DECIMALS = 6
 
@@ -57,17 +57,18 @@ class Observations:
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start; if the requests came in one wave, to the last end. [s]
+    """Return the window from the first start to the last start, or, if all requests came in one wave, to the last
+    end. [s]
 
-    After the last start, only the slowest requests are in progress, so the throughput is lower than under load.
+    After the last start, only slow requests are in progress, so throughput is lower than under load.
     """
     last_start, last_end = float(requests.start_s[-1]), float(requests.end_s.max())
     return 0.0, (last_start if last_start >= _SHARE_OF_STARTS * last_end else last_end)
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the smallest difference between two different values, if each value occurs at least twice on average;
-    otherwise 0.
+    """Return the smallest difference between two different values. Return 0 if values occur less than twice on average,
+    because this shows no coarse resolution.
     """
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:
@@ -76,11 +77,11 @@ def resolution_of(values: Floats) -> float:
 
 
 def clock_step(requests: Requests) -> float:
-    """Return the resolution with which a load generator records the starts or ends of requests; 0 for a fine
-    resolution. [s]
+    """Return the resolution of the clock with which a load generator records the starts or ends of requests; 0 for a
+    fine resolution. [s]
     """
-    # The end is the sum of a start and a response time, so it has a rounding error of less than a microsecond. The
-    # error is removed, because it would hide the resolution.
+    # The end is computed as start plus response time, with a rounding error of less than a microsecond. Rounding
+    # removes this error, which would hide the resolution.
     return max(resolution_of(requests.start_s), resolution_of(np.round(requests.end_s, _DECIMALS)))
 
 
@@ -112,7 +113,7 @@ def ends_of(requests: Requests) -> Floats:
 
 
 def observations_of(requests: Requests, start_s: float, end_s: float) -> Observations:
-    """Return the observations of a window; a request belongs to the window if it starts within the window."""
+    """Return the observations of a window, from the requests that start within it."""
     count = _number(requests, end_s - start_s)
     edges = np.linspace(start_s, end_s, count + 1)
     length = (end_s - start_s) / count
@@ -134,7 +135,8 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 
 def _number(requests: Requests, length_s: float) -> int:
-    """Return the number of observations into which a window is divided; for long files, a multiple of `BATCHES`.
+    """Return the number of observations into which a window is divided. If it is above `BATCHES`, it is a multiple of
+    `BATCHES`.
 
     No observation is shorter than the resolution of the times.
     """

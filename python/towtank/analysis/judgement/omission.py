@@ -1,4 +1,4 @@
-"""Detects coordinated omission: a load with a constant rate stops while the system does not respond.
+"""Detects coordinated omission: a load with a constant rate that stops while the system does not respond.
 
 If a generator with a constant rate waits for slow responses, it sends nothing during this time. The omitted requests
 would have been slow, too, so the longest response times are missing from the file [1]_.
@@ -18,15 +18,15 @@ from towtank.analysis.measurement import Floats
 from towtank.foreign import Requests
 
 # A load has a constant rate if at least the share `_REGULAR_SHARE` of the gaps between starts lies between
-# `_REGULAR_LOW` and `_REGULAR_HIGH` times their median. Independent arrivals (exponential gaps) have a share of 53 %;
-# closed users with random think times seldom reach the limit.
+# `_REGULAR_LOW` and `_REGULAR_HIGH` times the median gap. For independent arrivals (exponential gaps) 46 % of the gaps
+# lie there; closed users with random think times seldom reach the limit.
 _REGULAR_SHARE, _REGULAR_LOW, _REGULAR_HIGH = 0.8, 0.5, 2.0
-# A gap between starts counts as a stop if it is `_STOP` times as long as the median gap, and a response time covers the
-# share `_SPANNED` of the gap.
+# A gap between starts counts as a stop if it is more than `_STOP` times as long as the median gap, and a request is
+# in progress during at least the share `_SPANNED` of it.
 _STOP = 5.0
 _SPANNED = 0.8
-# A closed user without think time sends its next request when the response arrives, so the load has no constant rate. A
-# start within this share of the median gap after a response counts as triggered by that response.
+# A start counts as triggered by a response if it follows the response within this share of the median gap. Closed
+# users without think time send in this way, so such a load has no constant rate.
 _IDLE_AT_LEAST = 0.1
 _REQUESTS_AT_LEAST = 100
 _TAIL = 0.99
@@ -47,7 +47,7 @@ class Omission:
     share : float
         Missing requests relative to all requests that the load would have sent. [1]
     p99_s, corrected_p99_s : float
-        p99 of the file, and p99 with the missing requests, each of which starts at its planned time. [s]
+        p99 of the file, and p99 including the missing requests as if they had started at their planned times. [s]
     """
 
     stops: int
@@ -64,9 +64,9 @@ def omission_of(requests: Requests) -> Omission | None:
 
     Notes
     -----
-    A stop of length g that is covered by a response time hides g / m - 1 requests, where m is the median gap. Their
-    response times would have been the rest of the stop: g - m, g - 2 m, ... This is the correction of HdrHistogram for
-    an expected interval (`recordValueWithExpectedInterval`).
+    A stop of length g, during which a request is in progress, hides g / m - 1 requests, where m is the median gap. Each
+    of them would have waited from its planned start to the end of the stop: g - m, g - 2 m, ... HdrHistogram makes the
+    same correction (`recordValueWithExpectedInterval`).
     """
     if len(requests) < _REQUESTS_AT_LEAST:
         return None
@@ -95,8 +95,8 @@ def _is_regular(gaps: Floats, usual: float) -> bool:
 
 
 def _is_closed(requests: Requests, gaps: Floats, usual: float) -> bool:
-    """Return True if most requests start immediately after a response, so that responses determine the starts and a
-    rate does not.
+    """Return True if most requests start immediately after a response. The responses then determine the starts, so the
+    load has no constant rate.
     """
     ends = np.sort(requests.end_s)
     places = np.searchsorted(ends, requests.start_s[1:], side="right")

@@ -1,5 +1,5 @@
-"""Finds long times without a start that do not belong to the load: joined runs, a clock that was set, wrong time
-stamps.
+"""Finds long times without a start that do not belong to the load: several runs in one file, a clock that was set,
+wrong time stamps.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from towtank.analysis.judgement.observations import Observations, clock_step
 from towtank.analysis.measurement import Counts, Floats
 from towtank.foreign import Requests
 
-# A gap without starts counts only if, on average, this many requests start in a time of its length. With independent
-# arrivals, the probability of such a gap is exp(-30), so one of 10^9 files of 10,000 requests has such a gap.
+# A gap without starts counts only if, on average, this many requests start in a time of its length. A gap between
+# independent arrivals is so long with a probability of exp(-30), so one file of 10,000 requests in 10^9 has such a gap.
 _EXPECTED_AT_LEAST = 30.0
-# A load with ramps or bursts has gaps of all lengths. The longest gaps therefore count only if they are this many times
-# as long as all other gaps.
+# The longest gaps count only if they are this many times as long as all other gaps, because a load with ramps or
+# bursts has gaps of all lengths.
 _TIMES_THE_OTHERS = 10.0
-# A gap of at most this many steps of a coarse clock may be due to rounding, and does not count.
+# A gap of at most this many steps of a coarse clock may be a rounding error, and does not count.
 _STEPS = 2.0
-# With at least `_CYCLES` pauses, the load comes in bursts if its pauses and its bursts are similar: the longest pause
-# and the largest burst exceed their medians by at most the factors `_RESEMBLE` and `_ROWS_RESEMBLE`. (The longest of a
-# hundred exponential times is about seven times their median.) Throughput is then a mean over many cycles.
+# With at least `_CYCLES` pauses, the load comes in bursts if its pauses resemble each other, and its bursts do, too:
+# the longest pause is at most `_RESEMBLE` times the median pause, and the largest burst at most `_ROWS_RESEMBLE` times
+# the median burst. (The longest of a hundred exponential times is about seven times their median.) Throughput is then a
+# mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses may come from users with a constant think time, who start in waves. Signs of this are at least `_WAVES`
-# pauses, all of whose lengths differ at most by the factor `_EQUAL`, or fewer than `_ROWS_OF_A_WAVE` requests before,
-# between and after the pauses.
+# Fewer pauses may come from users with a constant think time, who start in waves. There are two signs of this: at
+# least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than `_ROWS_OF_A_WAVE`
+# requests before, between and after the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -62,15 +63,17 @@ class Pauses:
 
     @property
     def are_bursts(self) -> bool:
-        """True if the load comes in many similar bursts, so that the pauses between them belong to the load."""
+        """True if the load comes in many bursts that resemble each other, so that the pauses between them belong to the
+        load.
+        """
         lengths, rows = self.lengths_s, self.rows
         alike = lengths.max() <= _RESEMBLE * np.median(lengths) and rows.max() <= _ROWS_RESEMBLE * np.median(rows)
         return len(lengths) >= _CYCLES and bool(alike)
 
     @property
     def may_be_waves(self) -> bool:
-        """True if there are at least three pauses and all are nearly equally long, or if few requests started before,
-        between and after the pauses.
+        """True if the pauses may lie between waves of users who start together: at least three pauses of nearly equal
+        length, or few requests before, between and after the pauses.
         """
         lengths = self.lengths_s
         are_equal = len(lengths) >= _WAVES and float(lengths.max()) <= _EQUAL * float(lengths.min())
@@ -90,7 +93,8 @@ def pauses_of(requests: Requests) -> Pauses | None:
     - It is longer than two steps of the clock.
     - It, or the group of the longest pauses, is ten times as long as every other gap between starts.
 
-    If all users start together and then think, this is not a pause: their first requests start within a response time.
+    If the longest time before the first pause is a response time, all users started together and then think. This is
+    not a pause of the load.
     """
     starts = requests.start_s
     if len(starts) < _EXPECTED_AT_LEAST:

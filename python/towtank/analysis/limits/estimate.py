@@ -16,8 +16,8 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# Standard deviations of margins are at least this. Margins of plateaus that agree in more digits differ by rounding
-# only, and no test can use their scatter.
+# Standard deviations of margins are at least this. If margins of plateaus agree better, they differ only by
+# rounding errors, and a test cannot use their scatter.
 _NO_SCATTER = 1e-9
 
 
@@ -28,12 +28,13 @@ class LimitEstimate:
     Attributes
     ----------
     value, low, high : float or None
-        Limit and ends of its interval, in users [1] or arrivals per second [1/s]. For a plain bracket the value is
-        the lower end, which passed.
+        Limit and ends of its interval, in users [1] or arrivals per second [1/s]. If no test determined an interval,
+        `low`
+        and `high` are the bracket, and the value is its lower end, which passed.
     method : str
         `tested bracket`, `bracket` or `none`.
     confidence : float or None
-        Confidence of the interval; None for a plain bracket, which has no known confidence.
+        Confidence of the interval; None for a bracket that no test confirmed.
     n : int
         Number of plateaus used. [1]
     """
@@ -79,24 +80,26 @@ def estimate_limit(
 
     Student's t tests the mean margin of each level against zero, one-sided at (1 - confidence) / 2. The standard
     deviation is pooled over all levels with repeats, with sum (n_i - 1) degrees of freedom for n_i plateaus at level i.
-    Levels are tested from the lowest upwards until a margin is not significantly below zero. The level before that is
-    the lower end of the interval. The upper end is found in the same way, from the highest level downwards.
+    Levels are tested from the lowest upwards until a margin is not significantly below zero. The last level whose
+    margin was below zero is the lower end of the interval. The upper end is found in the same way, from the highest
+    level downwards.
 
     Since the order of the tests is fixed in advance [1]_, an end is wrong only if the test of the first level beyond
-    the limit is wrong. The interval therefore contains the limit with at least the stated confidence, if plateaus are
-    independent and margins normal with equal variance. The interval is conservative because it ends at measured levels:
-    about as wide as the requested bracket if noise is small, wider otherwise.
+    the limit is wrong. If plateaus are independent and margins normal with equal variance, the interval therefore
+    contains the limit with at least the stated confidence. It ends at measured levels, so it is conservative: about as
+    wide as the requested bracket if noise is small, wider otherwise.
 
     `tests/certified/test_certified_limit.py` simulates 500 searches per case on M/M/m queues: 1 to 16 servers, 3 to
     20 % noise, limits at 3 to 10 service times, a bracket of 5 % and 3 repeats. The 95 % interval contained the limit
     in 97.8 to 100 % of the searches. With up to 10 % noise, its median width was 4 to 12 % of the load.
 
-    An infinite margin cannot enter a mean. A level is above zero if all its margins are infinite; a level with finite
-    and infinite margins is undecided and ends both sequences.
+    An infinite margin cannot enter a mean. If all margins of a level are infinite, the level counts as significantly
+    above zero. A level with finite and infinite margins is undecided and ends both sequences of tests.
 
     The value is the load at which a line between the mean margins at both ends of the bracket crosses zero; if the
-    upper end has an infinite margin, the value is the lower end. The plain bracket is returned, without a confidence,
-    if there are no repeats, if no test determines an end, or if the tests contradict the majority of plateaus.
+    upper end has an infinite margin, the value is the lower end. The bracket is returned without tests, and without a
+    confidence, if there are no repeats, if no test determines an end, or if the tests contradict the majority of
+    plateaus.
 
     References
     ----------
@@ -119,9 +122,8 @@ def estimate_limit(
 def tested_ends(
     levels: Sequence[float], margins: Sequence[float | None], confidence: float = CONFIDENCE
 ) -> tuple[float | None, float | None]:
-    """Return the highest load level that passes significantly and the lowest load level that fails significantly.
-
-    A level that no test determines is None.
+    """Return the highest load level that passes significantly and the lowest load level that fails significantly, each
+    None if no test determines it.
     """
     by_level = _by_level(levels, margins)
     signs = _signs(by_level, confidence)
@@ -166,7 +168,7 @@ def _t(probability: float, freedom: int) -> float:
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last of the levels whose signs equal `sign` without interruption from the first level on.
+    """Return the last level of the unbroken series of levels, from the first on, that have the sign `sign`.
 
     None if the first level has a different sign.
     """
@@ -179,7 +181,7 @@ def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> flo
 
 
 def _crossing(low: float, margin_low: float, high: float, margin_high: float) -> float:
-    """Return the load at which the line between both ends of the bracket crosses a margin of zero.
+    """Return the load at which the line between the margins at both ends of the bracket crosses zero.
 
     If the line does not rise, return the load at the lower end of the bracket.
     """

@@ -1,4 +1,4 @@
-"""Judges the plateaus (stages of constant load) of a search from recorded data, and concludes the limit of the
+"""Judges the plateaus (stages of constant load) of a search from recorded data, and derives the limit of the
 system.
 """
 
@@ -42,9 +42,10 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """Plateau that represents the run in its summary.
+        """Plateau that represents the run in its summary: of the plateaus at the highest passing level, the last that
+        passed.
 
-        It is the last plateau that passed at the highest passing level, or the first plateau if none passed.
+        If no level passed, it is the first plateau.
         """
         passed = [plateau for plateau in self.plateaus if plateau.passed and plateau.level == self.decision.low]
         return passed[-1] if passed else (self.plateaus[0] if self.plateaus else None)
@@ -81,7 +82,7 @@ def search_of(
     objectives: Sequence[dict[str, Any]],
     events: Sequence[dict[str, Any]],
 ) -> Found:
-    """Decide for all plateaus of a run in order whether they passed, and conclude the limit.
+    """Decide for all plateaus of a run in order whether they passed, and derive the limit.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def _died(events: Sequence[dict[str, Any]]) -> str | None:
 
 
 def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
-    """Conclude from the plateaus how the search ended, and compute the limit with its interval."""
+    """Return the outcome of a search from its plateaus: how it ended, and the limit with its interval."""
     outcomes = [plateau.outcome for plateau in plateaus]
     decision = decide(plan, outcomes)
     if decision.ended is None:
@@ -134,7 +135,8 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
 def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
-        # The level failed for a reason other than an objective. Margins describe objectives only, so they are left out.
+        # The lowest failing level did not miss an objective, but failed for another reason. Margins describe objectives
+        # only, so they are left out.
         margins = [None] * len(plateaus)
     return estimate_limit([plateau.level for plateau in plateaus], margins, decision.low, decision.high)
 
@@ -144,7 +146,9 @@ def _missed(plateau: Plateau) -> bool:
 
 
 def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
-    """Return the failure that determines the limit: the last failure at the lowest failing load level."""
+    """Return the failure that determines the limit: the reason for the end of the search, or the last failure at the
+    lowest failing load level.
+    """
     if decision.ended is Ended.SERVICE_DIED and died is not None:
         return failure(Failure.SERVICE_DIED, died)
     if decision.ended is Ended.AT_MOST:

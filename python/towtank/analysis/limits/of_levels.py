@@ -1,4 +1,4 @@
-"""Determines the limit of a configuration from its measured load levels, with the evidence for the limit."""
+"""Determines from the measured load levels whether a configuration reached its limit, with the evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LimitKind(StrEnum):
     """Kind of limit of one configuration."""
 
     CPU = "cpu"
-    """An observed tier was saturated at a load where throughput was below the line of ideal scaling."""
+    """At a load where throughput was below the line of ideal scaling, an observed tier was saturated."""
     ERRORS = "errors"
     """Too many transactions fail at loads above the highest valid level."""
     OVERLOAD = "overload"
@@ -41,9 +41,7 @@ class LimitKind(StrEnum):
 
 
 _CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
-"""Kinds of doubts about a system that changes during the measurement, as a system does under an open load beyond its
-limit.
-"""
+"""Kinds of doubts about a system that changes during the measurement, as under an open load beyond its limit."""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
 
@@ -66,17 +64,17 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, whatever the error of the
-        throughput.
+        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, even if the difference may be an
+        error of measurement.
         """
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is below the line of ideal scaling by more than `SHORTFALL`, and the shortfall is
-        significant or a tier is saturated.
+        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, and either this is significant
+        or a tier is saturated.
 
-        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the ideal line.
+        It is significant if the whole interval is more than half of `SHORTFALL` below the line.
         """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
@@ -96,8 +94,8 @@ class Level:
 
     @property
     def below(self) -> str:
-        """Difference between throughput and the line of ideal scaling in per cent, as text, with an interval if it has
-        one.
+        """Difference between throughput and the line of ideal scaling in per cent, as text; with its interval, if
+        known.
         """
         share = self.of_ideal
         value = 1 - (share.value or 0.0)
@@ -127,11 +125,12 @@ def limit(points: Sequence[Point], ideal: dict[str, Any] | None) -> dict[str, An
     -----
     The share of a level with load N and throughput X(N) is X(N) / (N x), where x is the throughput per user of the
     ideal line. Both X(N) and x have errors, so the share has the interval of a ratio. A level counts as short if its
-    share is more than `SHORTFALL`
-    below 1, and the whole interval of the share is more than half of `SHORTFALL` below 1. The second condition allows
-    for the error of x, which all levels have in common. If the interval is wider, a level counts as short only if a
-    tier used at least `capacity.SATURATED` of its CPUs. The knee is the population N* = (D + Z) / D_max of the
-    asymptotic bounds [1]_, from the lowest load level.
+    share is more than `SHORTFALL` below 1, and the whole interval of the share is more than half of `SHORTFALL`
+    below 1. The second condition allows for the error of x, which all levels have in common. If it is not met, a level
+    counts as short only if a tier used at least `capacity.SATURATED` of its CPUs.
+
+    The knee is the number of users N* = (D + Z) / D_max at which the asymptotic bounds cross [1]_, computed from the
+    lowest load level.
 
     References
     ----------
@@ -170,8 +169,8 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The line of ideal scaling starts at the lowest level, so that level has a share of 1. Random think times of that
-    # level may shift the line, but are no shortfall.
+    # The line of ideal scaling starts at the lowest level, so this level has a share of 1 by definition. Its random
+    # think times may shift the line, which must not appear as a shortfall.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
@@ -239,23 +238,23 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level, combined over its runs; None if no run has such a
-    doubt.
+    """Return the first doubt about the steady state of a level, as text that merges similar doubts of its runs; None if
+    no run has such a doubt.
     """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
 
 
 def _first(messages: list[str]) -> str | None:
-    """Return the first message, with each number replaced by its range over all similar messages. None without
-    messages.
+    """Return the first message, merged with the messages that differ from it only in numbers: each number is replaced
+    by its range. None without messages.
     """
     return over_runs.merged([text for text in messages if over_runs.alike(text, messages[0])]) if messages else None
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last load on the line of ideal scaling and the first load below the line; None if no level is
-    below.
+    """Return the last load before the first short level, and the load of that level, which is below the line of ideal
+    scaling; None if no level is short.
     """
     if not short:
         return None
@@ -304,9 +303,7 @@ def _short_evidence(level: Level, top: Level) -> str:
 
 
 def _pool(point: Point) -> str:
-    """Render the generator's connection pool as a possible limit if requests waited long for a connection; empty if
-    they did not.
-    """
+    """Render the generator's connection pool as a possible limit; empty if requests waited little for a connection."""
     share = point.wait("share_of_response_time") or 0.0
     if share <= CONNECTION_WAIT_SHARE:
         return ""

@@ -25,11 +25,16 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
     Returns
     -------
     dict or None
-        None if no run searched. If two or more runs found a limit by tests, the interval is Student's t interval over
-        the limits of the runs, and never narrower than the overlap of the brackets of all runs. If a run has only a
-        plain bracket, the limit may lie anywhere in the bracket; the result is then the union of all brackets,
-        without a confidence. A single run keeps the interval of its search. If a run found only a lower bound, no
-        interval over runs is correct; the result is then the smallest value of all runs, as a lower bound.
+        None if no run searched. A single run keeps the interval of its search. With several runs, there are three
+        cases:
+
+        - All runs found a limit by tests: the interval is Student's t interval over the limits of the runs. It contains
+          the range that the intervals of all runs have in common.
+        - A run has only a bracket without tests: the limit may lie anywhere in it. The result is the range that covers
+          the brackets and intervals of all runs, without a confidence.
+        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs, as a
+          lower
+          bound.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
@@ -89,9 +94,9 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
     Notes
     -----
-    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A plain bracket is less
-    certain than a tested interval, although usually narrower. The text therefore names the bracket: `430 users
-    (bracket 430 to 450, no confidence)`. A lower bound has no upper end: `430 users or more`.
+    Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A bracket that no test
+    confirmed is less certain, although usually narrower. The text therefore names it: `430 users (bracket 430 to 450,
+    no confidence)`. A lower bound has no upper end: `430 users or more`.
     """
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
@@ -106,8 +111,8 @@ def text_of(limit: Mapping[str, Any]) -> str:
 
 
 def how_found(limit: Mapping[str, Any]) -> str:
-    """Render the method that found a limit, in parentheses after a blank; empty if the text of the limit states the
-    method.
+    """Render the method that found a limit, as ` (METHOD)` after the text of the limit; empty if that text already
+    names the method.
     """
     if not limit.get("confidence"):
         return ""
@@ -118,7 +123,7 @@ def how_found(limit: Mapping[str, Any]) -> str:
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
     """Render a limit and the two ends of its interval as rounded numbers.
 
-    The bracket ends of a single search are chosen levels without an error, and are not rounded.
+    If the interval is that of a single search, its ends are chosen levels without an error, and are not rounded.
     """
     rounded = interval_texts(value, low, high)
     chosen = tuple(f"{each:,.6g}" for each in (value, low, high))

@@ -9,8 +9,8 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""If its throughput is below this share of the line of ideal scaling, a plateau is clearly beyond the limit, and ends
-the pilot run. [1]
+"""A plateau is clearly beyond the limit if its throughput is below this share of the line of ideal scaling. No
+higher level is then measured. [1]
 """
 ON_THE_LINE = 0.9
 """A plateau counts as ideal scaling if its throughput is at least this share of the line of ideal scaling. [1]"""
@@ -23,8 +23,8 @@ def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> flo
     """Return the number of users of the next plateau of a pilot run; None if the pilot run is complete. [1]
 
     The number of users is multiplied by `times` until the highest plateau is beyond the limit. If fewer than two
-    plateaus then show ideal scaling, the run started beyond the limit; the number of users is divided by `times`
-    until two plateaus show ideal scaling.
+    plateaus then show ideal scaling, the run started too high. The lowest number of users is divided by `times` until
+    two plateaus show ideal scaling.
     """
     levels = [plateau.level for plateau in plateaus]
     if not is_beyond(plateaus):
@@ -51,9 +51,9 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The result is the sum of throughputs over the sum of users of the plateaus on the ideal line. The line ends before
-    the first plateau whose throughput, with an allowance for random counts, is below `ON_THE_LINE` times the line
-    through the plateaus before.
+    The result is the sum of the throughputs, divided by the sum of the users, of the plateaus on the line of ideal
+    scaling. The line ends before the first plateau whose throughput, with an allowance for random counts, is below
+    `ON_THE_LINE` times the value that the plateaus before it predict.
     """
     line = _line(plateaus)
     return _slope(line) if line else None
@@ -64,7 +64,8 @@ def limit_users(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    N* = X_max / (X / N), at which the asymptotic bounds cross [1]_; X / N is `users_rate`.
+    The number is N* = X_max / (X / N), where X_max is the highest throughput and X / N is `users_rate`. At N* the
+    asymptotic bounds cross [1]_.
 
     References
     ----------

@@ -23,13 +23,13 @@ from towtank.analysis.windows import by_stage
 from towtank.analysis.windows.window import Window
 from towtank.estimates import few_digits
 
-# Number of standard deviations of a Poisson count by which throughput may be below the arrival rate. Random arrivals do
-# not explain a larger shortfall.
+# Throughput is too low only if it is below the arrival rate by more than this many standard deviations of a
+# Poisson count. Random arrivals do not explain such a shortfall.
 _CHANCE = 3.0
-# One-sided 95 % quantile of the normal distribution, for the test of the growth of throughput.
+# One-sided 95 % quantile of the normal distribution, for the test whether throughput still grows.
 _CERTAIN = 1.645
-# A plateau fails only if throughput grows by significantly less than this share of its growth under ideal scaling. With
-# a large error the test decides nothing.
+# A plateau fails for lack of growth only if throughput grows by significantly less than this share of its growth
+# under ideal scaling. With a large error, the test decides nothing.
 _HALF = 0.5
 
 
@@ -40,7 +40,7 @@ class Rules:
     Attributes
     ----------
     objectives : list of dict
-        Objectives that apply at every load, from the manifest of the study; empty if the search ignores objectives.
+        Objectives from the manifest of the study that apply at every load; empty if the search ignores objectives.
     errors, achieved, grows : float or None
         Limits in `stop_when` of the search; None for a criterion that the search does not use.
     is_open : bool
@@ -86,8 +86,8 @@ class Plateau:
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if the plateau passed.
     margin : float or None
-        log(measured value / limit) of the objective that is closest to its limit, or farthest beyond. Infinite if
-        requests were in flight for longer than the limit and none of them ended.
+        Largest log(measured value / limit) of all objectives: that of the objective closest to its limit, or farthest
+        beyond it. Infinite if requests were in flight for longer than the limit and none of them ended.
     binding : dict or None
         Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
@@ -97,7 +97,7 @@ class Plateau:
     in_flight : float
         Mean number of requests in flight. [1]
     throughput_error : float or None
-        Standard error of the throughput, increased to allow for unknown autocorrelation; None for a plateau of less
+        Standard error of the throughput, increased because the autocorrelation is not known; None for a plateau of less
         than eight seconds. [1/s]
     """
 
@@ -177,8 +177,8 @@ def judge(
     -----
     If a plateau fails for several reasons, only the first reason in this order is reported: a saturated or stalled
     generator, errors, a missed objective, a server that does not answer, throughput below the offered rate, a system
-    that did not settle, throughput that no longer grows. A saturated generator makes all other values useless, and
-    failed requests distort response times.
+    that did not settle, throughput that no longer grows. The order matters, because a saturated generator makes all
+    other values useless, and failed requests distort response times.
     """
     window = by_stage.of_stage(measurement, stage, settled=settled is True)
     if window is None:
@@ -217,8 +217,8 @@ def judge(
 
 
 def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Yield the margin of each objective, log(measured value / limit), with a description of the objective and of the
-    value.
+    """Yield the margin of each objective, log(measured value / limit), with an entry for the summary that describes the
+    objective.
     """
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
@@ -233,8 +233,8 @@ def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[t
 
 
 def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return the measured value of an objective at a plateau. If the objective applies to every window, return the
-    value of the worst window.
+    """Return the measured value of an objective at a plateau; the worst value of all windows if the objective applies
+    to each window.
     """
     metric = str(objective.get("metric"))
     column = objective_scopes.column_of(measurement, objective.get("transaction"))
@@ -331,8 +331,8 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
-    """Yield a failure if the measured values of a plateau still change. Without a required steady state, only a gross
-    change counts.
+    """Yield a failure if the measured values of a plateau still change. Only a gross change counts, unless the settle
+    stage ended without a steady state.
     """
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
@@ -341,7 +341,9 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grows significantly less than the load, by the share that the search requires."""
+    """Yield a failure if throughput grew too little from the highest lower level that passed: by less than the
+    required share of ideal growth, and by significantly less than the share `_HALF`.
+    """
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
     ]

@@ -2,11 +2,13 @@
 
 Each decision depends only on the measured plateaus, so a search can be tested without load and repeated on recorded
 data. The search raises the load by the planned steps until a level fails. Then it halves the bracket, the gap between
-the highest level that passed and the lowest level that failed, until the bracket is narrow enough. The search repeats
-both ends of the bracket alternately, so that a drift of the system becomes visible. A level passes if the majority of
-its plateaus passes; after a tie, the level is measured once more. If repeats reverse the result of a level, the
-bracket moves, and the search continues. If a level above the bracket passes, the search repeats that level and the
-failed end. If the two levels still contradict each other and no test decides, the search yields only a lower bound.
+the highest level that passed and the lowest level that failed, until the bracket is narrow enough. It repeats both
+ends of the bracket alternately, so that a drift of the system affects both.
+
+A level passes if the majority of its plateaus passes; after a tie, it is measured once more. If repeats reverse the
+result of a level, the bracket moves, and the search continues. If a level above the lowest failing level passes, the
+search repeats these two levels. If they still contradict each other and no test decides, the search yields only a
+lower bound.
 """
 
 from __future__ import annotations
@@ -49,17 +51,17 @@ class Ended(StrEnum):
 
 LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
 """Reasons for the end of a search after which only a lower bound of the highest sustainable load is known."""
-# Largest number of plateaus of a search. A search with more plateaus does not converge, because the system changes
-# between plateaus.
+# Largest number of plateaus of a search. If more seem necessary, the system changes between plateaus, and the search
+# does not converge.
 PLATEAUS_AT_MOST = 200
-# Largest number of further levels beyond each end of the bracket, each one bracket width from the last. If they do not
+# Largest number of additional levels outside the bracket, on each side, one bracket width apart. If these do not
 # decide, the noise is too large for this bracket.
 FURTHER_AT_MOST = 4
 
 
 @dataclass(frozen=True)
 class Step:
-    """Rule that raises the load by an amount or by a factor, up to the level `up_to` if it is given."""
+    """Rule that raises the load by an amount or by a factor. If `up_to` is given, it applies up to that load level."""
 
     by: float | None = None
     times: float | None = None
@@ -115,7 +117,7 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one plateau, in the form that the search uses.
+    """Result of one plateau, with the values that the search uses.
 
     Attributes
     ----------
@@ -169,7 +171,7 @@ def ladder(plan: SearchPlan) -> Iterator[float]:
         after = _rounded(plan, plan.steps[number].after(level))
         up_to = plan.steps[number].up_to
         if up_to is not None and level < up_to < after:
-            after = up_to  # No step goes beyond the load level up to which it applies.
+            after = up_to  # A step never passes the load level up to which it applies.
         level = max(after, level + 1) if plan.whole else after
     yield float(plan.at_most)
 
@@ -214,8 +216,8 @@ def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) ->
     """
     last = outcomes[-1].failure if outcomes else None
     if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
-        # Measurements at higher levels would not describe the system. Lower levels need no further measurement: either
-        # no level has failed, or the bracket is known.
+        # Higher levels could not be measured properly. Lower levels need no further plateau: either no level has
+        # failed, or the bracket is known.
         return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
         return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
@@ -238,8 +240,8 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # The two ends of the bracket alternate, starting with the end that was not measured last, so that a drift of
-        # the system affects both ends equally.
+        # The two ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
+        # then affects both ends equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
@@ -260,7 +262,8 @@ def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
     """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
 
-    After a tie, the level is repeated; of contradictory levels, the level with the fewest plateaus is repeated.
+    After a tie, the level is repeated. If a level passes above the lowest failing level, the one of these with the
+    fewest plateaus is repeated.
     """
     if plan.refine_to is None:
         return None
@@ -275,7 +278,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
 
 
 def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
-    """Return the decision that ends a search which has repeated both ends of its bracket: refined, or contradictory."""
+    """Return the end of a search that has repeated both ends of its bracket: refined, or contradictory."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
@@ -289,9 +292,10 @@ def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
-    """Return the next level outside the bracket.
+    """Return the next level outside the bracket, to be measured because an end of the bracket does not differ
+    significantly from the limit.
 
-    None if a level on each side of the bracket differs significantly from the limit, or if no further level is useful.
+    None if a significantly different level is known on each side, or if no further level is useful.
     """
     wanted = Failure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
@@ -309,7 +313,7 @@ def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: fl
 
 
 def _outside(plan: SearchPlan, level: float, factor: float) -> float:
-    """Return the load level multiplied by `factor`; a whole number of users changes by at least one user."""
+    """Return the load level multiplied by `factor`. If levels are whole numbers, the level changes by at least 1."""
     found = _rounded(plan, level * factor)
     return found if found != level else level + (1 if factor > 1 else -1)
 
@@ -321,8 +325,7 @@ def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
 def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
     """Return True if a load level failed only because throughput stopped growing.
 
-    Between the last passing level and the failed level, throughput would grow even less, so halving the bracket is
-    pointless.
+    Between the last passing level and this level, throughput would grow even less, so halving the bracket is pointless.
     """
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
     return bool(failures) and all(failure is Failure.THROUGHPUT_PLATEAU for failure in failures)

@@ -1,7 +1,7 @@
 """Detects a plateau (a stage of constant load) at which requests are in flight, but none of them ends.
 
 Response times are known for answered requests only, so no metric shows this fault. If requests were in flight at an
-instant and none ended until the end of the plateau, their response times exceed the time between the two instants.
+instant and none ended until the end of the plateau, their response times exceed the time from that instant to the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EDGE_S = 1e-6
 
 
 def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> bool:
-    """Return True if an objective is certainly violated, because requests were in flight for longer than its limit
+    """Return True if an objective is certainly missed, because requests were in flight for longer than its limit
     without any answer.
 
     Parameters
@@ -43,8 +43,7 @@ def is_missed(objective: dict[str, Any], measurement: Measurement, chosen: Mask)
 
 
 def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, chosen: Mask) -> float | None:
-    """Return how long requests were certainly in flight at a plateau without any answer. None if any request was
-    answered. [s]
+    """Return a time for which requests were certainly in flight at a plateau without any answer. [s]
 
     Returns
     -------
@@ -63,8 +62,8 @@ def waited_for(objectives: Sequence[dict[str, Any]], measurement: Measurement, c
 
 @dataclass(frozen=True)
 class _Requests:
-    """Requests at a plateau, of one transaction or of all transactions: the number that ended in each bin, and the
-    number in flight at the end of the bin.
+    """Requests at a plateau, of one transaction or of all transactions. `ended` counts the requests that ended in each
+    bin, `under_way` those in progress at the end of the bin.
     """
 
     measurement: Measurement
@@ -83,10 +82,10 @@ class _Requests:
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:
-        """Return True if no request ended in a window, although at its end requests had been in flight for longer than
-        a given time.
+        """Return True if no request ended in a window, although at its end a request had been in progress for longer
+        than `longer_than_s`.
 
-        The time in flight may begin before the window, after the last request that ended within the plateau.
+        This time may begin before the window, but only after the last end of a request within the plateau.
         """
         if not window.any() or self.ended[window].any():
             return False

@@ -23,7 +23,7 @@ from towtank.results.segments import Recording
 
 @dataclass
 class RunData:
-    """Content of a run folder, which is read only once.
+    """Content of a run folder. Each file is read only once.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class RunData:
     plan : dict or None
         `plan.json`.
     stored : dict or None
-        `stored.json`; if the file is missing, its content is derived from the engine's notes.
+        `stored.json`; if the file is missing, its content is derived from the engine's notes on stored documents.
     logs : dict or None
-        New errors and warnings in the logs of the services under load, by tier.
+        Errors and warnings that the services first logged under load, by tier.
     """
 
     manifest: dict[str, Any]
@@ -52,8 +52,8 @@ class RunData:
 
     @cached_property
     def found(self) -> Found | None:
-        """Outcome of the search for the highest sustainable load; None if the run made no search, or recorded
-        no stage.
+        """Outcome of the search for the highest sustainable load; None if the run made no search, or if no stage was
+        recorded.
         """
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
@@ -62,7 +62,7 @@ class RunData:
 
     @cached_property
     def stage(self) -> int | None:
-        """Number of the stage that is analysed in a run that searched for a limit; None for any other run."""
+        """Number of the stage that is analysed if the run searched for a limit; None for any other run."""
         best = self.found.best if self.found is not None else None
         return None if best is None else stage_of(self.measurement, best)
 
@@ -73,12 +73,12 @@ class RunData:
 
     @cached_property
     def steady_stage(self) -> Window | None:
-        """The steady stage as planned, including the time after an event; None if no part of the stage was recorded."""
+        """The steady stage as planned, including any time after an event; None if no part of it was recorded."""
         return windows.asked(self.measurement) if self.stage is None else asked_stage(self.measurement, self.stage)
 
     @cached_property
     def window(self) -> Window | None:
-        """Window that is analysed. It ends before the first event of the study; None if no steady stage was
+        """Window that is analysed. It ends before the first event of the study. None if no steady stage was
         recorded.
         """
         window = self.steady_stage
@@ -95,7 +95,7 @@ class RunData:
     def asked_load(self, key: str) -> Any:
         """Return the planned load of the analysed stage, as a number of users or as a rate, according to `key`.
 
-        If the load changes within the window, return the load of the manifest.
+        If the load changes within the window, return the load that the manifest gives for the run.
         """
         asked, window = self.manifest.get(key), self.steady_stage
         if asked is None or window is None or window.stretch is None or self._moves_over(window):

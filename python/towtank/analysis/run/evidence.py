@@ -18,7 +18,7 @@ from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
 from towtank.results.segments import names
 
-# The start lag counts as growing if it rises significantly over the window, and by more than this share of itself.
+# The start lag counts as growing if it rises significantly over the window, by more than this share of its value.
 _LAG_GROWTH = 0.5
 
 
@@ -93,8 +93,8 @@ def _probe_expected(data: RunData) -> bool:
 
 
 def _settle(data: RunData) -> dict[str, Any] | None:
-    """Return the event that ended the settle stage before the window without a steady state; None if a steady state was
-    reached.
+    """Return the event that ended the settle stage before the window without a steady state; None if there is no such
+    event.
     """
     if data.window is None:
         return None
@@ -112,7 +112,7 @@ def _relative_half_width(summary: dict[str, Any]) -> float | None:
 
 
 def _planned_end(data: RunData) -> float:
-    """Return the planned end of the last steady stage; services must be alive until then. [s]"""
+    """Return the planned end of the last steady stage, until which services must be alive. [s]"""
     ends = [stage["end_s"] for stage in data.measurement.stages if stage.get("phase") == STEADY_PHASE]
     return float(max(ends, default=0.0))
 
@@ -120,7 +120,7 @@ def _planned_end(data: RunData) -> float:
 def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
     """Yield the events between the start of the run and the end of its last steady stage.
 
-    Later events are left out, because services may end after that time.
+    Later events are left out, because services may end by then.
     """
     origin = data.observed.origin_ns
     end = origin + round(1e9 * _planned_end(data))
@@ -131,7 +131,7 @@ def _lasting(data: RunData) -> Iterator[dict[str, Any]]:
 
 
 def _lag_grows(data: RunData) -> bool:
-    """Return True if the median start lag grows significantly over the window, and by more than half of itself."""
+    """Return True if the median start lag grows significantly over the window, by more than half of its value."""
     medians = data.measurement.lag.quantile_by_bin(0.5)
     pairs = [
         (at, value)

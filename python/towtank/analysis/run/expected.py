@@ -18,7 +18,7 @@ def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) ->
     plan : mapping or None
         The engine's plan.
     steps : sequence of str
-        Names of its steps.
+        Names of the steps in this plan.
     """
     plan = plan or {}
     found = {

@@ -46,18 +46,19 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
 
 
 def _lengths(run: RunFolder) -> str:
-    """Render the lengths of the logs. They stand for the content of the logs, which may be too long for a digest."""
+    """Render the lengths of the logs. The digest covers them in place of the contents, which may be too long."""
     return "".join(f"\n{path.name} {path.stat().st_size}" for path in sorted(run.logs.glob("*.log")))
 
 
 def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
-    """Return True if a summary was made from the files that are now in its run folder.
+    """Return True if a summary was made from the present files of its run folder.
 
     Parameters
     ----------
     run : RunFolder
     summary : dict
-        The `summary.json` of the run. A summary of an older version, which has no digests, counts as current.
+        The `summary.json` of the run. A summary of an older version of Towtank, which has no digests, counts as
+        current.
     """
     now = inputs(run, study_limits(run), study_objectives(run))
     made_from = summary.get("inputs")
@@ -65,7 +66,7 @@ def is_current(run: RunFolder, summary: dict[str, Any]) -> bool:
 
 
 def _digest(paths: Iterable[Path], text: str = "") -> str | None:
-    """Return a digest of files by name, size and content; None if all files are empty or missing."""
+    """Return a digest of the names, sizes and contents of files; None if all files are empty or missing."""
     found = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES)
     empty = True
     for path in paths:

@@ -22,7 +22,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     ----------
     run : RunFolder
     objectives : sequence of dict
-        Objectives of the study, by which a search for the limit is judged.
+        Objectives of the study, which decide whether a plateau of a search passes.
     """
     try:
         manifest = run.manifest
@@ -35,8 +35,8 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments, no record of the load defines the start of the run, so the first sample of the probe defines
-        # it.
+        # Without segments, no record of the load shows when the run started. The first sample of the probe counts as
+        # the start.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,
@@ -66,8 +66,8 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return the time by which the clock of another machine is ahead of the clock of this machine, from the most
-    precise exchange of time stamps. [ns]
+    """Return how far the clock of another machine is ahead of the clock of this machine, according to the most precise
+    exchange of time stamps. [ns]
 
     None if the offset is unknown.
     """
@@ -98,13 +98,13 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
-    """Return the limits of the study that contains a run folder; empty without a study."""
+    """Return the limits of the study to which a run folder belongs; empty without a study."""
     limits = _of_study(run, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
 def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
-    """Return the objectives of the study that contains a run folder; empty without a study."""
+    """Return the objectives of the study to which a run folder belongs; empty without a study."""
     found = _of_study(run, "objectives")
     return [objective for objective in found if isinstance(objective, dict)] if isinstance(found, list) else []
 

@@ -48,9 +48,9 @@ def summarize_run(run: RunFolder, limits: dict[str, Any] | None = None, tables: 
     run : RunFolder
         Run folder in any state: complete, cut off at any byte, or without records.
     limits : dict, optional
-        Limits of the study in SI units; by default those of the study that contains the folder, if any.
+        Limits of the study in SI units; by default those of the study to which the folder belongs, if any.
     tables : bool, default True
-        Whether to write the streams as Parquet tables as well, if the tables do not exist.
+        Whether to write the streams as Parquet tables as well, unless the tables exist.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 def kept_summary(run: RunFolder) -> dict[str, Any]:
     """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The design of the study identifies a run by the name of its folder. If the folder was renamed, the manifest
-    # contains the old name, so the name of the folder replaces it.
+    # The design of the study identifies a run by the name of its folder. If the folder was renamed, the manifest has
+    # the old name, so the run gets the name of the folder.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -207,7 +207,7 @@ def _system(data: RunData) -> dict[str, Any]:
 
 
 def _sending_cpus(events: list[dict[str, Any]]) -> float | None:
-    """Return the number of CPUs that sending results used during the run; None if nothing was sent. [1]"""
+    """Return the number of CPUs used to send results to other systems during the run; None if nothing was sent. [1]"""
     for event in events:
         cpu, length = event.get("cpu_s"), event.get("seconds")
         if event.get("k") == "sent" and isinstance(cpu, int | float) and isinstance(length, int | float) and length > 0:
@@ -234,8 +234,8 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the numbers of CPUs that a tier and its parts used in a phase of the load, as plain numbers and as
-    estimates with intervals. [1]
+    """Return the numbers of CPUs that a tier and its parts used in a phase of the load, each as a number and as an
+    estimate with an interval. [1]
     """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
@@ -273,7 +273,7 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the number of ended requests, once as the sum over the intervals and once as the engine's total. None if
+    """Return the number of ended requests twice: as the sum over the intervals, and as the total of the engine. None if
     either is incomplete.
     """
     recording = data.recording

@@ -1,8 +1,8 @@
-"""Computes the interval of a ratio of two sums over one run, where values of successive seconds are correlated.
+"""Computes the interval of a ratio of two sums over one run, in which the values of successive seconds are correlated.
 
-Since successive seconds of a run are correlated, the number of requests does not determine the error of their mean. The
-longer the run, the more precisely the correlation is known. Intervals allow for the error of the estimated
-correlation. A run that is too short to estimate the correlation has no interval.
+Because of this correlation, the number of requests does not determine the error of their mean. The longer the run, the
+more precisely the correlation is known. Intervals allow for the error of the estimated correlation. A run that is too
+short to estimate the correlation has no interval.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from towtank.distributions import normal_quantile, t_quantile
 Floats = npt.NDArray[np.float64]
 
 OBSERVATIONS_AT_LEAST = 20
-"""Smallest number of values of a series that gets an interval. A shorter series with a correlation of 0.5 looks
-independent too often. [1]
+"""Smallest number of values of a series that gets an interval. In a shorter series, a correlation of 0.5 is
+overlooked too often. [1]
 """
 ERROR_AT_LEAST = 8
 """Smallest number of values of a series that gets a standard error. [1]"""
 WORTH_AT_LEAST = 6.0
 """A series gets an interval only if it gives as much information as this many independent observations. [1]
 
-The number of independent observations is computed with a correlation that is raised for caution.
+For this purpose, the estimated correlation is raised for caution.
 """
-# Neighbouring observations are added up in larger and larger groups, to reveal correlation that noise hides. At least
-# this many sums must remain.
+# Neighbouring observations are added up in groups of 2, 4, 8, ..., to reveal correlation that the noise of single
+# observations hides. The groups become no larger if fewer sums than this would remain.
 _LEFT_AT_LEAST = 30
-# Parameters of the number of standard errors by which the correlation is raised, chosen by the rates of
-# `test_certified_coverage.py`. If they were smaller, intervals of series that look independent by chance would contain
-# the true value too rarely. If they were larger, intervals of independent series would be wider than necessary.
+# Parameters of the caution: the number of standard errors by which the correlation is raised. They were chosen by
+# the rates of `test_certified_coverage.py`. With smaller values, intervals of series that look independent by chance
+# would contain the true value too rarely. With larger values, intervals of independent series would be wider than
+# necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# Largest correlation with which the recommended length is computed. A series with a larger correlation has no steady
-# state. [1]
+# Largest correlation for which a length is recommended; a larger one is treated as this. A series with a larger
+# correlation has no steady state. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor by which the recommended length is increased, so that it suffices even if the longer run has a larger
-# correlation.
+# Factor by which the recommended length is increased, so that it suffices even if the correlation turns out
+# larger in the longer run.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -91,7 +92,7 @@ class RatioError:
     worth : int
         Number of independent observations equivalent to the series, >= 2. [1]
     needs : int or None
-        Number of observations needed for an interval; None if the series has enough. [1]
+        Number of observations that an interval requires; None if the series has enough. [1]
     """
 
     standard_error: float
@@ -122,23 +123,24 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
     -----
     The variance of the mean of a first-order autoregressive series is s^2 / n (1 + r) / (1 - r), for n values with
     variance s^2 and lag-1 correlation r. The r of a sample is too small by about (1 + 3 r) / n [1]_ and has the
-    standard error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a part of its standard error. The
-    part is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from the
-    equivalent number of independent observations, n (1 - r) / (1 + r). The computation uses the residuals numerator -
-    ratio * denominator (linear approximation of a ratio of two means).
+    standard error sqrt((1 - r^2) / n). Therefore r is corrected and then raised by a multiple of its standard error.
+    The multiple is larger for a larger r and for a shorter series. The degrees of freedom of Student's t follow from
+    the equivalent number of independent observations, n (1 - r) / (1 + r). The series of the computation are the
+    residuals numerator - ratio * denominator (linear approximation of a ratio of two means).
 
-    Noise of single observations may hide correlation. Therefore the interval is also computed for sums of 2, 4, 8,
-    ... neighbours, as long as thirty sums remain, and the widest interval is used.
+    Noise of single observations may hide correlation. The interval is therefore also computed for sums of 2, 4, 8,
+    ... neighbours, as long as thirty sums remain. The widest of these intervals is used.
 
-    Sums that differ by edge effects only have the same error in the long run, but the correlation of one series may
+    Two sums that differ by edge effects only have the same error in the long run, but the correlation of one series may
     be known better. If `numerators` alone have no interval, or an interval with a single degree of freedom, the error
     of `alike` is used, but at least the best estimate from `numerators`. Otherwise only `numerators` are used,
     because the noise of `alike` may hide slow changes, for instance of the speed of a server.
     `tests/certified/test_certified_response_law.py` checks how often these intervals contain the true value.
 
-    `needs` is set if any of these series is equivalent to fewer than `WORTH_AT_LEAST` independent observations with r
-    raised by a whole standard error, or is shorter than `OBSERVATIONS_AT_LEAST`.
-    `tests/certified/test_certified_coverage.py` checks how often intervals contain the true value.
+    `needs` is set if the original series or a series of sums is too short. It is too short if it has fewer than
+    `OBSERVATIONS_AT_LEAST` values, or if it is equivalent to fewer than `WORTH_AT_LEAST` independent observations; for
+    this, r is raised by at least one standard error. `tests/certified/test_certified_coverage.py` checks how often
+    intervals contain the true value.
 
     References
     ----------
@@ -154,8 +156,8 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error computed from the series `alike`, if this error is known more precisely than the direct
-    error.
+    """Return the error of the ratio from the series `alike` if it gives the narrower interval, or the only one.
+    Otherwise return the error `direct`.
     """
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
@@ -174,8 +176,8 @@ def _error_of_one(numerators: Floats, denominators: Floats) -> RatioError:
         size *= 2
     widest = max(found, key=lambda error: error.half_width())
     needs = max((error.needs for error in found if error.needs is not None), default=None)
-    # The widest interval is a maximum over all group sizes and therefore too wide on average. The best estimate is the
-    # mean over all group sizes.
+    # The widest interval is a maximum over all group sizes and therefore too wide on average. The best estimate of the
+    # error is a mean over all group sizes.
     best = math.sqrt(sum(error.best_error**2 for error in found) / len(found))
     return RatioError(widest.standard_error, best, widest.worth, needs)
 
@@ -186,12 +188,12 @@ def _error(residuals: Floats, size: int) -> RatioError:
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # The additional caution for a short series applies only to the original series, where `size` is 1. Series of sums
-    # only supplement it.
+    # The additional caution for a short series applies only to the original series (`size` is 1), because series of
+    # sums only supplement it.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # Deviations from the mean of the same series have too small a variance, so the variance is divided by 1 - 1 / n.
+    # The variance about the mean of the same series is too small, so it is divided by 1 - 1 / n.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -210,7 +212,7 @@ def _worth(count: int, correlation: float) -> float:
 def _summed(values: Floats, size: int) -> Floats:
     """Return the sums of each group of `size` neighbouring values.
 
-    Values at the start that fill no group are added to the first sum, because they are nearest to the transient.
+    Values that do not fill a group are those at the start, nearest to the transient. They are added to the first sum.
     """
     count = len(values) // size
     extra = len(values) - count * size
@@ -242,15 +244,15 @@ def ratio_of_sums(
     Returns
     -------
     estimate : Estimate
-        Ratio with its interval; no interval if the series is too short, `needs_s` is then the length that it needs.
+        Ratio with its interval; no interval if the series is too short. `needs_s` is then the length that is required.
     standard_error : float or None
         Best estimate of the standard error; None with fewer than `ERROR_AT_LEAST` intervals.
 
     Notes
     -----
-    The interval of a non-negative quantity is symmetric in its logarithm. Means of response times are skewed, so the
-    upper side of an interval that is symmetric in the value would be too short. An interval wider than from a hundredth
-    of the value to a hundred times the value is omitted.
+    The interval of a non-negative quantity is symmetric in its logarithm. Means of response times are skewed, so an
+    interval that is symmetric in the value would be too short above the value. An interval that extends beyond a
+    hundredth of the value and a hundred times the value is omitted.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:

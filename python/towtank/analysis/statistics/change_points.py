@@ -20,21 +20,17 @@ from towtank.distributions import t_tail
 Floats = npt.NDArray[np.float64]
 
 WINDOW = 50
-"""Number of observations in a window of the search. A change can hide another change for at most this many
-observations. [1]
-"""
+"""Number of observations in a window of the search. A change can hide another change only within one window. [1]"""
 PARTS = 60
-"""Largest number of values that `lasting_steps` searches. A longer series is first reduced to the means of its parts.
-[1]
-"""
-# Smallest number of values of a level. A shorter stretch is a brief excursion, with too few values to estimate its
-# variance.
+"""`lasting_steps` reduces a series with more values to the means of this many parts, and searches these. [1]"""
+# Smallest number of values of a level. A shorter part of the series is a brief excursion, with too few values to
+# estimate its variance.
 _LASTING = 5
-# Significance level of the candidates. It is high because the start and the end of an excursion are first tested as one
-# change against a mean of both levels, which gives weak evidence.
+# Significance level of the candidates in `lasting_steps`. It is high, because the first test of an excursion gives
+# weak evidence: all values after its start are compared as a single level, although they belong to two.
 _CANDIDATES = 0.05
-# In the first pass, the significance level is multiplied by the second number of the first entry whose first number
-# exceeds it. A change hidden by another change thus remains a candidate.
+# Factor by which the first pass multiplies the significance level: 10 for levels below 0.05, 2 for levels below 0.5.
+# With the larger level, a change that is hidden by another change remains a candidate.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
@@ -59,7 +55,7 @@ class ChangePoint:
 
     @property
     def magnitude(self) -> float:
-        """Size of the change relative to the smaller of the means before and after it; infinite if either mean
+        """Difference of the means before and after the change, relative to the smaller of them; infinite if either mean
         is zero.
         """
         if self.before == self.after:
@@ -83,9 +79,9 @@ def change_points(
     values : sequence of float, of shape (n_observations,)
         Observations in order of time.
     max_p_value : float, default 0.001
-        A change counts if its p-value is less, in (0, 1).
+        A change counts only if its p-value is below this, in (0, 1).
     min_magnitude : float, default 0
-        A change counts if its `magnitude` is more.
+        A change counts only if its `magnitude` is above this.
     window : int, default 50
         Observations in a window, at least 2; windows overlap by half. [1]
 
@@ -96,18 +92,20 @@ def change_points(
 
     Notes
     -----
-    In each window the method searches two adjacent stretches, n observations X in [s, t) and m observations Y in
+    In each window the method searches two adjacent parts, n observations X in [s, t) and m observations Y in
     [t, k), which maximise Q(t, k) = n m / (n + m) E. Here E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| is the
-    energy distance of [1]_. The position t is a change if a two-sided t-test of the whole stretches before and after t
-    is significant. Both stretches are then searched again. As in [2]_ the test replaces permutations.
+    energy distance of [1]_. The position t is a change if a two-sided t-test finds a significant difference between all
+    values before t and all values after it. Both parts are then searched again. As in [2]_ the t-test replaces the
+    permutation test of [1]_.
 
-    The first pass uses a significance level ten times as large (twice from 0.05 on). Its candidates are tested again
-    without windows, and the weakest candidate is removed until all remaining candidates are significant. As in [2]_,
-    the variance in the test is divided by n and not by n - 1, so p-values are a little too small with few observations.
+    The first pass uses a significance level ten times as large as `max_p_value` (twice from 0.05 on). The changes that
+    it finds are candidates. They are tested again without windows, and the weakest candidate is removed until all
+    remaining candidates are significant. As in [2]_, the variance in the test is divided by n and not by n - 1, so
+    p-values are a little too small with few observations.
 
-    The changes are not monotone in `max_p_value`, because the first pass finds different neighbours. The returned
-    p-value refers to the final neighbours; it may exceed `max_p_value` if a neighbour was removed later. The test
-    assumes independent observations; `lasting_steps` does not.
+    A larger `max_p_value` does not always give more changes, because the first pass then finds different candidates.
+    The returned p-value compares a level with its final neighbours; it may exceed `max_p_value` if a neighbour was
+    removed later. The test assumes independent observations; `lasting_steps` does not.
 
     References
     ----------
@@ -144,11 +142,11 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
     Notes
     -----
-    A long series is reduced to the means of at most `PARTS` parts, so that brief excursions are not steps and the
-    number of candidates does not grow with the series. The first pass of `change_points` yields the candidates, at a
-    significance level that admits an excursion whose ends hide each other. Each candidate is tested again, with the
+    A long series is reduced to the means of at most `PARTS` parts. Brief excursions are then not steps, and the number
+    of candidates does not grow with the series. The candidates are those of the first pass of `change_points`, at a
+    significance level that also finds an excursion whose ends hide each other. Each candidate is tested again, with the
     number of observations on both sides divided by (1 + r) / (1 - r), where r is the lag-1 autocorrelation of the
-    residuals after all levels. The weakest candidate is removed until all candidates are significant and no level is
+    deviations from the levels. The weakest candidate is removed until all candidates are significant and no level is
     brief.
     """
     size = max(1, math.ceil(len(values) / PARTS))
@@ -161,8 +159,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A brief level is removed by removing the weaker of the changes at its start and end. The first and the
-            # last stretch have only one such change.
+            # A brief level ends if one of the changes at its start and end is removed, which is the weaker. The first
+            # and the last level have only one such change.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:
@@ -172,7 +170,7 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
 
 
 def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
-    """Return the positions in all windows that are candidates for a change of level."""
+    """Return all candidates for a change of level that are found in any window, as positions in the series."""
     found: set[int] = set()
     start = 0
     while start < len(series):
@@ -185,7 +183,7 @@ def _weak(series: Floats, max_p_value: float, window: int) -> set[int]:
 def _divided(values: Floats, max_p_value: float) -> list[int]:
     """Return the positions of the changes of level within a window.
 
-    Each significant change divides its stretch into two, and both are searched for further changes.
+    Each significant change divides its part of the window into two, and both are searched for further changes.
     """
     found: list[int] = []
     while True:
@@ -205,9 +203,7 @@ def _divided(values: Floats, max_p_value: float) -> list[int]:
 
 
 def _candidate(values: Floats) -> tuple[int, float]:
-    """Return the position t at which the values before and after t differ most, and the quality Q (energy distance) at
-    t.
-    """
+    """Return the position t that maximises the quality Q (see `change_points`), and this maximum."""
     count = len(values)
     distances = np.abs(values[:, None] - values[None, :])
     sums = np.zeros((count + 1, count + 1))
@@ -218,7 +214,7 @@ def _candidate(values: Floats) -> tuple[int, float]:
     left = sums[first, first] / 2
     right = (sums[last, last] - 2 * sums[first, last] + sums[first, first]) / 2
     between = sums[first, last] - sums[first, first]
-    # A stretch with a single observation has no distances between its observations, so its term is zero.
+    # A single observation has no distances to others in its part, so the term of that part is zero.
     quality = (
         between
         - after * left / np.where(before > 1, before - 1, np.inf)
@@ -229,11 +225,11 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates one by one until all candidates are significant, and return the remaining
-    changes.
+    """Remove the weakest candidates one by one until all candidates are significant and large enough, and return the
+    remaining changes.
 
-    As in the published method, only the changes before and after a removed change are tested again. The change before
-    a removed change therefore keeps the p-value of a shorter stretch. Testing all changes again gives the same result
+    As in the published method, only the two changes after a removed change are tested again. The change before it keeps
+    its p-value, although the level after this change is now longer. Testing all changes again gives the same result
     except for a few changes near the significance level.
     """
     tested = _tested(series, found)
@@ -258,7 +254,9 @@ def _tested(series: Floats, found: list[int], worth: float = 1.0) -> list[Change
 
 
 def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each change of level with the values before it and the values after it, up to the neighbouring changes."""
+    """Yield each change of level with the values between it and the previous change, and the values between it and the
+    next change.
+    """
     edges = [0, *found, len(series)]
     for (start, index), (_, end) in pairwise(pairwise(edges)):
         yield index, series[start:index], series[index:end]
@@ -267,14 +265,15 @@ def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floa
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
     """Return the p-value of a two-sided t-test with pooled variance for the means of two samples.
 
-    `worth` is the number of independent observations that gives as much information as one correlated observation.
+    `worth` is the number of independent observations that give as much information as one of the correlated
+    observations.
     """
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
     if freedom <= 0:
         return 1.0
     difference = float(right.mean() - left.mean())
-    # A sample with a single observation has no variance and adds no degree of freedom to the pooled variance.
+    # A sample with a single observation has the variance zero, and adds no degree of freedom to the pooled variance.
     variances = float(left.var()), float(right.var())
     pooled = sum((count - 1) * variance for count, variance in zip(counts, variances, strict=True)) / freedom
     if pooled <= 0:
@@ -284,12 +283,13 @@ def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
 
 
 def _worth(series: Floats, found: list[int]) -> float:
-    """Return the number of independent observations that gives as much information as one observation of a correlated
+    """Return the number of independent observations that give as much information as one observation of a correlated
     series, in (0, 1].
 
-    Fitting levels removes some of the autocorrelation. The variances of differences over one and two observations,
-    v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2) of a first-order autoregressive series, hardly depend on levels and
-    give r = v_2 / v_1 - 1; the larger of both correlations is used.
+    The lag-1 correlation of the deviations from fitted levels is too small, although it is corrected for the fit. A
+    second estimate hardly depends on levels. In a first-order autoregressive series, differences over one and over two
+    observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1. The
+    larger of the two estimates is used.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
     lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))

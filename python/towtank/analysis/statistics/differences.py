@@ -1,6 +1,7 @@
-"""Computes the mean of a series that has a trend, with an error from second differences.
+"""Computes the mean of a series that has a trend. Its error is estimated from second differences, which contain no
+linear trend.
 
-The mean of a ramp-up needs an error from second differences, because a ramp-up has no steady state.
+This is the method for a ramp-up, which has no steady state.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ VALUES_AT_LEAST = 6
 """Smallest number of values of a series that gets an interval. The error then has two degrees of freedom. [1]"""
 # Sum of the squares of the weights 1, -2, 1 of a second difference: 1 + 4 + 1 = 6.
 _WEIGHTS = 6.0
-# Degrees of freedom of the variance from second differences, per second difference. Independent differences would have
-# 1.
+# Degrees of freedom of the variance, divided by the number of second differences from which it is computed. It would
+# be 1 if these were independent of each other.
 _EFFICIENCY = 18 / 35
 
 
@@ -42,10 +43,10 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
     The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
     [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences,
     which follows from the variance of the sum of squares of neighbouring differences of independent normal values.
-    Positive correlation of neighbours, as in the seconds of a busy server, makes the interval too short; in the
-    certified cases, the difference from run to run that a comparison adds is larger than the missing part
-    (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
-    negative.
+    Positive correlation of neighbours, as in the seconds of a busy server, makes the interval too short. A comparison
+    of single runs widens it by an assumed difference from run to run; in the certified cases, this more than makes up
+    for the missing part (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as
+    CPU time is not negative.
 
     References
     ----------
@@ -73,8 +74,8 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
     Notes
     -----
-    The interval is computed from the residuals numerator - ratio * denominator over the mean denominator (linear
-    approximation of a ratio of two means).
+    The interval is computed from the residuals (numerator - ratio * denominator), divided by the mean denominator
+    (linear approximation of a ratio of two means).
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
@@ -84,9 +85,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with its interval. The error is computed from the second differences of the values divided by
-    `scale`.
-    """
+    """Return a mean with its interval. The error is computed from the second differences of `values` / `scale`."""
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

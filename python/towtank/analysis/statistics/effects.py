@@ -29,7 +29,7 @@ class Effect:
     squares : float
         Sum of squares of the effect.
     share : float or None
-        Share of the total variation, in [0, 1]; None without variation.
+        Share of `squares` in the total sum of squares, in [0, 1]; None without variation.
     """
 
     factors: tuple[int, ...]
@@ -51,7 +51,7 @@ class Effects:
     error_squares : float
         Sum of squares between repetitions of the same configuration.
     error_share : float or None
-        Share of the total variation, in [0, 1]; None without variation or without repetitions.
+        Share of `error_squares` in the total sum of squares, in [0, 1]; None without variation or without repetitions.
     freedom : int
         Degrees of freedom of the error; 0 without repetitions, in which case no intervals exist. [1]
     """
@@ -90,11 +90,11 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
     Notes
     -----
-    With the mean y_i of each configuration and its sign x_ij of effect j, the sign table gives q_j = sum_i x_ij y_i /
-    2^k. Of r repetitions each, SS_j = 2^k r q_j^2, SSE = sum (y_ir - y_i)^2, and the shares are SS / SST. The standard
-    error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1)); intervals are Student's t [1]_. If runs
-    are missing, r is the harmonic mean of the numbers of repetitions (the analysis of unweighted means [2]_): intervals
-    stay exact, shares are then approximate.
+    Let y_i be the mean of configuration i, and x_ij its sign for effect j in the sign table. Then q_j =
+    sum_i x_ij y_i / 2^k. With r repetitions of each configuration, SS_j = 2^k r q_j^2, SSE = sum (y_ir - y_i)^2, and
+    the shares are SS / SST. The standard error of each q is s_e / sqrt(2^k r) with s_e^2 = SSE / (2^k (r - 1));
+    intervals are Student's t [1]_. If runs are missing, r is the harmonic mean of the numbers of repetitions (the
+    analysis of unweighted means [2]_). Intervals then stay exact, but shares are approximate.
 
     Assumes additive effects, and independent normal errors of equal variance. If the response spans a factor of ten or
     more, effects are multiplicative rather than additive; pass the logarithm of the response.
@@ -147,7 +147,7 @@ def _sign_table(count: int) -> Floats:
     The bits of a row's number are the levels of the factors.
     """
     numbers = np.arange(count)
-    # The sign of an effect depends on whether the number of its factors at their first level is even or odd.
+    # The sign of an effect is 1 if an even number of its factors are at their first level, otherwise -1.
     low = numbers[:, None] & ~numbers[None, :]
     odd = np.array([[int(value).bit_count() % 2 for value in row] for row in low])
     return np.asarray(1.0 - 2.0 * odd)

@@ -19,9 +19,11 @@ RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
 """Name of the method for a mean of values with a trend, such as the mean of a ramp-up."""
 BINOMIAL = "binomial"
-"""Name of the method for a share that was counted completely; its interval is the exact binomial interval."""
+"""Name of the method for a share of completely counted events, with the exact binomial interval."""
 EXACT = "count"
-"""Name of the method for a complete count. Its bounds allow for items that were not counted, and not for chance."""
+"""Name of the method for a complete count. The bounds of such a count allow only for items that could not be counted,
+not for chance.
+"""
 
 WIDEST = math.log(100.0)
 """Largest half-width of an interval, in logarithms; a wider interval is meaningless. [1]
@@ -44,8 +46,8 @@ class Estimate:
     low, high : float or None
         Ends of the interval; None without an interval, and `method` is then `none`.
     method : str
-        `batch means`, `order statistics`, `second differences`, `runs`, `binomial` or `none`; an interval with an
-        assumed difference between runs adds `, assumed run to run`.
+        `batch means`, `order statistics`, `second differences`, `runs`, `binomial` or `none`; followed by
+        `, assumed run to run` if the interval includes an assumed difference between runs.
     n : int
         Sample size of the method: equivalent number of independent observations of a run, number of values, or number
         of runs. [1]
@@ -69,7 +71,7 @@ class Estimate:
     def half_width(self) -> float | None:
         """Half of the width of the interval; None without an interval.
 
-        If the interval is cut at 0, it is the width of the part above the value.
+        If the lower end was cut off at 0, it is the distance from the value to the upper end.
         """
         if self.low is None or self.high is None:
             return None
@@ -78,7 +80,7 @@ class Estimate:
         return (self.high - self.low) / 2
 
     def of_quantity(self) -> Estimate:
-        """Return the estimate with its interval cut at 0, because the quantity cannot be negative."""
+        """Return the estimate of a quantity that cannot be negative: the interval is cut off at 0."""
         return replace(self, low=0.0) if self.low is not None and self.low < 0 else self
 
     def at(self, confidence: float) -> Estimate:
@@ -137,8 +139,7 @@ class Estimate:
 
 def needed_s(bins: float, bin_s: float) -> int:
     """Return the time that `bins` bins of a recording last, rounded up to whole seconds. [s]"""
-    # The lengths of one-second bins have clock errors. They are rounded away first, because they would add a whole
-    # second.
+    # The lengths of one-second bins have clock errors. Without the rounding, such an error might add a whole second.
     return math.ceil(round(bins * bin_s, 1))
 
 

@@ -27,15 +27,15 @@ EXPECTED_AT_LEAST = 5.0
 This is the usual rule for chi-square (W. G. Cochran, "Some methods for strengthening the common χ² tests", Biometrics
 10(4), 417-451, 1954, doi:10.2307/3001616).
 """
-# If the limiting distribution gives a p-value below this, and the counts are small, the p-value is computed by
-# simulation.
+# The p-value is computed by simulation if the limiting distribution gives a p-value below this and the counts are
+# small.
 _WORTH_DRAWING = 0.01
-# A p-value below this is not simulated. The error of the limiting distribution then changes no verdict, and a
-# simulation could not resolve it.
+# A p-value below this is not simulated: a simulation cannot resolve it, and the error of the limiting distribution
+# changes no verdict.
 _BEYOND_DRAWING = 1e-12
 _SMALL_EXPECTED = 100.0
 _DRAWS_AT_MOST = 200_000
-# Largest number of binomial random values in the simulation of a test; generating them takes a second or two.
+# Largest number of binomial random values in the simulation of a test. Their generation takes a second or two.
 _CELLS_DRAWN = 20_000_000
 _SEED = 20_260_101
 _HALF_NS = 0.5
@@ -74,27 +74,27 @@ def multinomial(
     Parameters
     ----------
     counts : array of shape (n_cells,)
-        Number of draws in each cell. [1]
+        Number of observed random choices of each cell. [1]
     weights : array of shape (n_cells,)
         Relative probabilities, >= 0.
     extra : array of shape (n_cells,), optional
-        Additional variance of each count, besides the variance of the draws; the test is then conservative. [1]
+        Variance of each count beyond that of random choices; the test is then conservative. [1]
 
     Returns
     -------
     Goodness or None
-        Result of the test; None without draws, or with a single cell after pooling.
+        Result of the test; None if all counts are zero, or with a single cell after pooling.
 
     Notes
     -----
     The statistic is Pearson's X² = Σ (O - E)² / E, with the observed counts O and the expected counts E = n w / Σ w of
-    n draws with weights w. Cells with E < 5 are pooled. X² is preferred to the likelihood ratio G = 2 Σ O ln(O / E),
-    whose distribution is further from chi-square if E is small [1]_. Two cells are tested by the exact binomial
-    distribution.
+    n random choices with weights w. Cells with E < 5 are pooled. X² is preferred to the likelihood ratio
+    G = 2 Σ O ln(O / E), whose distribution is further from chi-square if E is small [1]_. Two cells are tested by the
+    exact binomial distribution.
 
     If chi-square gives p < 0.01 and a cell has E < 100, p is computed by simulation with a fixed seed. If k of N
-    multinomial draws are at least as extreme, p is (1 + k) / (1 + N), which is exact at any sample size [2]_. With
-    `extra`, each term is divided by E + extra.
+    simulated samples are at least as extreme, p is (1 + k) / (1 + N), which is exact at any sample size [2]_. With
+    `extra`, the terms of X² are (O - E)² / (E + extra).
 
     References
     ----------
@@ -134,19 +134,19 @@ def _is_worth_drawing(p_value: float, expected: Numbers) -> bool:
 
 
 def _pooled(rows: Numbers) -> Numbers:
-    """Pool the cells whose expected count (in the second row) is too small, the smallest first."""
+    """Pool the cells whose expected count (in the second row) is below `EXPECTED_AT_LEAST`."""
     rows = rows[:, np.argsort(rows[1], kind="stable")]
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the expected count of the pooled cells is still too small, the next cell is added.
+    # If the pooled cells together still expect too little, the next larger cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
 
 
 def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, float]:
-    """Return the probabilities that the test statistic is at least, and at most, as large as given.
+    """Return the probabilities that the test statistic is at least, and at most, as large as `statistic`.
 
     They are computed by a simulation with a fixed seed.
     """
@@ -158,8 +158,7 @@ def _drawn(statistic: float, total: int, expected: Numbers) -> tuple[float, floa
         size = min(10_000, draws - start)
         found = generator.multinomial(total, expected / expected.sum(), size=size)
         values = ((found - expected) ** 2 / expected).sum(axis=1)
-        # Two equal statistics may differ slightly because of the order of summation, so they are compared with a
-        # tolerance.
+        # Equal statistics may differ slightly because of the order of summation, hence the tolerance.
         above += int((values >= statistic * (1 - 1e-12)).sum())
         below += int((values <= statistic * (1 + 1e-12)).sum())
     return (1 + above) / (1 + draws), (1 + below) / (1 + draws)
@@ -198,8 +197,8 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether all recorded times equal one of the expected values. The test statistic is the number of other
-    times.
+    """Test whether every recorded time equals one of the expected values. The test statistic is the number of times
+    that do not.
 
     Parameters
     ----------
@@ -225,8 +224,8 @@ def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Go
 
 
 def poisson_number(count: int, expected: float) -> Goodness:
-    """Test exactly whether a number of arrivals agrees with a Poisson process; the two-sided p-value is twice the
-    smaller one-sided p-value.
+    """Test whether a number of arrivals agrees with a Poisson process. The test is exact; the two-sided p-value is
+    twice the smaller one-sided p-value.
     """
     below, above = poisson_tails(count, expected)
     return Goodness("exact Poisson", float(count), min(1.0, 2 * min(below, above)), count)
@@ -249,11 +248,11 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
     Notes
     -----
-    The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
+    The test uses Fisher's index of dispersion. If their sum is known, Poisson counts are multinomial with probabilities
     proportional to the lengths. For n observed counts O with expected counts E, X² = Σ (O - E)² / E then has a
     chi-square distribution with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty arrivals, so the
-    test is two-sided. Neighbouring intervals are pooled until each expects five arrivals; small counts are tested by
-    draws as in `multinomial`.
+    test is two-sided. Neighbouring intervals are pooled until each expects five arrivals. For small counts, the p-value
+    is computed by simulation as in `multinomial`.
     """
     total, length = float(counts.sum()), float(lengths.sum())
     if total <= 0 or length <= 0:

@@ -1,8 +1,8 @@
 """Reads HdrHistogram V2 histograms: decodes them, merges them by adding counts, and computes quantiles by rank.
 
-Only buckets with values are kept: a second of response times fills a few dozen of 24,576 buckets. Means are computed
-from the exact sums recorded beside each histogram. A quantile is the upper edge of its bucket, as in other readers of
-the format, and thus at most 0.1 % too high with three significant digits.
+Only buckets with values are kept in memory: a second of response times fills a few dozen of 24,576 buckets. Means of
+response times come from exact sums recorded beside the histograms. A quantile is the upper edge of its bucket, as in
+other readers of the format. With three significant digits, it is at most 0.1 % too high.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from hdrh.codec import (
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Largest number of counters of a histogram; a larger number indicates a damaged layout. A lowest value of 1 ns, five
-# digits and a highest value of an hour need 3.4 million.
+# Largest number of counters of a histogram; a larger number indicates a damaged layout. With a lowest value of 1 ns,
+# a highest value of an hour and five digits, a histogram has 3.4 million.
 _COUNTERS_AT_MOST = 4_000_000
 # Magic numbers of the HdrHistogram format V2, which include the word size.
 _COOKIE, _DEFLATED_COOKIE = 0x1C849303 | 0x10, 0x1C849304 | 0x10
@@ -159,8 +159,8 @@ class Histogram:
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def count_above(self, value_s: float) -> int:
-        """Return the number of values that exceed a limit. Each value is taken at the upper edge of its bucket, as for
-        quantiles. [1]
+        """Return the number of values that exceed a limit. As for quantiles, each value counts as the upper edge of its
+        bucket. [1]
         """
         above = self.layout.upper_edges(self.indices) > 1e9 * value_s
         return int(self.counts[above].sum())
@@ -177,7 +177,7 @@ class Histogram:
         return float(self.layout.upper_edges(index)[0]) / 1e9
 
     def quantile(self, probability: float) -> float:
-        """Return the smallest recorded value that at least the given share of all values does not exceed. [s]
+        """Return the smallest recorded value x such that at least the given share of all values is at most x. [s]
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Most counters are zero, so only the range from the first to the last non-zero counter is searched.
+    # Most counters are zero. Only the counters from the first to the last that is not zero are searched.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -271,9 +271,9 @@ def encode(histogram: Histogram) -> str:
         counts += _zigzag(count)
         after = index + 1
     layout = histogram.layout
-    head = struct.pack(
-        ">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0
-    )  # The zero and the 1.0 in the header state that values are not normalized, and that integers equal doubles.
+    # The zero and the 1.0 in the header state that counts are not shifted, and that values are integers without a
+    # conversion factor.
+    head = struct.pack(">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")
 
@@ -305,7 +305,9 @@ def merge(histograms: Iterable[Histogram]) -> Histogram | None:
 
 
 def gather(layout: Layout, indices: Counts, counts: Counts) -> Histogram:
-    """Make a histogram from counts of buckets, whose indices may be in any order and repeated."""
+    """Make a histogram from counts by bucket. The indices of the buckets may be in any order and may occur
+    repeatedly.
+    """
     if not len(indices):
         return Histogram(layout, indices, counts)
     first = int(indices.min())

@@ -49,8 +49,8 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return a value computed from all samples of the runs together, with Student's t interval around it from the
-    values of the single runs.
+    """Return a value computed from all samples of the runs together, with a Student's t interval around it. The values
+    of the single runs give the width of the interval.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ def t_interval_about(
     Notes
     -----
     The interval is q +- t(1 - a/2, n - 1) s / sqrt(n) with s^2 = sum (q_i - q)^2 / (n - 1), for n runs with values q_i
-    and confidence 1 - a. Let run i have the distribution function F_i and the percentile q_i. The percentile q of all
-    samples solves mean F_i(q) = p over runs of equal size. For runs that differ little, the deviation of q from the
-    true percentile is therefore, to first order, the mean of the deviations of the q_i, and has the error of that mean
-    [1]_.
+    and confidence 1 - a. Let run i have the distribution function F_i and the percentile q_i. For runs of equal size,
+    the percentile q of all samples solves F(q) = p, where F is the mean of the F_i. If runs differ little, the
+    deviation of q from the true percentile is therefore, to first order, the mean of the deviations of the q_i. It
+    then has the error of that mean [1]_.
 
     The interval includes the second-order distance of q from the mean of the runs: s^2 is the sample variance plus
     n / (n - 1) times the square of this distance. If runs differ so much that the approximation fails, the interval is
@@ -107,9 +107,9 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     Returns
     -------
     Estimate
-        Without an interval if one of the two estimates has none, or if the interval would be meaningless: for two means
-        over runs, wider than from a hundredth of the ratio to a hundred times the ratio; otherwise, if the bottom is
-        not significantly different from zero.
+        Ratio with its interval. It has no interval if one of the two estimates has none, or if the interval would be
+        meaningless. For two means over runs, the latter is an interval that extends beyond a hundredth of the ratio and
+        a hundred times the ratio. For other estimates, the bottom does not differ significantly from zero.
 
     Notes
     -----
@@ -119,13 +119,13 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     ln a - ln b. Since runs may agree by chance, the interval is at least as wide as the errors within the runs require.
 
     For all other estimates, Fieller's interval is used: with g = (t s_b / b)^2 the bounds are [a/b +- (t/b)
-    sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. With g >= 1 no interval exists, and
-    chance decides about g: for two runs with an error of 30 % each, 58 % of the ratios would have an interval. If
-    both values are above zero and the lower bound is not, the interval by the logarithm is used.
-    `tests/certified/test_certified_ratios.py` compares both.
+    sqrt(s_a^2 (1 - g) + s_b^2 a^2/b^2)] / (1 - g) for independent a and b [1]_. If both values are above zero and the
+    lower bound is not, the interval by the logarithm is used. With g >= 1 Fieller's interval does not exist. It is not
+    used for positive means over runs, whose g depends on chance: for two runs with an error of 30 % each, only 58 % of
+    the ratios would have an interval. `tests/certified/test_certified_ratios.py` compares the two methods.
 
-    t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b, from the n of the two
-    estimates; for two means over runs, at most the value for equal errors of all runs.
+    t has the degrees of freedom of Welch and Satterthwaite for the difference a - (a/b) b. They follow from the n of
+    the two estimates; for two means over runs, they are at most the value for equal errors of all runs.
 
     References
     ----------
@@ -164,8 +164,8 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     low, high = (value - half) / (1 - g), (value + half) / (1 - g)
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
-    # A ratio of non-negative quantities is not negative, but the numerator is too uncertain for the linear
-    # approximation. The interval by logarithms is used instead.
+    # A ratio of non-negative quantities is not negative. If the lower bound is, the numerator is too uncertain for the
+    # linear approximation, and the interval by logarithms is used instead.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
@@ -229,8 +229,8 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
-    """Return the sum of estimates. Its interval is that of Welch and Satterthwaite, or the sum of the intervals of the
-    parts.
+    """Return the sum of estimates. For independent parts, its interval is that of Welch and Satterthwaite; otherwise,
+    it is the sum of the intervals of the parts.
 
     Parameters
     ----------
@@ -243,8 +243,9 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     Returns
     -------
     Estimate
-        Sum with its interval, cut at 0 if no part extends below 0; no interval if a part has none. `n` is the degrees
-        of freedom, rounded down, plus 1.
+        Sum with its interval, which is cut off at 0 if the interval of no part extends below 0. The sum has no interval
+        if a
+        part has none. `n` is the degrees of freedom, rounded down, plus 1.
 
     Notes
     -----
@@ -264,8 +265,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # The degrees of freedom are rounded down. A small number is added first, so that a rounding error does not remove
-    # one degree.
+    # Rounded down. The small number prevents that a rounding error removes one degree.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:
@@ -275,15 +275,16 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     method = ", ".join(dict.fromkeys(part.method for part in parts))
     number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
     if not independent:
-        # A sum of half-widths widens with the confidence like the part with the fewest degrees of freedom.
+        # With a higher confidence, a sum of half-widths grows at most like the half-width of the part with the fewest
+        # degrees of freedom.
         number = min(number, *(part.n for part in parts))
     made = Estimate(value, value - half, value + half, method, number, level, within=within)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return the half-width that the interval of a difference of two means over runs would have from the errors within
-    the runs alone.
+    """Return the half-width that the errors within the runs alone would give the interval of a difference of two means
+    over runs.
 
     0 if these errors are unknown.
     """
@@ -296,7 +297,7 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 def standard_error_of(estimate: Estimate) -> float | None:
     """Return the standard error of an estimate, derived from the width of its interval.
 
-    None without an interval, and for an incomplete count, whose bounds differ.
+    None without an interval. Also None for a count that is incomplete, because its bounds then express no random error.
     """
     half = estimate.half_width
     if half is None:
@@ -318,10 +319,10 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
     Notes
     -----
-    The values of two runs may be nearly equal by chance. Then the series of more runs seems to determine the degrees of
-    freedom, and the interval is too short: for two runs against six, only 92.5 % of the 95 % intervals contain the true
-    value. Therefore the degrees of freedom of means over runs are at most the value for equal errors of all runs. For
-    equal numbers of runs this changes nothing.
+    If one estimate comes from two runs, their values may be nearly equal by chance. The estimate from more runs then
+    seems to determine the degrees of freedom, and the interval is too short: for two runs against six, only 92.5 % of
+    the 95 % intervals contain the true value. For means over runs, the degrees of freedom are therefore at most the
+    value for equal errors of all runs. For equal numbers of runs this changes nothing.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))
@@ -332,8 +333,8 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
 
 
 def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedoms: Sequence[float]) -> float:
-    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, limited because the variances of small series
-    are uncertain.
+    """Return the degrees of freedom of sum k_i s_i^2 by Satterthwaite, with an upper limit because the variances of
+    small series are uncertain.
 
     Parameters
     ----------
@@ -343,13 +344,14 @@ def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedom
     Notes
     -----
     With f_i degrees of freedom of s_i^2, the result is (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_, unless the
-    limit is smaller. Two runs may agree by chance. The larger series then seems to determine the degrees of freedom,
-    see `_freedom_of_two`. Here the smaller series may also scatter more than the larger. The limit is therefore the
-    value for variances in proportion to sqrt(k_i). For series of equal length it changes nothing.
+    limit is smaller. Two runs may agree by chance, and the larger series then seems to determine the degrees of
+    freedom,
+    see `_freedom_of_two`. Unlike there, the smaller series may also truly scatter more than the larger. The limit is
+    therefore the value for variances in proportion to sqrt(k_i). For series of equal length it changes nothing.
 
-    `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs that scatter five times as
-    much, and have the same mean. Without a limit, 10 % of the 95 % intervals exclude zero. With the limit for equal
-    variances, 6.5 and 7.6 % exclude zero, and with the present limit 4 and 6 %.
+    `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs of another system that
+    scatter five times as much, and have the same mean. Without a limit, 10 % of the 95 % intervals exclude zero. With
+    the limit for equal variances, 6.5 and 7.6 % exclude zero, and with the present limit 4 and 6 %.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Computes the confidence of each interim analysis (look) of a study that is judged after every block of runs.
+"""Computes the confidence of the interim analyses (looks) of a study whose claims are tested after every block of runs.
 
 With this confidence at each look, all looks together have a confidence of 95 %.
 """
@@ -19,8 +19,8 @@ Floats = npt.NDArray[np.float64]
 
 NORMAL = NormalDist()
 FIRST = 2
-"""Number of the block of runs after which the first look (interim analysis) takes place. A single run has no scatter
-between runs. [1]
+"""The first look (interim analysis) takes place after this many blocks of runs, because a single block does not show
+the scatter between runs. [1]
 """
 _STEPS_PER_DEVIATION = 4
 _WIDEST = 6.0
@@ -41,8 +41,8 @@ class Looks:
 
     @property
     def confidence(self) -> float:
-        """Confidence that the intervals need at each look so that all looks together have a confidence of 95 %, in (0,
-        1).
+        """Confidence of the intervals at each look, with which all looks together have a confidence of 95 %,
+        in (0, 1).
         """
         return nominal_confidence(self.at_most, FIRST)
 
@@ -72,12 +72,14 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
 
     Notes
     -----
-    Pocock's group sequential test [1]_: the sum S_k of k independent standard normal values is judged at each block k
-    by |S_k| > c sqrt(k), and c is such that the sum exceeds no bound with probability `confidence`. The probability
-    follows from the density of the sums that have not crossed, by numerical integration from block to block [2]_. The
-    significance level of a look is 2 (1 - Phi(c)), with the normal distribution function Phi. Student's t intervals at
-    this level keep the error probability closely, because the level and not the critical value is constant (section 3.8
-    of [3]_). `tests/certified/test_certified_looks.py` measures the error probability with few runs.
+    This is Pocock's group sequential test [1]_. Let S_k be the sum of k independent standard normal values. The test
+    rejects at block k if |S_k| > c sqrt(k); c is chosen such that with probability `confidence` no block rejects. This
+    probability follows from the density of the sums that have not been rejected, by numerical integration from block to
+    block [2]_. The significance level of a look is 2 (1 - Phi(c)), with the normal distribution function Phi.
+
+    With Student's t intervals, the level of the looks is kept constant and not the critical value c; the error
+    probability then hardly changes (section 3.8 of [3]_). `tests/certified/test_certified_looks.py` measures it with
+    few runs.
 
     References
     ----------
@@ -106,8 +108,8 @@ def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDE
 
 
 def _never_crossed(critical: float, at_most: int, first: int) -> float:
-    """Return the probability that the sum of standard normal values stays within its bound at every look (interim
-    analysis).
+    """Return the probability that the sums of standard normal values stay within their bounds at all looks (interim
+    analyses).
     """
     edge = critical * math.sqrt(first)
     values = _grid(edge)

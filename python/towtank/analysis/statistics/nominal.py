@@ -1,8 +1,8 @@
-"""Computes intervals from a single long series that contain the true value as often as their confidence states.
+"""Computes intervals from a single long series. They contain the true value as often as their confidence states.
 
 `batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals of long series
-are too wide. A series of many values shows whether its batches are nearly independent. If they are, their scatter
-gives the error.
+are too wide. A series of many values can be divided into batches that are nearly independent, and it shows whether they
+are. The scatter of such batches gives the error.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Counts = npt.NDArray[np.int64]
 _ErrorBy = Callable[[Floats, Floats], RatioError | None]
 
 BATCHES = 32
-"""Number of batches, the scatter of whose means gives the error of a long series. [1]
+"""Number of batches into which a long series is divided; the scatter of their means gives the error. [1]
 
 Fewer batches would make intervals wide; more batches would be short and therefore correlated.
 """
 _MEDIAN = 0.5
 # If the design effect at the median exceeds this, values beyond a high quantile come in clusters. There are too few
-# clusters for batch means, so `batches.error_of` is used.
+# clusters for batch means, so `batches.error_of` is used for the quantile.
 _CLUSTERED = 5.0
-# Smallest number of independent values beyond a quantile that an interval requires, by quantile. The number is computed
-# from the design effect at the median. With the design effect of the tail itself, chance would decide which tails get
-# an interval, and these intervals would be too low. Values beyond p99 come in fewer clusters than
-# the median shows, so more are required.
+# Smallest number of independent values beyond a quantile with which it gets an interval, by the probability of the
+# quantile. The number is computed with the design effect at the median. With the design effect of the tail itself,
+# chance would decide which tails get an interval, and these intervals would be too low. Values beyond p99 come in fewer
+# clusters than the median suggests, so more are required.
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 
@@ -50,10 +50,10 @@ def error_of_long(numerators: Floats, denominators: Floats) -> RatioError | None
 
     Notes
     -----
-    The method is batch means [1]_ over 32 batches, if their lag-1 correlation r, corrected for its bias (1 + 3 r) / n,
-    is not above zero. Otherwise `batches.error_of` is used. Its intervals are a little too wide for weak correlation,
-    and right for strong correlation. `tests/certified/test_certified_judge.py` checks how often intervals contain the
-    true value.
+    The method is batch means [1]_ over n = 32 batches, if their lag-1 correlation r, corrected for its bias
+    (1 + 3 r) / n, is not above zero. Otherwise `batches.error_of` is used, whose intervals are a little too wide for
+    weak correlation, and right for strong correlation. `tests/certified/test_certified_judge.py` checks how often
+    intervals contain the true value.
 
     References
     ----------
@@ -117,13 +117,14 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     probability : float
         Probability of the quantile, in (0, 1).
     widening : float, default 1
-        Factor on the quantile of Student's t, >= 1, for a series that is short relative to its relaxation time. [1]
+        Factor, >= 1, by which the quantile of Student's t is multiplied if the series is short relative to its
+        relaxation time. [1]
 
     Notes
     -----
     The share of values below the quantile is a ratio of sums over the observations. The error of this ratio gives the
-    equivalent number of independent values. Wilson's interval of the share [1]_ with that number and Student's t gives
-    the ranks of both ends (Woodruff's method, see `ranks.effective_ranks`).
+    equivalent number of independent values. With that number and Student's t, Wilson's interval of the share [1]_ gives
+    the ranks of the values at both ends (Woodruff's method, see `ranks.effective_ranks`).
 
     References
     ----------
@@ -161,8 +162,8 @@ def _least_beyond(probability: float) -> float:
 def _effect(
     values: Floats, places: Counts, counts: Floats, limit: float, error_by: _ErrorBy = error_of_long
 ) -> tuple[float, int] | None:
-    """Return the design effect of the share of values up to a limit, with the degrees of freedom of its error; None if
-    unknown.
+    """Return the design effect of the share of values that are at most `limit`, and the degrees of freedom of its
+    error. None if unknown.
     """
     below = np.bincount(places, weights=values <= limit, minlength=len(counts)).astype(float)
     error = error_by(below, counts)

@@ -32,7 +32,8 @@ def order_statistic_ranks(count: int, probability: float, confidence: float = CO
     Notes
     -----
     The number B of values below the p-quantile is binomial(n, p), so P(X_(l) <= q_p <= X_(u)) = P(l <= B < u)
-    [1]_. l and u leave at most half of 1 - confidence on each side, for any distribution of the values.
+    [1]_. The ranks l and u are chosen such that the quantile lies below X_(l), and above X_(u), with a probability of
+    at most half of 1 - confidence each. This holds for any distribution of the values.
 
     References
     ----------
@@ -64,8 +65,8 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 
     Notes
     -----
-    The effect is the squared error of the share over p (1 - p) / n (the design effect of Kish), enlarged by the ratio
-    of Student's t to the normal distribution, because the error is an estimate.
+    The effect is the squared error of the share, divided by p (1 - p) / n (the design effect of Kish). It is enlarged,
+    by the ratio of the quantiles of Student's t and of the normal distribution, because the error is an estimate.
     """
     error = error_of(below, counts)
     if error is None:
@@ -77,8 +78,7 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
     """Return the design effect from the best estimate of the error, without the allowances for a short recording.
 
-    The recommended length of a longer recording uses this design effect, because the allowances are smaller for a
-    longer recording.
+    The length of a longer recording is recommended with this design effect, because its allowances will be smaller.
     """
     error = error_of(below, counts)
     if error is None:
@@ -94,8 +94,8 @@ def effective_ranks(
 
     Notes
     -----
-    The exact binomial ranks at the effective size are scaled to the real size (Woodruff's interval with the binomial
-    instead of the normal distribution) [1]_.
+    The ranks are determined for `count / effect` values by the exact binomial distribution, and then scaled to `count`
+    values. This is Woodruff's interval with the binomial instead of the normal distribution [1]_.
 
     References
     ----------

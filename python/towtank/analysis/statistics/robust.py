@@ -27,7 +27,7 @@ def robust_scale(misses: Floats) -> float:
 def _median(values: Floats) -> float:
     """Return the median of a one-dimensional array; NaN if any value is NaN.
 
-    For few values, this function is seven times faster than `np.median`.
+    For few values, it is seven times faster than `np.median`.
     """
     upper, highest = len(values) // 2, len(values) - 1
     lower = highest - upper

@@ -1,6 +1,4 @@
-"""Computes the use of a machine's resources that is due neither to a process group, nor to the generator or
-observers.
-"""
+"""Computes how much of a machine's resources is used by neither a tier, nor the generator, nor the observers."""
 
 from __future__ import annotations
 
@@ -35,15 +33,15 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
     Returns
     -------
     dict
-        By machine: `cpus_used`, an estimate; `interrupts_cpus_used`, which is part of it on kernels that account for
-        interrupts apart from processes; `cpus` of the machine; `memory_bytes`, anonymous and shared memory;
-        `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded are None.
+        By machine: `cpus_used`, an estimate; `interrupts_cpus_used`, the part of `cpus_used` that interrupts cause, on
+        kernels that count interrupts separately from processes; `cpus` of the machine; `memory_bytes`, anonymous and
+        shared memory; `disk_read_bytes_per_s` and `disk_write_bytes_per_s`. Values that were not recorded are None.
 
     Notes
     -----
-    Groups count written bytes when pages become dirty, disks when the pages are written, so their difference is exact
-    only over a window much longer than the write-back interval (30 s). The host counts CPU time in clock ticks, groups
-    count it exactly, so their difference may be slightly negative.
+    Process groups count written bytes when pages become dirty, disks when the pages are written. The difference is
+    therefore exact only over a window much longer than the write-back interval (30 s). The CPU time of the machine is
+    counted in clock ticks, that of process groups exactly, so the difference may be slightly negative.
     """
     start, end = span(measurement, chosen)
     found = {}
@@ -62,7 +60,8 @@ def not_attributed(observed: Observed, measurement: Measurement, chosen: Mask) -
 
 
 def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, targets: Any) -> dict[str, Any] | None:
-    """Return the CPU use of other programs on this machine, if this machine runs a target that Towtank did not start.
+    """Return the CPU use of programs other than generator and target on this machine, if this machine runs a target
+    that Towtank did not start.
 
     Parameters
     ----------
@@ -75,8 +74,8 @@ def other_programs(observed: Observed, measurement: Measurement, chosen: Mask, t
     Returns
     -------
     dict or None
-        `cpus_used`, an estimate, without interrupts; `cpus` of the machine; `not_found`, the addresses of targets
-        whose processes were not found; `cpus_used` includes these processes. None without such targets or without
+        `cpus_used`, an estimate without interrupts; `cpus` of the machine; `not_found`, the addresses of targets whose
+        processes were not found, so that `cpus_used` includes these processes. None without such targets or without
         samples.
     """
     if not isinstance(targets, dict) or not targets or not observed.samples.samples:
@@ -113,12 +112,12 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # A process group that was added late or removed early used no CPU time at other times, so missing values count
-        # as zero.
+        # Before a process group was added, and after it was removed, it used no CPU time, so missing values count as
+        # zero.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # In runs of older versions, only the engine recorded the CPU time of the load threads, so its record is
-        # subtracted.
+        # In runs of older versions of Towtank, the probe did not record the CPU time of the load threads. The engine
+        # did.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)
@@ -126,9 +125,9 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
 
 
 def _scraping(observed: Observed, measurement: Measurement) -> Floats:
-    """Return the CPU time of the thread that scrapes the services, in each bin of time. [s]
+    """Return the CPU time of the thread that scrapes all services, in each bin of time. [s]
 
-    Each stream repeats the total of this thread, so the largest growth in any stream is used.
+    Each stream records the total of this thread, so the largest growth of all streams is used, not the sum.
     """
     grown = [
         np.nan_to_num(metric.track("cpu_s_total").by_bin(measurement.starts, measurement.ends))
@@ -138,7 +137,9 @@ def _scraping(observed: Observed, measurement: Measurement) -> Floats:
 
 
 def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -> float | None:
-    """Return the anonymous and shared memory of a machine outside its process groups; None if unknown. [byte]"""
+    """Return the anonymous and shared memory that is used on a machine outside its process groups; None if
+    unknown. [byte]
+    """
     whole = samples.gauge(start_s, end_s, "host", "memory_anonymous_bytes")
     parts = [memory.anonymous_bytes(samples, group, start_s, end_s) for group in groups]
     if not whole or None in parts:

@@ -17,7 +17,7 @@ _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
 
 def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe the distribution of requests by every load balancer that reports requests for each of its members.
+    """Describe how every load balancer distributed requests, if it reports the requests for each of its members.
 
     Parameters
     ----------
@@ -48,11 +48,13 @@ def balance(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
 
 
 def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the number and the share of requests of each member of a load balancer, and the fairness of the shares."""
+    """Return the number of requests that each member of a load balancer received, its share, and the fairness of the
+    distribution.
+    """
     together = np.sum(list(bins.values()), axis=0)
     usable = chosen & np.isfinite(together)
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
-    # `ratio` returns no share if less than half of the window was observed, because it would not describe the window.
+    # If less than half of the window was observed, `ratio` returns no share, because it would not describe the window.
     shares = {
         name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
         for name, counted in bins.items()

@@ -33,10 +33,11 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     Returns
     -------
     dict
-        `process` and `thread`, None for fewer than three samples. `name` and `pid` belong to the process or thread
-        that was busiest most often. Over all samples: `cpus`, the mean CPU use of the busiest in each sample [1];
-        `most`, the 95 % quantile [1]; `share_of_time_full`, the share of samples with `FULL` or more; and for a
-        thread `waits`, the mean share of time in which it was ready to run but waited for a CPU.
+        `process` and `thread`, None for fewer than three samples. `name` and `pid` are those of the process or thread
+        that was the busiest in most samples. The other entries describe the busiest of each sample, which may differ
+        from sample to sample: `cpus`, the mean of its CPU use [1]; `most`, the 95 % quantile of its CPU use [1];
+        `share_of_time_full`, the share of samples with `FULL` or more; and for threads `waits`, the mean share of time
+        in which it was ready to run but waited for a CPU.
     """
     return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
 
@@ -45,8 +46,7 @@ def _over_window(samples: Samples, group: str, key: str, start_s: float, end_s: 
     inside = [
         found
         for at, sample in zip(samples.times_s, samples.samples, strict=True)
-        # A sample at the start of the window is left out, because a sample describes the time since the previous
-        # sample.
+        # A sample describes the time since the previous sample, so a sample at the start of the window is left out.
         if start_s < at <= end_s and isinstance(found := _group(sample, group).get(key), Mapping)
     ]
     if len(inside) < _FEWEST:

@@ -1,6 +1,4 @@
-"""Collects information about databases that was recorded after the load: expensive statements, their plans, advice on
-indexes.
-"""
+"""Collects what was recorded about databases after the load: expensive statements, their plans, advice on indexes."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from towtank.analysis.system.tiers import Observed
 from towtank.results.observe import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
-"""Samples are missing between two samples if the time between them exceeds this many sampling intervals. A single late
-sample does not cause a gap. [1]
+"""A time between two samples counts as a gap if it is longer than this many sampling intervals. A single late sample
+does not cause a gap. [1]
 """
 
 
@@ -26,7 +26,7 @@ class Gap:
     host : str
         Name of the machine; `this_machine` for the machine that runs Towtank.
     start_s, end_s : float
-        Run time. [s]
+        Start and end, in run time. [s]
     """
 
     host: str
@@ -59,7 +59,7 @@ def gaps(observed: Observed, name: str, end_s: float, *, ended: bool = False) ->
     end_s : float
         End of the run. [s]
     ended : bool, default False
-        Whether the probe ended without a request to stop. If so, all time after its last sample is a gap, however
+        Whether the probe ended before it was requested to stop. If so, all time after its last sample is a gap, however
         short.
 
     Notes
@@ -88,7 +88,7 @@ def gaps_of_run(observed: Observed, end_s: float, events: Iterable[dict[str, Any
     Parameters
     ----------
     observed : Observed
-        Observations on this machine, including those on other machines.
+        Observations on this machine; they include those of the probes on other machines.
     end_s : float
         End of the run. [s]
     events : iterable of dict

@@ -1,7 +1,7 @@
-"""Describes the hosts of a system in the window, and the use of the real machine by all hosts together.
+"""Describes the hosts of a system in the window, and how much of the real machine all hosts together use.
 
 The module reads the streams `host-NAME` and the sizes of the hosts in `run.json`. A host without declared sizes has
-no stream; its tiers describe the use of the host.
+no stream; only its tiers show its use of resources.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _host(observed: Observed, name: str, samples: Samples, measurement: Measurem
 
 
 def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
-    """Describe a host that is a separate machine over the window, from the records of the probe on that machine."""
+    """Describe a host that is a separate machine, from the records of the probe on that machine. The values are those
+    of the window.
+    """
     whole = host(observed.remote[name], measurement, chosen)
     used, cpus = whole["cpus_used"]["value"], whole["cpus"]
     return {
@@ -115,8 +117,8 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of the CPU accounting periods in which the host used up its CPU limit, in [0, 1]; None without a
-    limit.
+    """Return the share of the CPU accounting periods of the kernel in which the host used up its CPU limit, in [0, 1];
+    None without a limit.
     """
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
     throttled = samples.track("values", "host_throttled_periods_total").growth(start_s, end_s)
@@ -124,7 +126,7 @@ def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | 
 
 
 def _link_rate(declared: object) -> float | None:
-    """Return the rate limit of a network link, as `run.json` states it; None without a limit. [byte/s]"""
+    """Return the rate limit of a network link from its text in `run.json`; None without a limit. [byte/s]"""
     return data_rate(declared) if isinstance(declared, str) else None
 
 
@@ -133,7 +135,9 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return shares of the window in which some or all threads of a host waited for CPU, I/O or memory, in [0, 1]."""
+    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory, in
+    [0, 1].
+    """
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
         for resource in ("cpu", "io", "memory")
@@ -154,7 +158,7 @@ def _disk(samples: Samples, disk: str, declared: Mapping[str, Any], start_s: flo
     Parameters
     ----------
     declared : mapping
-        Disk in `run.json`, which has the limits.
+        Entry of the disk in `run.json`, with its limits.
     """
     label = f'{{disk="{disk}"}}'
     rates = {out: samples.track("values", key + label).rate(start_s, end_s) for out, key in _DISK_RATES.items()}
@@ -174,26 +178,31 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time from the end of the window until a disk is full, if its use grows on at the mean rate of the
-    window. [s]
+    """Return the time from the end of the window until a disk is full, if its use continues to grow at the mean rate of
+    the window. [s]
 
-    None if the use of the disk does not grow.
+    None if its use did not grow.
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
 
 
 def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the CPUs of this machine: those that all hosts together requested, and those that they used.
+    """Describe the CPUs of this machine: how many all hosts together requested, and how many they used.
 
     Returns
     -------
     dict or None
-        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of their virtual CPUs, where a host without a
-        limit counts all real CPUs; `overcommit`: virtual over real; `cpus_used`: CPUs used by all hosts together;
-        `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the hypervisor
-        below this machine took; `consumers`: tiers in descending order of CPUs used, with the numbers of the real CPUs
-        to which a tier on one of these hosts is pinned, empty for all other tiers. None if no host has declared sizes.
+        `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of the virtual CPUs of all hosts, where a host
+        without
+        a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs used by
+        all
+        hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the
+        hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs used. A tier
+        on
+        one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier they are empty.
+        None
+        if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

@@ -1,4 +1,4 @@
-"""Computes the utilization of a disk of a host, relative to the limits of its control group or by its busy time."""
+"""Computes the utilization of a disk of a host, relative to the limits of its control group or from its busy time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from towtank.digging import dig
 from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
-"""Name of the measure of utilization that is the share of time in which the device had at least one request."""
+"""Name of the measure of utilization that is the share of time in which the device was processing at least one
+request.
+"""
 AT_LIMIT = 0.90
 """A disk counts as at its limit if it uses at least this share of the limit, in (0, 1]. [1]"""
 BUSY_SHARE = "busy_share"
-"""Key, in the values of a disk, of the share of time in which the disk was busy."""
+"""Key of the share of time in which the disk was busy, among the values of a disk."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class DiskLimit:
     Attributes
     ----------
     rate : str
-        Name of the rate that the limit bounds, in the values of a disk.
+        Key of the rate that the limit applies to, among the values of a disk.
     read : function
-        Reads the limit of `run.json`. [1/s] or [byte/s]
+        Reads the limit in `run.json`. [1/s] or [byte/s]
     text : function
         Renders the limit with its unit.
     """
@@ -42,18 +44,19 @@ LIMITS: dict[str, DiskLimit] = {
     "read_operations": DiskLimit("read_operations_per_s", rate, lambda limit: f"{limit:g} reads/s"),
     "write_operations": DiskLimit("write_operations_per_s", rate, lambda limit: f"{limit:g} writes/s"),
 }
-"""Kinds of limits that a disk may have, by the key of the limit in the system file."""
+"""Kinds of limits that a disk may have, by their keys in the system file."""
 
 
 @dataclass(frozen=True)
 class Utilization:
-    """Utilization of a disk, and the limit to which it refers; the fields are keys of a disk in the summary of a run.
+    """Utilization of a disk, and the limit to which it refers. The fields have the names of the keys in a run summary.
 
     Attributes
     ----------
     utilization : float or None
-        Largest share of a limit, or the share of busy time if that is larger and no limit was reached, or if no limit
-        was measured; None if nothing was measured. [1]
+        Largest share of a limit that was used. If no limit was reached and the share of busy time is larger, or if no
+        limit
+        was measured, the share of busy time. None if nothing was measured. [1]
     utilization_of : str or None
         Key of the limit in the system file, or `busy`.
     utilization_limit : float or None
@@ -66,7 +69,7 @@ class Utilization:
 
 
 def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
-    """Return the utilization of a disk: the largest of its shares of each limit and its share of busy time.
+    """Return the utilization of a disk: the largest share of a limit that it uses, or its share of busy time.
 
     Parameters
     ----------
@@ -77,10 +80,10 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
 
     Notes
     -----
-    A control group delays requests before they reach the device. The device of a disk at its limit is therefore idle
-    most of the time, and its busy time does not show the requests that wait. The counters of the device count requests
-    after merging, but the limit counts them before. A disk whose requests are merged may therefore be at its limit
-    below a utilization of 1.
+    A control group delays requests before they reach the device. If a disk is at its limit, the device is therefore
+    idle most of the time, and its busy time does not show that requests wait. The counters of the device count requests
+    after neighbouring requests were merged, but the limit counts them before. If requests are merged, a disk at its
+    limit may therefore have a utilization below 1.
     """
     images = dig(declared, "images") or 1
     shares: list[tuple[float, str, float | None]] = []
@@ -91,7 +94,7 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
         measured, limit = rates.get(kind.rate), _number(declared.get(name), kind.read)
         if measured is not None and limit:
             shares.append((measured / (images * limit), name, images * limit))
-    # A limit that was reached has precedence, because it delays requests even if the share of busy time is larger.
+    # A limit that was reached takes precedence over a larger share of busy time, because it delays requests.
     most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
 

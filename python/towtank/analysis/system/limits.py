@@ -1,4 +1,6 @@
-"""Compares open files, processes and threads, and local ports of a tier with the limits of the kernel."""
+"""Compares the open files, the processes and threads, and the local ports that a tier uses with the limits of the
+kernel.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A limit counts as reached if at least this share of it was used, because samples may miss the instant at which it was
-reached. [1]
+"""A limit counts as reached from this share on, because samples may miss the instant at which all of it was
+used. [1]
 """
-# Number of processes in the group of a tier with a single service process: the guard process and the command. The limit
-# of open files holds for each process, so it cannot be compared with a sum over more processes.
+# Number of processes in the group of a tier with a single service process: the guard process and the command. In a
+# larger group, the sum of open files cannot be compared with the limit, which applies to each process.
 _GUARD_AND_COMMAND = 2
 Json = dict[str, Any]
 
@@ -36,11 +38,11 @@ def tier_limits(
     Returns
     -------
     dict
-        `open_files` of the process closest to its limit, `threads` of the user of the tier with its processes,
-        `control_group` with the processes and threads of the control group closest to its limit, and `ports` of
-        connections to the destination that needs most ports, which `towards` names. Each entry has `most`, `limit`,
-        and `known`, which is True if both values were observed. If `known` is True, a `limit` of None means that no
-        limit exists, and a `most` of None means that the use was far below the limit.
+        Four entries: `open_files` of the process closest to its limit; `threads`, all processes and threads of the user
+        under which the tier runs; `control_group`, the processes and threads of the control group closest to its limit;
+        `ports`, the local ports for the destination that needs most of them, named by `towards`. Each entry has `most`,
+        `limit`, and `known`, which is True if use and limit were observed. If `known` is True, a `limit` of None means
+        that no limit exists, and a `most` of None means that the use was far below the limit.
     """
     stated = observed.tiers.get(name, {}).get("limits")
     stated = stated if isinstance(stated, dict) else {}
@@ -72,7 +74,7 @@ class _Group:
         return list(zip(*columns, strict=True)) if len({len(column) for column in columns}) == 1 else []
 
     def towards(self) -> list[dict[str, float]]:
-        """Return the numbers of local ports in use by destination, for each sample that lists destinations."""
+        """Return the numbers of local ports in use by destination, for each sample that has them."""
         times = zip(self._samples.times_s, self._samples.samples, strict=True)
         groups = (
             sample.get("groups", {}).get(self._name, {}) for at, sample in times if self._start_s <= at <= self._end_s
@@ -89,7 +91,8 @@ def _fullest(pairs: list[tuple[float, ...]]) -> tuple[float, ...] | None:
 def _open_files(group: _Group, stated: Json) -> Json:
     """Return the number of open files of the process closest to its limit, and that limit.
 
-    Probes of older versions recorded only the sum over the tier. The sum is used if the tier has a single process.
+    Probes of older versions of Towtank recorded only the sum over the tier. The sum is used if the tier has a single
+    service process.
     """
     if pair := _fullest(group.pairs(("open_files_of_fullest",), ("open_files_limit",))):
         return {"most": pair[0], "limit": pair[1], "known": True}
@@ -100,9 +103,9 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return the number of processes and threads of the user under which a tier runs, and their limit.
+    """Return the number of all processes and threads of the user under which a tier runs, and their limit.
 
-    The probe counts all of them only near the limit; otherwise the number of the tier is returned.
+    Only near the limit does the probe count all of them. Otherwise the number of those of the tier is returned.
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")
@@ -118,7 +121,7 @@ def _control_group(group: _Group) -> Json:
 
 
 def _ports(group: _Group, stated: Json, targets: Collection[str]) -> Json:
-    """Return the number of local ports used for the destination that needs most ports, and the limit of this number.
+    """Return the number of local ports used for the destination that needs most of them, and the limit per destination.
 
     The probe lists ports by destination only if the number of all sockets is near the limit.
     """

@@ -28,9 +28,9 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     Returns
     -------
     dict
-        `memory_bytes`, and `memory_how`, the first method that was recorded: `proportional sets`, `control group`
-        (memory of the group less reclaimable memory) or `sum of resident sets`; both None if none was recorded.
-        `resident_sets_bytes` is always the sum of resident sets.
+        `memory_bytes`, and in `memory_how` the method: the first for which values were recorded of `proportional sets`,
+        `control group` (memory of the group less reclaimable memory) and `sum of resident sets`. Both are None if there
+        are no values. `resident_sets_bytes` is always the sum of resident sets.
     """
 
     def mean(*path: str) -> float | None:
@@ -41,7 +41,7 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     found = {
         PROPORTIONAL: _in_rounds(samples, group, "memory_bytes", start_s, end_s),
         CONTROL_GROUP: mean("own_cgroup", "memory_bytes"),
-        # Runs of older versions recorded the sum of resident sets under another name.
+        # Runs of older versions of Towtank recorded the sum of resident sets under another name.
         RESIDENT: mean("resident_bytes") if resident is None else resident,
     }
     how = next((how for how, value in found.items() if value is not None), None)
@@ -61,16 +61,16 @@ def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) 
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that the probe reads only from time to time, in rounds.
+    """Return the mean over a window of a gauge that the probe reads less often than once per sample, in rounds.
 
-    Each sample repeats the value of the last round. The probe starts the next round early if resident sets or the
-    number of processes change, so a value stays valid until then.
+    Between rounds, samples repeat the last value. It stays valid, because the probe starts the next round early if
+    resident sets or the number of processes change.
     """
     rounds = samples.pairs("groups", group, key)
     if not rounds:
         return None
     inside = [at for at in samples.times_s if start_s <= at <= end_s]
     times = np.array([at for at, _ in rounds])
-    # No value exists before the first round, so samples before it get the value of the first round.
+    # Samples before the first round have no value and get that of the first round.
     last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
     return float(np.mean([rounds[place][1] for place in last])) if inside else None

@@ -1,4 +1,6 @@
-"""Measures the speed of the machine over the window, from a fixed amount of work that the probe does on each CPU."""
+"""Measures the speed of the machine over the window: the CPU time that a fixed amount of work takes, which the probe
+does on each CPU.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ percentile. [1]
 
 
 def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | None:
-    """Return the CPU time that a fixed amount of work of the probe takes on the CPUs of the tiers, and its spread.
+    """Return the CPU time that a fixed amount of work of the probe takes on the CPUs of the tiers, and how much it
+    varies.
 
     Parameters
     ----------
@@ -28,15 +31,17 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
     Returns
     -------
     dict or None
-        `median_s`, `fast_s` and `slow_s` (10th and 90th percentile of the samples, each the mean over the CPUs) [s],
-        `spread`, the share by which the slow time exceeds the fast one [1], and the number of `samples`; None with
-        fewer than ten, and if all tiers are on other machines.
+        `median_s`, `fast_s` and `slow_s`: median, 10th and 90th percentile of the samples, each the mean over the CPUs
+        [s];
+        `spread`, the share by which the slow time exceeds the fast one [1]; and the number of `samples`. None with
+        fewer
+        than ten samples, or if all tiers are on other machines.
 
     Notes
     -----
     Other guests on the same core and a lower clock rate slow a CPU down without steal time: the same work then takes
     more CPU time. The work stays in the first-level cache, so it does not measure memory speed. Each CPU is compared
-    with its own median, so that a slow CPU missing in some seconds does not look like a change of speed.
+    with its own median. Otherwise, seconds without a sample of a slow CPU would look like a faster machine.
     """
     here = [tier for name, tier in observed.tiers.items() if observed.where(name) is observed]
     if observed.tiers and not here:

@@ -1,7 +1,7 @@
 """Defines the parts of a tier: embedded components, such as a database, whose CPU time a service reports.
 
 A database inside the process of a service is no separate tier, but its share of CPU time matters as much. This module
-lists the counters of such parts by kind of service. A database in a separate process is a tier and needs no entry.
+lists the counters of such parts, by kind of service. A database in a separate process is a tier and is not listed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class Part:
     name : str
         Name in summaries and figures.
     counter : str
-        Metric of the service that counts the CPU time of the part, without labels. [s]
+        Metric, without labels, in which the service counts the CPU time of the part. [s]
     how : str
-        Meaning of the counter, for the reader of a report.
+        Meaning of the counter, as reports explain it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Computes the growth of a counter between any two instants of run time.
 
-Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero
-with its process. A `Track` is the growth of a counter, continued across restarts and linear between samples.
+Samples do not coincide with the edges of the load's intervals, some are missing, and a counter restarts from zero with
+its process. A `Track` therefore adds up the growth across restarts, and is linear between samples.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 GAP_S = 2.5
-"""Two samples enclose a gap if they are farther apart than this. At one sample per second, two samples are then
+"""If the time between two samples is longer than this, it is a gap. At one sample per second, two samples are then
 missing. [s]
 """
 EDGE_S = 0.5
-"""Samples cover a time span even if they begin this much after its start, or end this much before its end. [s]"""
+"""Samples cover a time span if they begin at most this much after its start, and end at most this much before its
+end. [s]
+"""
 CLOCK_JUMP_S = 0.5
 """Smallest step of the wall clock relative to the monotonic clock that counts as a jump. [s]"""
 
@@ -85,7 +87,7 @@ class Track:
 def track(times_s: Sequence[float], raw: Sequence[float | None]) -> Track:
     """Return the growth of a counter as a function of time, computed from its samples.
 
-    Missing samples are skipped; a lower value counts as a restart of the counter from zero.
+    Missing samples are skipped. If a value is lower than the one before, the counter has restarted from zero.
     """
     pairs = [(at, value) for at, value in zip(times_s, raw, strict=True) if value is not None]
     if not pairs:
@@ -146,9 +148,7 @@ class Samples:
         return [value for sample in chosen if (value := lookup(sample, path)) is not None]
 
     def longest_gap(self, start_s: float, end_s: float) -> float:
-        """Return the longest time without a sample within a time span; the length of the span if it has no
-        sample. [s]
-        """
+        """Return the longest part of a time span without a sample; the length of the span if it has no sample. [s]"""
         inside = [at for at in self.times_s if start_s <= at <= end_s]
         return float(np.diff([start_s, *inside, end_s]).max()) if end_s > start_s else 0.0
 

@@ -1,4 +1,4 @@
-"""Describes how evenly users are distributed among services, if each user stays with one service."""
+"""Describes how evenly users are distributed among the services of a target, if each user stays with one service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
     lengths = measurement.lengths[chosen]
     for name, services, places in _targets(plan or {}):
         if measurement.places_ok.shape[1] < places.stop:
-            continue  # Skip the target if the engine did not count transactions by address, or if no transaction ended.
+            continue  # Without counts by address, or without ended transactions, the target is left out.
         ok = _by_service(measurement.places_ok[chosen, places], services)
         failed = _by_service(measurement.places_failed[chosen, places], services)
         found[name] = _describe(ok, failed, lengths, measurement.bin_s)
@@ -41,7 +41,7 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
     """Yield each target whose users each stay with one address: its name, the service at each address, and the columns
-    with its counts.
+    of `places_ok` and `places_failed` that count its transactions.
     """
     first = 0
     for target in plan.get("targets", []):

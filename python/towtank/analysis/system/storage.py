@@ -1,7 +1,7 @@
 """Compares the storage requests of services in a window with the requests that reach file servers and disks.
 
-Some requests never reach servers and disks, because the caches of the content server, of a mount and of the kernel
-answer them. Journals and metadata of file systems explain additional writes to the disks.
+Caches of the content server, of a mount and of the kernel answer some requests, which then reach no server or disk.
+Disks also receive writes for the journals and metadata of file systems.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ _CACHE = {
 
 
 def storage(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[str, Any] | None:
-    """Describe the storage requests of services, the requests that reach disks, and each network mount between services
-    and disks.
+    """Describe the storage requests of services, the requests that reach disks, and each network mount between them.
 
     None if no service reports storage requests.
 
@@ -100,8 +99,8 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Return, for each name, the summed rate over the window of all counters that match its pattern, with an interval.
-    [1/s]
+    """Return, for each name in `wanted`, the rate over the window of all counters that match its pattern, added up,
+    with an interval. [1/s]
     """
     every = list(streams)
     return {name: _rate(_find(every, pattern), measurement, chosen) for name, pattern in wanted.items()}
@@ -117,7 +116,7 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the summed growth of several series in each bin of time; a series counts as zero before its first
+    """Return the growth of several series, added up, in each bin of time. A series counts as zero before its first
     sample.
     """
     if not keys:
@@ -134,8 +133,8 @@ def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]
 
 
 def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: float) -> dict[str, Any]:
-    """Return the share of one file server in all reads, with an interval; no value if nothing was read from
-    any server.
+    """Return the share of one file server in the reads from all servers, with an interval; no value if nothing was
+    read.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
         return NOTHING.document()

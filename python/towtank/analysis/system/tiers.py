@@ -82,8 +82,8 @@ class Observed:
 
     @property
     def host_cpus(self) -> int | None:
-        """Number of CPUs of the observed machine; None if neither the header of the probe's stream nor a sample
-        contains it.
+        """Number of CPUs of the observed machine, from the header of the probe's stream or from a sample; None if
+        neither contains it.
         """
         cpus = self.probe.header.get("host", {}).get("cpus")
         if isinstance(cpus, int):
@@ -91,14 +91,16 @@ class Observed:
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations of the machine that runs a tier, which is this machine or another."""
+        """Return the observations of the machine that runs a tier: of another machine if the tier runs there, otherwise
+        of this one.
+        """
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
         """Return the number of CPUs that a tier may use between two instants.
 
-        Without pinning, a tier may use all CPUs of its machine. The CPUs of its host and the limit of its control
-        group are upper bounds.
+        It is the number of CPUs to which the tier is pinned, or of all CPUs of its machine, but at most the virtual
+        CPUs of its host and the limit of its control group.
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
@@ -115,10 +117,11 @@ class Observed:
         return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
 
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the largest CPU limit, in a time span, of the control group of a tier's first process. [CPUs]
+        """Return the CPU limit of the control group of a tier's first process; the largest if it changed in the time
+        span. [CPUs]
 
-        None if the group had no limit for part of the time, or if processes of the tier run outside the group. This is
-        the case if the tier uses more CPU time than the whole group or than its limit.
+        None if the group had no limit for part of the time, or if processes of the tier run outside the group. The
+        latter is assumed if the tier uses more CPU time than the whole group, or more than the limit allows.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -158,8 +161,8 @@ class Observed:
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of two sums over the observed bins of a window; no value if less than half of the bins were
-    observed.
+    """Return the ratio of two sums over those bins of a window that were observed; no value if less than half of them
+    were.
     """
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
@@ -170,12 +173,12 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estim
 def in_phase(cpu_s: Floats, measurement: Measurement, phase: str, mask: Mask) -> Estimate:
     """Return the CPUs that a tier used in a phase of the load, with an interval. [1]
 
-    For a ramp, the interval allows for a trend instead of a steady state.
+    In a ramp, the use follows a trend, so the interval is computed from deviations from a trend.
     """
     found = ratio(cpu_s, measurement.lengths, mask, bin_s=measurement.bin_s)
     if phase not in RAMPS or found.value is None:
         return found
-    # Bins at the edge of a stage may be short, and short bins vary more than whole bins, so short bins are left out.
+    # Short bins, which may occur at the edges of a stage, vary more than whole bins and are left out.
     whole = mask & np.isfinite(cpu_s) & (measurement.lengths > 0.5 * measurement.bin_s)
     along = mean_along_trend(cpu_s[whole] / measurement.lengths[whole])
     if along.value is None or along.low is None or along.high is None:
@@ -283,13 +286,15 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the share of time in which its CPU limit throttled each process group that has a control group.
+    """Return, for each process group with a separate control group, the share of time in which the CPU limit of that
+    control group throttled it.
 
     Returns
     -------
     dict
-        Throttled time over the length of the window by name of the group; it may exceed 1 if several CPUs were
-        throttled at the same time. Process groups without a separate control group are left out.
+        Throttled time divided by the length of the window, by name of the process group. It may exceed 1 if several
+        CPUs
+        were throttled at the same time.
     """
     samples = observed.samples
     names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
@@ -298,14 +303,16 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return the share of the CPUs of the tiers that other programs used, in [0, 1].
+    """Return how much of the CPUs of the tiers other programs used, as a share in [0, 1].
 
     Returns
     -------
     float or None
-        Busy time of the CPUs to which tiers are pinned, less the use of the tiers, per time and CPU, in [0, 1]; None
-        if tiers are not pinned or the samples lack busy times. Interrupts are left out, because packets of the system
-        cause interrupts as well.
+        Busy time of the CPUs to which tiers are pinned, less the CPU time of the tiers, divided by the length of the
+        time
+        span and the number of CPUs. None if tiers are not pinned or the samples lack busy times. Interrupts are left
+        out,
+        because packets of the system cause interrupts as well.
     """
     here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
     pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
@@ -332,8 +339,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
     """Return the growth over time (track) of a counter of one CPU.
 
-    Each counter has a separate track. The difference of two counters may fall by a clock tick, which would count as a
-    restart of the counter.
+    Counters are not subtracted before their tracks are computed. A difference of counters may fall by a clock tick,
+    which would count as a restart.
     """
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples
@@ -363,7 +370,7 @@ def services(observed: Observed, measurement: Measurement, chosen: Mask) -> dict
 
 
 def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: float | None = None) -> dict[str, Any]:
-    """Return the CPU use caused by observing the run, and how regular the samples were.
+    """Return the CPU use caused by observing the run, and how punctual and complete the samples were.
 
     Parameters
     ----------
@@ -378,7 +385,7 @@ def observation(observed: Observed, start_s: float, end_s: float, sending_cpus: 
     took = [value for scrape in observed.metrics.values() for value in scrape.gauge(start_s, end_s, "took_s")]
     probe = samples.track("probe", "cpu_s_total").mean_rate()
     # All scrapers share one thread, and each stream records the CPU time of that whole thread. The largest value is
-    # therefore used, and not the sum.
+    # therefore used instead of the sum.
     scrapes = [scrape.track("cpu_s_total").mean_rate() for scrape in observed.metrics.values()]
     scraping = max((rate for rate in scrapes if rate is not None), default=0.0)
     return {

@@ -1,4 +1,6 @@
-"""Describes changes of a metric over a window: size, lower bound at 95 %, and severity."""
+"""Describes changes of a metric over a window: the size, a lower bound of the size at 95 % confidence, and the
+severity.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from towtank.distributions import t_quantile
 _LARGE = 0.5
 """A change of response time that is larger than this is tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level that a change must also reach in the cautious test, besides the plain test."""
+"""Significance level of the cautious test for a trend, which a change must pass besides the plain test."""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# Significance level at which a change must exceed the gross size to make the run invalid. The audit of the load uses
-# the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
+# A change that exceeds the gross size makes the run invalid if it is significant at this level. The audit of the
+# load uses the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -44,21 +46,23 @@ class Change:
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that does not matter (is not relevant). [1]"""
+        """Largest change of this metric that is not relevant. [1]"""
         return tolerances.tolerance(self.metric)
 
     @property
     def is_gross(self) -> bool:
-        """True if the change significantly exceeds `GROSS` times the tolerance of its metric.
+        """True if the change is significant, and surely exceeds `GROSS` times the tolerance of its metric.
 
-        The size of the change alone is not sufficient: over a window not much longer than its relaxation time, the
-        queue of a steady system fluctuates as much.
+        A large change alone is not sufficient: over a window not much longer than its relaxation time, the queue of a
+        steady system fluctuates as much.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
     @property
     def text(self) -> str:
-        """Name of the metric as text. For a tier, the text names its CPU use adjusted to mean throughput."""
+        """Name of the metric as text. For the CPU use of a tier, the text states that it is adjusted to mean
+        throughput.
+        """
         words = self.metric.replace("_", " ")
         return f"{words} at mean throughput" if words.startswith("cpu of ") else words
 
@@ -84,13 +88,13 @@ class Step(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """Largest change of this metric that does not matter (is not relevant). [1]"""
+        """Largest change of this metric that is not relevant. [1]"""
         return tolerances.tolerance(self.metric)
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean. A difference of response time is a difference of logarithms, so it is
-    converted without the mean.
+    """Return a difference relative to the mean. A difference of response time is one of logarithms, and becomes a
+    relative difference by the exponential function.
     """
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
@@ -106,7 +110,7 @@ def of_trend(
     ----------
     metric : str
     line, cautious : Trend
-        The trend, and its cautious test, which decides the severity of the change.
+        Results of the plain and of the cautious test for a trend; the latter decides the severity of the change.
     span_s : float
         Time from the first to the last observation. [s]
     mean : float
@@ -116,9 +120,10 @@ def of_trend(
 
     Notes
     -----
-    A change counts at p < 0.01. In a window not much longer than the relaxation time of a queue (`strict`) the
-    cautious test must have p < 0.05 as well, because the plain test mistakes a queue that returns to its mean for a
-    trend. Response time that rises by half or falls by a third counts if the cautious test alone has p < 0.025.
+    A change larger than the tolerance counts if the plain test has p < 0.01. In a window not much longer than the
+    relaxation time of a queue (`strict`), this test mistakes a queue that returns to its mean for a trend. The cautious
+    test must then also have p < 0.05. A rise of response time by half, or a fall by a third, counts whenever the
+    cautious test has p < 0.025.
     """
     share = relative(metric, line.slope_per_s * span_s, mean)
     limit = tolerances.tolerance(metric)
@@ -133,7 +138,7 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to its rest, with the error that the cautious test computes."""
+    """Return the change from the start of a window to its rest. `error` is that of the cautious test."""
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )
@@ -141,5 +146,5 @@ def of_difference(metric: str, difference: float, error: float, freedom: float, 
 
 
 def quantile(freedom: float) -> float:
-    """Return the quantile of Student's t for a 95 % interval with the given degrees of freedom. [1]"""
+    """Return the quantile of Student's t for a two-sided 95 % interval with the given degrees of freedom. [1]"""
     return t_quantile(0.5 + _CONFIDENCE / 2, freedom)

@@ -1,4 +1,4 @@
-"""Detects that more arrivals come than transactions end, so that an open load has no steady state."""
+"""Detects that an open load has no steady state, because more transactions arrive than end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.windows.tolerances import tolerance
 
 TOLERANCE = tolerance("throughput")
-"""Largest share of the arrivals that may remain unfinished. It equals the largest change of throughput over a window
-that is not relevant. [1]
+"""Largest share of the arrivals that may remain unfinished. It equals the largest change of throughput that is not
+relevant. [1]
 """
 DEVIATIONS = 3.0
 """Growth is significant if it exceeds this many standard deviations. [1]"""
@@ -86,9 +86,9 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
     Notes
     -----
     A queue that is never empty grows by arrivals minus completions. With Poisson arrivals at rate lambda and
-    exponential service times, the length of the queue is a random walk. The standard deviation of the length over a
-    time T is sqrt(2 lambda T) at the limit of the system, and less below the limit. Unlike a trend test, this test
-    needs no series, so ten seconds suffice.
+    exponential service times, the length of the queue is a random walk. At the limit of the system, its change over a
+    time T has the standard deviation sqrt(2 lambda T); below the limit, the standard deviation is smaller. Unlike a
+    trend test, this test does not use the course of the values, so ten seconds suffice.
 
     `tests/certified/test_certified_growth.py` checks the test on simulated queues with 20 to 300 arrivals per second
     and windows of 10 to 120 s. The queues are M/M/1 (utilization 0.7 to 0.95), M/D/1 (0.95), and M/G/1 with a squared

@@ -10,10 +10,11 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Largest half-width of the 95 % interval of the mean response time, relative to the mean. [1]
+"""Largest half-width of the 95 % interval of the mean response time with which a stage may end, relative to the
+mean. [1]
 
-Thirty independent values, the fewest that a verdict accepts for a mean, give 0.37 for an exponential distribution and
-less for most response times.
+Thirty independent values, the fewest that a verdict accepts for a mean, give 0.37 if response times are exponentially
+distributed, and less for most distributions.
 """
 
 
@@ -28,15 +29,16 @@ class Precision:
     at_least_s : float
         Shortest length of the record after the transient. [s]
     half_width : float or None
-        Relative half-width at the last test; None without an interval. [1]
+        Relative half-width of the interval of throughput at the last test; None without an interval. [1]
     last : SettlingResult or None
         The last test for a trend.
 
     Notes
     -----
     If a stage ends as soon as its interval is narrow, the interval is too often narrow by chance. The shortest length
-    bounds this effect, and records below 20 s have no interval. With one observation per second, at least 93 % of the
-    95 % intervals contain the true value (`tests/certified/test_certified_precision.py`).
+    `at_least_s` limits this effect, as does the rule that records below 20 s have no interval. With one observation per
+    second, at least 93 % of the 95 % intervals contain the true value
+    (`tests/certified/test_certified_precision.py`).
     """
 
     to: float
@@ -45,7 +47,7 @@ class Precision:
     last: SettlingResult | None = field(default=None, init=False)
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the recording of the stage after each further second; return True if the stage may end."""
+        """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
             return False
@@ -60,7 +62,7 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return sums of response times computed by Little's law; None for an open load, or if the law does not
+    """Return substitutes for the sums of response times by Little's law; None for an open load, or if the law does not
     hold. [s]
     """
     if kept.unpaused_s is None or kept.users is None:

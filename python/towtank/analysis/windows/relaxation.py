@@ -10,9 +10,9 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""If a window has fewer relaxation times, it cannot show whether a queue changed or only returned to its mean. [1]"""
+"""A window with fewer relaxation times cannot show whether a queue changed or only returned to its mean. [1]"""
 _PARTS = 3
-"""Number of equal parts of a window. The part with the smallest load determines the relaxation time. [1]"""
+"""Number of equal parts into which a window is divided, to find the smallest load. [1]"""
 
 
 def relaxation_s(in_system: float, response_s: float) -> float:
@@ -29,8 +29,8 @@ def relaxation_s(in_system: float, response_s: float) -> float:
     Notes
     -----
     M/M/1 has N = rho / (1 - rho) and R = S / (1 - rho), so that rho = N / (1 + N) and S = R / (1 + N). The relaxation
-    time is S / (1 - sqrt(rho))^2 [1]_. Of all systems with the same N and R, M/M/1 has the longest relaxation time,
-    so the result is an upper bound for systems with several servers or pure delays.
+    time is S / (1 - sqrt(rho))^2 [1]_. Systems with several servers, or with pure delays, and the same N and R have
+    shorter relaxation times, so the result is an upper bound for them.
 
     References
     ----------
@@ -52,9 +52,12 @@ class Memory:
 
     Attributes
     ----------
-    relaxations, least_relaxations : float
-        Number of relaxation times by the load of the whole window, and by the smallest load of any third; infinite
-        without a response. [1]
+    relaxations : float
+        Length of the window divided by the relaxation time at its mean load; infinite without a response. [1]
+    least_relaxations : float
+        Length of the window divided by the relaxation time at the smallest load of its thirds. This relaxation time is
+        the
+        shortest, so the number is usually larger than `relaxations`; infinite without a response. [1]
     """
 
     relaxations: float = math.inf
@@ -62,16 +65,12 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times, even if they are computed from the third
-        with the smallest load.
-        """
+        """True if the window has fewer than `RELAXATIONS` relaxation times, even at the smallest load of its thirds."""
         return self.least_relaxations < RELAXATIONS
 
     @property
     def is_long(self) -> bool:
-        """True if the window has at least `RELAXATIONS` relaxation times, computed from the load of the whole
-        window.
-        """
+        """True if the window has at least `RELAXATIONS` relaxation times at its mean load."""
         return self.relaxations >= RELAXATIONS
 
 
@@ -90,9 +89,9 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
 
     Notes
     -----
-    `is_short` uses the smallest N and the smallest mean response time of any third of the window. The values of the
-    whole window include a growth that is to be detected: in an overload, the window would seem short, which would
-    weaken the test for growth. For `is_long`, the whole window is the cautious choice.
+    `is_short` uses the smallest N and the smallest mean response time of the thirds of the window. In an overload, both
+    grow over the window. With their means the window would seem short, which would weaken the very test that is to
+    detect the growth. For `is_long`, the mean over the whole window is the cautious choice.
     """
     sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
     thirds = zip(*(np.array_split(values, _PARTS) for values in (sums_s, counts, lengths)), strict=True)

@@ -1,8 +1,8 @@
 """Tests whether a series is steady: compares the largest change that noise may hide with the allowed change.
 
 A test that finds no trend proves little if the window is short or noisy. Therefore a series counts as steady ("at
-rest") only if the measured change plus its error is small. These functions test settle stages, windows, and the
-second half of a window after a cut.
+rest") only if the measured change plus its error is small. The functions are used for settle stages, for windows, and
+for the second half of a window if a transient was cut off.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
 from towtank.distributions import t_quantile
 
 TESTED = ("throughput", "response_time")
-"""Names of the series that must be shown to be steady. The CPU time of tiers is left out, because it follows the
-throughput.
+"""Names of the series for which a steady state must be shown. The CPU time of tiers is left out, because it follows
+the throughput.
 """
 LEAST_WINDOW_S = 10.0
 """Length of the shortest window that can show a steady state; the engine records once per second. [s]"""
 OBSERVATIONS_AT_LEAST = 8
 """Smallest number of observations that can show a steady state. [1]"""
 TREND_SIGNIFICANCE = 0.05
-"""Significance level of the trend test that is part of the test for a steady state. It is weaker than the 0.01 of other
-trend tests, to miss fewer trends.
+"""Significance level of the trend test within the test for a steady state. It is larger than the 0.01 of other trend
+tests, so that fewer trends are missed.
 """
 _CONFIDENCE = 0.90
-# Smallest number of observations to which a line is fitted. Fewer leave no residuals to estimate the error of the line.
+# A line is fitted only to at least this many observations. Fewer leave too few residuals for the error of the line.
 _ESTIMATED_AT_LEAST = 5
 # Length of the longest window that a message recommends. [s]
 _WINDOW_AT_MOST_S = 24 * 3600.0
@@ -47,13 +47,13 @@ class Rest:
     change : float
         Change over the window along a straight line fitted to the series. [1]
     at_most : float or None
-        Largest change that the window does not exclude, one-sided 90 %. None if the window has too few observations to
-        exclude any change. [1]
+        Largest change that the window does not exclude, with a one-sided confidence of 90 %. None if the window has too
+        few observations to exclude any change. [1]
     allowed : float
-        Largest allowed change; a larger change must be excluded. [1]
+        Largest allowed change; larger changes must be excluded. [1]
     needed_s : float or None
-        Length of a window that would exclude a larger change, if the change found is random; None if longer than a day,
-        or without values. [s]
+        Length of a window that would exclude changes larger than `allowed`, provided that `change` is random. None if
+        it is longer than a day, or without values. [s]
     """
 
     change: float
@@ -63,8 +63,8 @@ class Rest:
 
     @property
     def is_shown(self) -> bool:
-        """True if the window excludes a change of the series larger than `allowed`, so that the series counts as
-        steady.
+        """True if the window excludes changes of the series larger than `allowed`, so that the series counts
+        as steady.
         """
         return self.at_most is not None and self.at_most <= self.allowed
 
@@ -90,7 +90,7 @@ class Instability:
 
 
 def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True) -> Rest:
-    """Compare two changes of a series: the largest change that its noise may hide, and the largest that is allowed.
+    """Compare the largest change of a series that its noise may hide with the largest allowed change.
 
     Parameters
     ----------
@@ -101,15 +101,16 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
         Edges of the observations. [s]
     cautious : bool, default True
         Whether to use the error of the cautious trend test, which corrects the autocorrelation for the bias of a short
-        series and uses Student's t with its degrees of freedom.
+        series, and Student's t with the degrees of freedom of that error.
 
     Notes
     -----
-    A settle stage uses the plain error and the normal distribution, but requires four consecutive tests: with the
-    cautious error a steady system with the noise of `settling.look` would wait for 60 s instead of 39 s.
+    A settle stage uses the plain error and the normal distribution, but requires four consecutive tests. With the
+    cautious
+    error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
 
-    In a longer window, a random change and its error shrink with the square root of the length, while a real change
-    remains.
+    `needed_s` assumes that a random change and its error shrink with the square root of the length of the window. A
+    real change would remain.
     """
     count, limit = len(values), _plain(name, allowed(name))
     scale = 1.0 if name == "response_time" else abs(float(values.mean())) if count else 0.0
@@ -134,7 +135,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
 
 
 def unknown(name: str, observation_s: float) -> Rest:
-    """Return the result of the test for a steady state, for a series with too few transactions for a test."""
+    """Return the result of the test for a steady state for a series that has too few transactions to be tested."""
     return Rest(0.0, None, _plain(name, allowed(name)), _least_length_s(observation_s))
 
 
@@ -148,7 +149,7 @@ def instability_of(
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether the test fails as well if a change larger than allowed is not excluded.
+        Whether the series also counts as not steady if a change larger than the allowed one is not excluded.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
@@ -166,7 +167,7 @@ def instability_of(
 
 
 def is_at_rest(name: str, values: Floats, edges_s: Floats) -> bool:
-    """Return True if a series is steady: it has no trend and no transient, and a change larger than allowed is
+    """Return True if a series is steady: it has no trend and no transient, and changes larger than the allowed one are
     excluded.
     """
     if len(values) < OBSERVATIONS_AT_LEAST or edges_s[-1] - edges_s[0] < LEAST_WINDOW_S:
@@ -179,7 +180,7 @@ def _least_length_s(observation_s: float) -> float:
 
 
 def _plain(name: str, change: float) -> float:
-    """Convert a change to a relative change. For response time it is a difference of logarithms; other changes are
-    returned unchanged.
+    """Convert the change of a series to a relative change. For response time, which is a series of logarithms, apply
+    the exponential function; return other changes unchanged.
     """
     return math.expm1(min(50.0, change)) if name == "response_time" else change

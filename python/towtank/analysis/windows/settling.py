@@ -1,10 +1,10 @@
 """Decides when a system under constant load has become steady, which ends a settle stage.
 
-Each second, the later half of the record is tested, or the last `least_window_s` seconds if they are longer. The
-tested part thus no longer contains an early transient, and a noisy system is tested for longer. In the tested part,
-throughput, mean response time, requests in flight and waiting arrivals must have no significant trend, MSER must find
-no transient, and a relevant change must be excluded. Since a single test may pass by chance, `LOOKS` consecutive
-tests must pass.
+Each second, the later half of the record is tested, or the last `least_window_s` seconds if they are longer. As the
+record grows, the tested part no longer contains an early transient, and becomes long enough even for a noisy system.
+In the tested part, throughput, mean response time, and the sum of requests in flight and waiting arrivals must have no
+significant trend. In throughput and response time, MSER must also find no transient, and a change larger than the
+allowed one must be excluded. Since a single test may pass by chance, `LOOKS` consecutive tests must pass.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Seconds:
     users : float or None
         Users of a closed load; None for an open load. [1]
     unpaused_s : ndarray of shape (n_seconds,) or None
-        User seconds less the pauses that ended in each second, which by Little's law replace sums of response times.
-        [s]
+        User seconds less the pauses that ended, in each second. By Little's law they can replace the sums of response
+        times. [s]
     """
 
     ends_s: Floats
@@ -88,7 +88,7 @@ class SettlingResult:
     why : str
         Series that are not steady, as text; empty if all are steady.
     changes : dict
-        Relative change over the window by metric; absolute change for the backlog.
+        Relative change over the tested record by metric; absolute change for the backlog.
     """
 
     steady: bool
@@ -106,9 +106,8 @@ def least_window_s(seconds: Seconds) -> float:
 
     Notes
     -----
-    The window has at least `LEAST_WINDOW_S` seconds and five mean response times. Under a closed load it has at least
-    three user cycles (N / X by the response time law), because each cycle of the users repeats the state of the cycle
-    before.
+    The window lasts at least `LEAST_WINDOW_S` seconds and five mean response times. Under a closed load it also lasts
+    at least three user cycles (N / X by the response time law), because a disturbance of one cycle recurs in the next.
     """
     recent = seconds.last(min(len(seconds.ends_s), int(2 * LEAST_WINDOW_S)))
     ended, length = float(recent.ended.sum()), float(recent.lengths_s.sum())
@@ -124,9 +123,9 @@ def look(seconds: Seconds) -> SettlingResult:
     Notes
     -----
     `tests/certified/test_certified_settling.py` simulates 200 series for each line of the table. Throughput approaches
-    its level exponentially from 40 % below, and response time from twice as long, both with the time constant tau. The
-    noise is first-order autoregressive (coefficient 0.5) with 5 % and 10 %. An end counts as early if more than 10 % of
-    throughput is still missing.
+    its level exponentially from 40 % below, and response time its level from twice as much, both with the time constant
+    tau. The noise is first-order autoregressive (coefficient 0.5), with 5 % in throughput and 10 % in response time. An
+    end counts as early if more than 10 % of throughput is still missing.
 
     ======  ============  ======================  =======
     tau     median end    5 % to 95 % of ends     early
@@ -137,9 +136,10 @@ def look(seconds: Seconds) -> SettlingResult:
     40 s    135 s         23 to 200 s             17.5 %
     ======  ============  ======================  =======
 
-    Without noise the stage ends at 13 s. With noise the record must be long enough to exclude a relevant change.
-    Consecutive tests overlap, so four of them are worth far less than four independent tests. The rates above include
-    this effect. A very slow approach may be hidden by the noise and pass the test; if it is expected, set `at_least`.
+    Without noise the stage ends at 13 s. With noise the record must be long enough to exclude changes larger than the
+    allowed one. Consecutive tests overlap, so four of them are worth far less than four independent tests. The rates
+    above include this effect. A very slow approach may be hidden by the noise and pass the test; if it is expected, set
+    `at_least`.
 
     A load whose backlog grows at a tenth of its rate never passed within 600 s.
     """
@@ -156,14 +156,16 @@ def look(seconds: Seconds) -> SettlingResult:
 
 
 def look_for_trend(seconds: Seconds) -> SettlingResult:
-    """Test the whole record of a stage for a trend. The record may pass even if its noise could hide a change."""
+    """Test the whole record of a stage for a trend. Unlike in `look`, the record may pass although its noise could hide
+    a change.
+    """
     return _look_at(seconds, proven=False)
 
 
 def without_transient(seconds: Seconds) -> Seconds | None:
     """Remove the transient at the start of a record; None if the transient may be longer than half of the record.
 
-    The analysis of a run uses the same function, but considers the CPU time of tiers in addition.
+    The analysis of a run finds the transient with the same function, and also uses the CPU time of tiers.
     """
     sizes = _grouping(seconds)
     if sizes is None:
@@ -197,7 +199,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
 
 
 def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
-    """Return throughput and logarithm of mean response time for each observation, and the edges of the observations
+    """Return throughput and logarithm of mean response time for each observation, with the edges of the observations
     [s].
     """
     lengths, ended, sums = (
@@ -221,7 +223,7 @@ def _grouping(chosen: Seconds) -> tuple[int, int] | None:
 
 
 def _summed(values: Floats, size: int, count: int) -> Floats:
-    # The newest seconds must be included, so seconds that do not fill an observation are left out at the start.
+    # The newest seconds matter most, so seconds that do not fill an observation are left out at the start.
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
@@ -256,7 +258,7 @@ class Settling:
     last: SettlingResult | None = None
 
     def take(self, seconds: Seconds) -> bool:
-        """Test the record of the stage after each further second; return True if the stage may end."""
+        """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0
         return self.rested >= LOOKS and float(seconds.lengths_s.sum()) >= self.at_least_s

@@ -1,8 +1,8 @@
 """Tests whether the planned window is steady: finds the end of the transient, and then a trend.
 
-MSER-5 proposes a cut. Since MSER has a minimum even for pure noise, a cut counts only if the removed part differs
-significantly from the kept part. No steady state was reached if the cut would have to remove more than half of the
-window, or if the kept part has a trend.
+MSER-5 proposes a cut, before which the observations are removed. Since MSER has a minimum even for pure noise, a cut
+counts only if the removed part differs significantly from the kept part. If a transient is longer than half of the
+window, or if the kept part has a trend, no steady state was reached.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ Floats = npt.NDArray[np.float64]
 
 BATCH = 5
 """Number of observations in a batch of MSER-5. [1]"""
-# Smallest number of batches of MSER; with fewer, chance determines the minimum. Shorter series are therefore tested in
-# smaller batches.
+# Smallest number of batches of MSER; with fewer, chance determines the minimum. A shorter series is therefore divided
+# into smaller batches.
 _MSER_BATCHES = 10
 # Significance level of each test for a trend. It is strict, because several series are tested on every run.
 SIGNIFICANCE = 0.01
-# Significance level of a cut. The minimum of MSER picks the cut with the largest difference, which looks significant
-# even for pure noise. At 0.01, noise counts as a cut in 2 to 13 % of series of 20 to 300 observations with lag-1
-# autocorrelations up to 0.6; at this level in 0.2 to 4 % (2,000 series each).
+# Significance level of a cut. MSER picks the cut with the largest difference, which looks significant even for pure
+# noise. At a level of 0.01, noise counts as a cut in 2 to 13 % of series of 20 to 300 observations with lag-1
+# autocorrelations up to 0.6; at this level, in 0.2 to 4 % (2,000 series each).
 CUT_SIGNIFICANCE = 0.001
-# Smallest number of degrees of freedom of the trend test. A curved trend leaves residuals that look strongly
-# correlated. With fewer degrees of freedom, no trend would be found in a short window.
+# Smallest number of degrees of freedom with which the trend test is made. A curved trend leaves residuals that look
+# strongly correlated, which reduces the degrees of freedom. Without this minimum, no such trend would be found in a
+# short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# Number of standard errors by which a correlation of 1 is raised for caution. Smaller correlations are raised by less.
+# A correlation r is raised for caution by this number times r standard errors.
 _RAISED = 2.5
-# Smallest number of means of neighbours. With fewer means, their correlation cannot be estimated. [1]
+# Smallest number of means of neighbouring observations from which a correlation is estimated. [1]
 _BLOCKS_AT_LEAST = 15
 
 
@@ -48,7 +49,7 @@ class Truncation:
     observations : int
         Observations to leave out. [1]
     statistic : float
-        Value of the minimum.
+        Smallest value of the statistic that MSER minimises.
     at_limit : bool
         Whether the minimum lies at the end of the searched range. If so, removing half of the series may not suffice.
     batch : int
@@ -68,13 +69,13 @@ class Trend:
     Attributes
     ----------
     slope_per_s : float
-        Slope of the line. [unit/s]
+        Slope of the line. [unit of the series/s]
     relative_change : float
         Change over the whole series relative to its mean.
     p_value : float
         Probability of a slope this large without any trend, in [0, 1].
     error_per_s : float
-        Standard error of the slope, with an allowance for autocorrelation. [unit/s]
+        Standard error of the slope, with an allowance for autocorrelation. [unit of the series/s]
     freedom : float
         Degrees of freedom of the test. [1]
     """
@@ -97,8 +98,8 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
 
     Notes
     -----
-    Let Z_1 .. Z_k be the means of k = floor(n / m) batches of m observations each, for a series of n observations, and
-    mean_d the mean of the batches after batch d. The truncation point d minimises
+    A series of n observations is divided into k = floor(n / m) batches of m observations each, with the means
+    Z_1 .. Z_k. Let mean_d be the mean of the batches after batch d. The truncation point d minimises
     sum_{j > d} (Z_j - mean_d)^2 / (k - d)^2 over 0 <= d <= k / 2 [1]_. A minimum at d = k / 2 means that the series is
     too short or never steady.
 
@@ -111,22 +112,22 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
     if count < 2:
         return Truncation(0, 0.0, False, batch)
     means = values[: count * batch].reshape(count, batch).mean(axis=1)
-    # Sums from each batch to the end give the statistics of all candidate cuts in one pass. Subtracting the mean first
+    # Sums from each batch to the end give the statistics of all possible cuts in one pass. Subtracting the mean first
     # prevents cancellation in the squares.
     shifted = means - means.mean()
     kept = count - np.arange(count // 2 + 1)
     sums = np.cumsum(shifted[::-1])[::-1][: count // 2 + 1]
     squares = np.cumsum((shifted**2)[::-1])[::-1][: count // 2 + 1]
     statistic = np.maximum(squares - sums**2 / kept, 0.0) / kept**2
-    # The statistics of several cuts may differ by rounding only, as in a series that is constant after its transient.
-    # The first of these cuts is then used.
+    # The statistics of several cuts may differ only by rounding errors, for instance if the series is constant after
+    # its transient. The first of these cuts is used.
     best = int(np.argmax(statistic <= statistic.min() + 1e-12 * statistic.max()))
     return Truncation(best * batch, float(statistic[best]), best == count // 2, batch)
 
 
 def batch_for(count: int) -> int:
-    """Return the batch size of MSER for a number of observations: 5, or less if batches of 5 would be fewer
-    than ten.
+    """Return the batch size of MSER for a number of observations: 5, or less if there would be fewer than ten batches
+    of 5.
     """
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
@@ -159,7 +160,9 @@ def is_significant(values: Floats, cut: Truncation, *, cautious: bool = False) -
 
 
 def significant_cut(values: Floats) -> Truncation | None:
-    """Return the cut at which the start of a series differs significantly from the rest; None without such a cut."""
+    """Return the cut of MSER if the start of the series before it differs significantly from the rest; None
+    otherwise.
+    """
     cut = mser(values, batch_for(len(values)))
     return cut if is_significant(values, cut) else None
 
@@ -178,13 +181,14 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the difference is as large in the first observations as in the rest of the part removed by a cut.
+    """Return True if the difference between the part removed by a cut and the rest is present from the first
+    observations on.
 
     Notes
     -----
-    The initial state causes a transient, so the transient is largest in the first observations. The system itself
-    causes a swing that begins within the window, such as a convoy at a lock. For a transient, the first third of the
-    removed part must therefore have at least half of the difference.
+    The initial state causes a transient, so a transient is largest in the first observations. Other swings, such as a
+    convoy at a lock, come from the system itself and begin within the window. For a transient, the first third of the
+    removed part must therefore have at least half of the difference of the whole part.
     """
     level = float(values[cut:].mean())
     whole, first = float(values[:cut].mean()) - level, float(values[: math.ceil(cut / 3)].mean()) - level
@@ -207,8 +211,8 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
     from the effective sample size of a first-order autoregressive series [1]_. Without this correction, slowly
     drifting noise looks like a trend.
 
-    In n residuals of a straight line r is too small by (2 + 4 r) / n [2]_, so a steady but fluctuating queue looks
-    like a trend in a short series; the cautious test corrects this bias and finds fewer trends.
+    In n residuals of a straight line, r is too small by (2 + 4 r) / n [2]_. In a short series, a steady but fluctuating
+    queue therefore looks like a trend. The cautious test corrects this bias and finds fewer trends.
 
     References
     ----------
@@ -238,12 +242,14 @@ def trend(times_s: Floats, values: Floats, *, cautious: bool = False) -> Trend:
 def _stretch(values: Floats, fitted: int = 0) -> float:
     """Return the number of correlated observations that give as much information as one independent observation, >= 1.
 
-    The bias is -(1 + 3 r) / n after fitting a mean, -(2 + 4 r) / n after a straight line; `fitted` is 1 or 2, or 0
-    for no correction. The corrected result also includes correlation that the noise of single observations hides. The
-    queue of a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each
-    observation has the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With
-    their variance v_b and correlation r_b, and the variance v_1 of single observations, the result is
-    b v_b / v_1 (1 + r_b) / (1 - r_b). The largest value over all b is returned.
+    `fitted` is the number of parameters that were fitted to the series: 1 for a mean, 2 for a straight line, 0 for no
+    correction. The fit reduces the lag-1 correlation r by (1 + 3 r) / n or (2 + 4 r) / n, which is corrected.
+
+    With a correction, the result also includes correlation that the noise of single observations hides. The queue of a
+    busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each observation has
+    the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With their variance v_b and
+    correlation r_b, and the variance v_1 of single observations, the result is b v_b / v_1 (1 + r_b) / (1 - r_b). The
+    largest value over all b is returned.
     """
     if not fitted:
         return _by_lag_one(values, 0)
@@ -257,12 +263,12 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
 
 
 def _by_lag_one(values: Floats, fitted: int) -> float:
-    """Return the number of correlated observations that equal one independent observation, for a first-order
-    autoregressive series.
+    """Return the number of correlated observations that give as much information as one independent observation, for
+    a first-order autoregressive series.
 
-    With a correction for a fit, the correlation is raised by a part of its standard error sqrt((1 - r^2) / n) that
-    grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time, the
-    correlation of a queue near saturation is hard to see but matters most.
+    If a fit is corrected, the correlation is also raised by a multiple of its standard error sqrt((1 - r^2) / n). The
+    multiple grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time,
+    the correlation of a queue near saturation is hard to see but matters most.
     """
     correlation, count = lag_one(values), len(values)
     if fitted and count > fitted + 2:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# Keys of a stage that specify its load; stages of one stretch agree in all of them.
+# Keys of a stage that specify its load. The stages of a stretch agree in all of them.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """Return a single stage as a stretch, because a search analyses single stages."""
+    """Return a single stage in the form of a stretch, because a search analyses single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 
@@ -86,8 +86,8 @@ def _stretch(stages: Sequence[Stage], of: int) -> Stretch:
 
 
 def _total(stage: Stage, whole: str, by_group: str) -> float | None:
-    """Return the load of a stage, summed over all user groups and rounded, because the rates of groups are shares and
-    not exact.
+    """Return the load of a stage. Loads of user groups are added up and rounded, because the rates of the groups result
+    from shares and are not exact.
     """
     amounts = stage.get(by_group)
     if isinstance(amounts, Sequence):

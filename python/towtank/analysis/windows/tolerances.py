@@ -1,29 +1,30 @@
 """Defines the sizes of changes over a window: the smallest relevant change, and the change that must be excluded.
 
-A change counts if it is significant and larger than `tolerance`. Without such a change, the window counts as steady
-if the change plus its error is below `allowed`. The second limit is wider because the error of a change falls with
-the square root of the length: to exclude 5 % of throughput, a window must be four times as long as to exclude 10 %. A
-change between the two limits is relevant if it is detected, but a window that counts as steady may hide it.
+A change counts if it is significant and larger than `tolerance`. Without such a change, a steady state is shown if the
+change plus its error is at most `allowed`. The second limit is larger, because the error of a change falls only with
+the square root of the length. To exclude changes of 5 % of throughput, a window must be four times as long as to
+exclude changes of 10 %. A change between the two limits is relevant if it is detected, but a window that counts as
+steady may hide it.
 """
 
 from __future__ import annotations
 
 TOLERANCE = {"throughput": 0.05, "response_time": 0.20}
-"""A change over the window is relevant if it is larger than this and significant, by metric. [1]
+"""A change over the window is relevant if it is significant and larger than this, by metric. [1]
 
-Response time near saturation fluctuates more than throughput. A system whose change alters its capacity by a
-twentieth is not steady.
+Response time near saturation fluctuates more than throughput. A system whose capacity changes by a twentieth is not
+steady.
 """
 ALLOWED = {"throughput": 0.10, "response_time": 0.25}
-"""Change over the window that must be excluded, by metric. For response time, it is the change of the logarithm: 0.25
-equals 28 %. [1]
+"""Largest change over the window that noise may hide in a steady window, by metric. For response time, it is the
+change of the logarithm: 0.25 equals 28 %. [1]
 """
 CPU_TOLERANCE = 0.10
-"""For series such as the CPU time of tiers, the size of a relevant change, and of a change that must be
+"""For other series, such as the CPU time of tiers, a change that is larger than this is relevant, and must be
 excluded. [1]
 """
 GROSS = 3.0
-"""A change over the window makes the run invalid if it is larger than this multiple of the tolerance. [1]"""
+"""A change over the window makes the run invalid if it significantly exceeds this multiple of the tolerance. [1]"""
 NEGLIGIBLE = 0.005
 """A settle stage ignores a trend of at most this size, even if it is significant. [1]"""
 

@@ -17,15 +17,16 @@ from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.relaxation import Memory
 from towtank.analysis.windows.rest import is_at_rest
 
-# A start of the window is left out only if it differs by more than this share. A smaller difference hardly changes a
-# mean, and a cut would shorten the window. [1]
+# The start of a window is left out only if it differs from the rest by more than this share. A smaller difference
+# hardly changes a mean, but leaving out the start would shorten the window. [1]
 _WORTH_A_CUT = 0.01
-# Significance level of the cautious test for a transient, which is made in addition to the plain test. The cautious
-# test has a larger error and fewer degrees of freedom: at the level of the plain test, a start with five times the
-# response time would stay in the window.
+# Significance level of the cautious test for a transient, which is made in addition to the plain test. It is larger
+# than that of the plain test, because the cautious test has a larger error and fewer degrees of freedom. At the level
+# of the plain test, even a start with five times the response time would stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Significance level of the test for a trend after response times that start high. It is larger than the 0.01 of other
-# trend tests: of the windows in which response time halves, 98 % are then doubted, against 96 % at 0.01.
+# Significance level of the trend test for the rest of a window whose response times start high. With this level, 98 %
+# of the windows in which response time falls to half are doubted; with the 0.01 of other trend tests, only 96 % would
+# be.
 _NO_TREND = 0.05
 
 
@@ -40,9 +41,9 @@ class Transient:
     observations : int
         Number of observations to leave out; 0 without a significant cut. [1]
     at_limit : tuple of Change
-        Changes at cuts at half of the window, where the transient may be longer than the cut.
+        Relevant changes at cuts that remove half of the window; the transient may be longer than such a cut.
     removed : tuple of Change
-        Changes from the part that is left out to the rest, one per metric; positive if the metric rises.
+        Changes from the start to the rest, one for each metric with a significant cut; positive if the metric rises.
     """
 
     cuts: dict[str, steady.Truncation]
@@ -51,7 +52,7 @@ class Transient:
     removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return the changes found at a cut at half of the window, for the series that are not steady after the cut.
+        """Return those of the changes in `at_limit` whose series are not steady after the cut.
 
         Parameters
         ----------
@@ -70,18 +71,20 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     ----------
     series : dict of ndarray of shape (n_observations,)
     memory : Memory, optional
-        Length of the window in relaxation times of its queue. If it is short, a change of response time at half of the
-        window counts only if it is significant in the cautious test, too.
+        Length of the window in relaxation times of its queue. If the window is short, a change of response time at a
+        cut at
+        half of the window counts only if it is significant in the cautious test, too.
 
     Notes
     -----
-    A cut counts if the removed part differs from the rest significantly and by more than 1 %, from its first
-    observations on (see `steady.begins_apart`). The cautious test must agree at p < 0.02. It allows for the correlation
-    of a queue, so that random swings of the system stay in the window. It is not needed if a queue cannot explain the
-    start, see `_cannot_be_a_queue`.
+    A cut counts if the removed part differs from the rest significantly and by more than 1 %, and from its first
+    observations on (see `steady.begins_apart`). The cautious test must also find a difference, with p < 0.02. It allows
+    for
+    the correlation of a queue, so that random swings of the system stay in the window. It is not made if a queue cannot
+    explain the high response times at the start, see `_cannot_be_a_queue`, or if the cut is at half of the window.
 
-    A cut at half of the window that removes a relevant change may be too short. `Transient.unsettled` then decides by
-    the rest of the window, as in a settle stage.
+    A cut at half of the window that removes a relevant change may be too short. `Transient.unsettled` then tests, as in
+    a settle stage, whether the rest of the window is steady.
     """
     cuts, latest, at_limit, removed = dict[str, steady.Truncation](), 0, list[Change](), list[Change]()
     strict = memory is not None and memory.is_short
@@ -105,22 +108,23 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
 def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
-    # After a cut at half of the window, the series may still change. The cautious test would count this change as
-    # noise, so it is not made.
+    # After a cut at half of the window, the series may still change. The cautious test would treat this change as noise
+    # and find no difference, so it is not made.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
 
 
 def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
-    """Return True if response times start too high for a queue of random length: the window has many relaxation times,
-    and the rest has no trend.
+    """Return True if response times start so high that a queue of random length cannot explain it: the window has many
+    relaxation times, and the rest has no trend.
 
-    A queue that is long by chance becomes short within a small part of a window of this length. The cautious test,
-    which allows for the relaxation of a queue, is therefore not needed.
+    A queue that is long by chance becomes short within a small part of such a window. The cautious test, which allows
+    for the relaxation of a queue, is therefore not needed.
 
     A low start does not count. A queue that starts empty fills within a small part of the window; a slower rise is
-    growth, which must not be cut off. Neither must the start of a slow fall, so the rest must have no trend.
+    growth, which must not be cut off. The start of a slow fall must not be cut off either, so the rest must have no
+    trend.
     """
     kept = values[cut.observations :]
     return (

@@ -23,19 +23,20 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Smallest mean number of transactions in an observation. At low loads, single seconds contain none or one, so an
-# observation lasts several seconds.
+# Smallest mean number of transactions in an observation. At low loads, a single second has fewer, so an observation
+# lasts several seconds.
 _TRANSACTIONS_PER_OBSERVATION = 5
-# Smallest number of observations that are tested. Fewer show neither a trend nor a transient. [1]
+# Smallest number of observations with which a window is tested. Fewer show neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
-# Significance level of a step. Fitted levels follow correlated noise, so a step needs far more significance than a
-# t-test. For 18 kinds of noise (5 and 10 %, 20 to 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series
-# each), noise with 0.6 and 20 observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
+# Significance level of a step (lasting change of level). Levels are fitted to the series and follow correlated noise,
+# so a step requires far more significance than a t-test. The level was tested with 18 kinds of noise (5 and 10 %, 20 to
+# 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each). Noise with a correlation of 0.6 and 20
+# observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# Smallest mean CPU use of a tier that is tested. The CPU use of an idle tier shows ticks of the kernel's clock and not
+# A tier with a smaller mean CPU use is not tested, because its CPU use shows the ticks of the kernel's clock and not
 # the load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
@@ -59,11 +60,11 @@ class Window:
     trends : dict
         Trends by metric within the analysed part.
     changes : list of Change
-        Metrics that are not steady.
+        Changes of the metrics that are not steady.
     left_out : list of Change
-        Changes from the start that was left out as transient to the analysed part.
+        Changes from the start, which was left out as transient, to the analysed part.
     steps : list of Step
-        Metrics that are steady except for a change of level.
+        Changes of level of the metrics that are otherwise steady.
     rest : dict
         Results of the test for a steady state by metric: the largest change that the analysed part does not exclude.
     growth : Growth or None
@@ -95,11 +96,11 @@ class Window:
 
     @property
     def outcome(self) -> str:
-        """Result of the tests for a steady state: `fails` if a change was found, `holds` if a relevant change is
-        excluded, otherwise `undecided`.
+        """Result of the tests for a steady state: `fails` if a change was found, `holds` if a change larger than
+        allowed is excluded, otherwise `undecided`.
 
-        A test that finds no change proves little if the noise is large: in 60 s with a noise of 20 % in the logarithm
-        of response time (lag-1 correlation 0.7), a drift of 60 % is found in 4 of 10 windows.
+        A test that finds no change proves little if the noise is large. Example: a drift of 60 % in 60 s is found in
+        only 4 of 10 windows if the logarithm of response time has a noise of 20 % with a lag-1 correlation of 0.7.
         """
         if not self.steady:
             return "fails"
@@ -132,7 +133,7 @@ class Window:
 
 
 def asked(measurement: Measurement) -> Window | None:
-    """Return the part of the planned steady stages that was recorded, as a window; None if nothing was recorded.
+    """Return the recorded part of the planned steady stages as a window; None if nothing was recorded.
 
     If the run has several stretches (consecutive steady stages with the same load), the longest is chosen.
     """
@@ -148,7 +149,7 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window as not steady because the plan changes the load within it; a note states the reason."""
+    """Mark a window as not steady because the load was planned to change within it, with a note on this reason."""
     window.steady = False
     window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
@@ -176,8 +177,8 @@ def tested(
     tiers_cpu_s : dict of ndarray of shape (n_bins,)
         CPU time of each tier in each bin. [s]
     settled : bool, default False
-        Whether a settle stage with the same load before the window ended because the system was steady. If so, a
-        different start is no transient and is not left out.
+        Whether a settle stage with the same load came before the window, and ended because the system was steady. If
+        so, a start that differs is no transient and is not left out.
     """
     chosen = measurement.inside(window.asked_start_s, window.asked_end_s)
     window.growth = growth_of(measurement, chosen)
@@ -198,7 +199,7 @@ def tested(
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
-    """Test a window for a steady state by the given series, and set the part that is analysed.
+    """Test whether a window is steady, from the given series, and set the part that is analysed.
 
     Parameters
     ----------
@@ -213,8 +214,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The number of requests in progress is unknown for such series, so the window counts as short relative to its
-    # relaxation time.
+    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window
+    # therefore counts as short relative to it.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
@@ -226,7 +227,9 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
 
 
 def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: bool) -> Window:
-    """Test the analysed part of a window for trends and steps, and set the verdict of the window."""
+    """Test the analysed part of a window for trends and steps. Set the attribute `steady` and the note of the
+    window.
+    """
     _test_trends(window, kept, edges, strict=strict)
     _test_steps(window, kept, edges)
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
@@ -235,11 +238,10 @@ def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: b
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
-    """Move the start of the window to the end of the transient and of the backlog. Return the number of observations
-    left out.
+    """Move the start of the window to the end of the transient, or of the backlog if that is later. Return the number
+    of observations left out.
     """
-    # Up to half of the window may be left out. The tolerance covers the rounding of times that were computed in two
-    # ways.
+    # Up to half of the window may be left out. The tolerance is for rounding errors of the times.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
     if latest and edges[latest] - edges[0] <= longest_cut_s:
         window.start_s = float(edges[latest])
@@ -256,8 +258,8 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     If the backlog never drains, return the start of the window.
     """
     start_s = window.start_s
-    # The part after the backlog may need fewer requests in flight, so it may start with a backlog, too. The search is
-    # therefore repeated.
+    # The part after the backlog may require fewer requests in flight, so that it starts with a backlog, too. The search
+    # is therefore repeated.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -282,9 +284,10 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
 
 
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level of each series to the window, unless the series has another change.
+    """Add the largest change of level of each series to the window, unless another change of that series is known.
 
-    A temporary change, such as a background job, leaves no trend, and MSER finds no transient at the start.
+    A change of level in the middle of the window, such as by a background job, may leave no trend, and MSER finds no
+    transient at the start.
     """
     known = {change.metric for change in window.changes}
     for name, values in series.items():
@@ -305,8 +308,8 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
-    """Return the change between two levels of a series. The cautious test gives its severity; None if it is not
-    significant.
+    """Return the change between two levels of a series; None if the cautious test finds it not significant. This test
+    also gives the severity of the change.
     """
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
@@ -318,7 +321,7 @@ def _series(
 ) -> tuple[dict[str, Floats], Floats, float]:
     """Return the tested series as observations of equal length, the edges of the observations, and their length. [s]"""
     lengths = measurement.lengths
-    # A second that the edge of a stage cuts short is too short for an observation, so it is left out.
+    # A stage that ends within a second leaves a short bin. Such a bin is too short for an observation and is left out.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
     numbers = np.flatnonzero(whole)
     column = measurement.transactions
@@ -326,12 +329,12 @@ def _series(
     rate = float(ended.mean()) if len(ended) else 0.0
     size = max(1, math.ceil(_TRANSACTIONS_PER_OBSERVATION / rate)) if rate > 0 else max(1, len(numbers))
     count = len(numbers) // size
-    # Seconds that do not fill an observation are left out at the end of the window, so that a transient at its start
-    # is kept.
+    # Seconds that do not fill an observation are left out at the end of the window, not at its start, where a transient
+    # may be.
     groups = numbers[: count * size].reshape(count, size) if count else np.zeros((0, size), dtype=np.int64)
 
-    # The length of an observation follows from the rate of transactions, so it is known even if the window is too short
-    # for a single observation.
+    # The length of an observation follows from the rate of transactions. It is therefore known even if the window is
+    # shorter than one observation.
     observation_s = size * float(lengths[numbers].mean()) if len(numbers) else 0.0
 
     def summed(values: Floats) -> Floats:
@@ -353,9 +356,9 @@ def _series(
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
     """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
 
-    Only the kept part is tested with adjusted CPU use. The transient is determined from the original CPU use: an
-    adjusted series has little noise, and cuts would remove the start of a slow drift, a few per cent at a time, until
-    the rest is within the tolerance.
+    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use. An adjusted
+    series has so little noise that the start of a slow drift would be cut off as a transient, until the rest is within
+    the tolerance.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values
@@ -379,8 +382,9 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
     Notes
     -----
     A tier uses more CPU time in seconds with more transactions. Throughput is tested separately; the adjusted CPU use
-    shows whether the work per transaction changes. The coefficient is estimated by least squares, at least 0 and at
-    most the mean CPU time per transaction [1]_. A saturated tier thus keeps its CPU use.
+    shows whether the work per transaction changes. The coefficient of throughput is estimated by least squares, and
+    limited to values from 0 to the mean CPU time per transaction [1]_. The CPU use of a saturated tier does not depend
+    on throughput, and thus is not adjusted.
 
     References
     ----------
