@@ -19,7 +19,7 @@ WORTH = 30
 
 
 def runs_of(stream, repetitions, run_to_run, truth):
-    """Return random runs whose means vary by `run_to_run`; each run states an error of 0.4 %."""
+    """Return random runs. Their means vary by `run_to_run` around `truth`, and each states an error of 0.4 %."""
     runs = []
     for _ in range(repetitions):
         value = stream.normal(stream.normal(truth, run_to_run * truth), WITHIN * truth)
