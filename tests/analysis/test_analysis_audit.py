@@ -326,8 +326,7 @@ def test_late_starts_leave_counts_per_second_untested(tmp_path):
     lag = next(document["gaps"] for document in documents if document.get("gaps"))
     for document in documents:
         if document["k"] == "interval":
-            # Each start lag is set to the gap between two arrivals, about 17 ms: so late, an arrival may count in the
-            # wrong second.
+            # The gaps between arrivals, about 17 ms, are also recorded as start lags.
             document["lag"] = lag
     path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)

@@ -136,7 +136,7 @@ def test_an_assumed_error_keeps_a_time_above_zero_and_a_value_without_interval_a
 
 
 def test_sums_of_neighbours_keep_all_values() -> None:
-    """Seven values are summed in groups of three; the first group also contains the value that is left over."""
+    """Seven values are summed in groups of three. One value is left over; it is added to the first group."""
     assert batches._summed(np.arange(1.0, 8.0), 3).tolist() == [1 + 2 + 3 + 4, 5 + 6 + 7]
     assert batches._summed(np.arange(1.0, 7.0), 2).tolist() == [3.0, 7.0, 11.0]
 
@@ -149,7 +149,9 @@ def test_values_of_an_autoregressive_series_are_worth_fewer(correlation: float, 
 
 @pytest.mark.parametrize("worth", [0.25, 1.0])
 def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
-    """Seven values are summed in groups of three. One value is left over; it is added to the first group."""
+    """With 8 and 12 observations, each worth `worth` independent ones, Student's t has (8 + 12) worth - 2 degrees of
+    freedom.
+    """
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2

@@ -489,8 +489,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # Ten values of two metrics are compared. Each metric has half of the error probability of 5 %; the mean is the only
-    # value of its metric, so its quantile is that of 0.05 / 2, shared again below.
+    # Ten values are compared, so the first step of Holm's method tests each with an error probability of 0.05 / 10, or
+    # 0.05 / 20 on each side.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)

@@ -74,9 +74,8 @@ def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: a single thread with the utilization U = 0.9 uses only 0.45 of the two CPUs of its tier.
-
-    0.81 / 0.1 = 8.1 users wait and 0.9 are in service. So 9 of all 99 users are in the system.
+    """By hand: 40 of 80 transactions/s succeed, and all 80 take 0.05 s, so 80 x 0.05 = 4 users are in the system, not
+    2.
     """
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 

@@ -141,7 +141,8 @@ def test_dispersion_of_horse_kicks():
     # Research Workers, § 15): 109, 65, 22, 3 and 1 corps-years had 0 to 4 deaths; mean 0.61, variance 0.6109.
     counts = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [109, 65, 22, 3, 1])
     found = goodness.dispersion(np.random.default_rng(4).permutation(counts), np.ones(200))
-    # The nine largest counts are combined into one cell, so that at least five deaths are expected in it.
+    # At least five deaths must be expected in a cell, so the counts of nine corps-years are summed: 9 x 0.61 = 5.5. The
+    # 200 corps-years give 22 such cells.
     assert found.freedom == 21
     assert found.p_value > 0.01
 

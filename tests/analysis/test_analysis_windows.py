@@ -80,8 +80,8 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Regular slow noise has a small plain error. The steady-state test must use the larger error of the test of
-    changes, which corrects the bias of the autocorrelation.
+    """Regular slow noise seems to have a small error. The steady-state test must use the error of the test of changes,
+    which is larger because it corrects the bias of the autocorrelation.
     """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
@@ -94,8 +94,8 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """Regular slow noise seems to have a small error. The steady-state test must use the error of the test of changes,
-    which is larger because it corrects the bias of the autocorrelation.
+    """The reference states two limits, for throughput and response time: changes of 5 and 20 % matter, and changes of
+    10 and 28 % must be excluded.
     """
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)

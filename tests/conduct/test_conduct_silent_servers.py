@@ -1,4 +1,4 @@
-"""If a server accepts connections but sends nothing, the measurement ends and is invalid, and a message names the
+"""A server accepts connections but sends nothing. The measurement must end as invalid, with a message that names the
 server.
 """
 
