@@ -1,4 +1,4 @@
-"""Requests whose true throughput, mean and percentiles are known: those of an M/M/1 queue, and requests with correlated
+"""Requests with known true throughput, mean and percentiles: those of an M/M/1 queue, and requests with correlated
 lognormal response times.
 """
 
