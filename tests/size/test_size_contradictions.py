@@ -19,8 +19,8 @@ from towtank.size.sizing import SizingSettings, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "24"))
 KINDS = (4, 7, 11, 18)
-"""Seeds of questions with a short run time. Each property tested below holds for some of these questions and not for
-others.
+"""Seeds of questions that are answered quickly. Each property tested below holds for some of these questions, but not
+for all.
 """
 FEW_DRAWS = 40
 """Number of random samples of the inputs in each sizing. It is small so that hundreds of questions take only minutes;

@@ -34,7 +34,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate. If it has an interval, also count this, and if it contains the true value, that too."""
+        """Count one estimate; its interval, if it has one; and whether this interval contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1
