@@ -53,8 +53,8 @@ def test_excess_is_what_three_deviations_do_not_explain() -> None:
     assert found["excess_at_start"] == pytest.approx(20 + 7)
     assert (found["at_start"], found["at_end"]) == (30, 4)
     assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
-    # The backlog is drained 3 s after the start of the window. The next second is the first with at most 4 + 2 requests
-    # in flight and at most 9 + 3 arrivals waiting.
+    # The backlog is drained 3 s after the start of the window: only then are at most 4 + 2 requests in flight and at
+    # most 9 + 3 arrivals waiting.
     assert found["drained_s"] == pytest.approx(3.0)
 
 

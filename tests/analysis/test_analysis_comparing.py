@@ -145,8 +145,9 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n for which the noncentral t
-    # with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
+    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n with a power of 80 %: with
+    # this probability, the noncentral t with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of
+    # freedom.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -472,7 +473,7 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
     # For a single metric this is the two-sided test at 5 %. SciPy's noncentral t gives its power at the stated change.
-    # The standard error used for it is corrected so that its median is right.
+    # For this, the standard error is corrected so that its median is the true one.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)

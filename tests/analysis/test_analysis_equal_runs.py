@@ -130,7 +130,7 @@ def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> 
 
 
 def test_two_counts_that_are_nearly_equal_by_chance_have_intervals_that_hold() -> None:
-    """All pairs of Poisson counts with mean 3 are compared, in windows that differ by 10 µs, as clocks of runs do."""
+    """Pairs of Poisson counts with mean 3 are in windows that differ by 10 µs, as measured by the clock of a run."""
     random = np.random.default_rng(20261129)
     held = 0
     for first, second in random.poisson(3, (4000, 2)):

@@ -39,8 +39,8 @@ def test_chi_square_is_scipys():
 
 
 def test_draws_agree_with_the_exact_multinomial():
-    # 18 random values fall into three equally likely cells. The exact p-value is a sum of SciPy's multinomial
-    # probabilities over all outcomes at least as unlikely.
+    # 18 random values fall into three equally likely cells. The exact p-value is the sum of SciPy's
+    # multinomial probabilities over all outcomes with a statistic at least as large.
     counts = [13, 3, 2]
     found = goodness.multinomial(counts, [1, 1, 1])
     assert found.method == "chi-square by draws"
@@ -94,8 +94,7 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         values = stream.exponential(0.5, size=500)
         expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
         found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
-        # A bucket is at most a fraction of 0.1 % of the time t wide, and exponential times have a density f with t f(t)
-        # <= 1 / e. So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
+        # A bucket at the time t is at most 0.001 t wide, and exponential times have a density f with t f(t) <= 1 / e. So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
         assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
@@ -129,8 +128,8 @@ def test_one_value_always():
 
 def test_number_of_a_poisson_process():
     # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
-    # for the Poisson distribution", Biometrika 28, 437-442, 1936). With either mean, the tail beyond 10 has a
-    # probability of 0.5 %.
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). A count of at least 10 with the lower mean, and of
+    # at most 10 with the upper mean, has a probability of 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9

@@ -1,4 +1,4 @@
-"""The summary of a study is computed once, and then only if its runs or the programs change."""
+"""The summary of a study is computed once. It is computed again only if its runs or the programs change."""
 
 from __future__ import annotations
 

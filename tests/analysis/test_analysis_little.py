@@ -1,6 +1,4 @@
-"""Little's law. Transactions and pauses that are in progress at an edge of the window must count with the part inside
-it.
-"""
+"""Little's law. Of transactions and pauses in progress at an edge of the window, the part inside the window must count."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Plateaus (stages of constant load) in which a server stops responding: the objective counts as missed only if this
-is certain.
+"""Plateaus (stages of constant load) in which a server stops responding: a plateau fails only if it certainly missed
+its objective.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def is_called_different(pair):
         {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
-    # `differs` is None for single runs. It may also be None with two runs on each side: if they differ much, their ratio
-    # has no interval.
+    # `differs` is None for single runs. With two runs on each side it may also be None: if they differ much, their
+    # ratio has no interval.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
     return comparison.is_certain(line)
 

@@ -198,8 +198,8 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The study passed the check of its files, because its requirements are checked only afterwards. So a
-        # requirement is missing.
+        # The requirements of a study are checked only if its files are valid. So the files are valid, and a requirement
+        # must be missing.
         assert lacking(name), command
 
 

@@ -1,8 +1,8 @@
 """Numbers in the tables of the performance page must agree with the raw runs to which the page refers.
 
-A number agrees if it is the printed form of a value of a run, of a median over rounds, or of the difference or ratio of
-two generators in a round, or of the median of these. Numbers of one or two digits are not checked, because they would
-match too easily.
+A number agrees if it is the printed form of one of these: a value of a run; a median over rounds; the difference or
+ratio of two generators in a round; the median of such differences or ratios. Numbers of one or two digits are not
+checked, because they would match too easily.
 """
 
 from __future__ import annotations

@@ -225,7 +225,9 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
 
 
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
-    """The size of files is limited, which needs no full disk: in both cases a write of the engine returns an error."""
+    """The test limits the size of files, because a full disk has the same effect: a write of the engine returns an
+    error.
+    """
     url = f"http://{serve()}/"
     out = bench.folder / "kept"
     command = ["drive", url, "--duration", "30s", "--think", "5ms", "--out", str(out)]

@@ -210,8 +210,8 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the number of transactions that the users of the good server complete during an attack. Check memory use
-    and the kind of failure before.
+    """Return the number of transactions that the users of the good server complete during an attack. Also check memory
+    use and the kind of failure.
     """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)

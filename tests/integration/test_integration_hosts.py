@@ -46,8 +46,8 @@ def on_hosts(bench: Bench) -> Bench:
 
 
 def prefix_of(bench: Bench, address: str) -> str:
-    """Return the name prefix of the system that uses an address; the name of the network device with this network
-    contains it.
+    """Return the name prefix of the system that uses an address. The name of the network device in the same network
+    begins with it.
     """
     shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     network = address.rpartition(".")[0]

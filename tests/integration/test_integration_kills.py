@@ -226,8 +226,8 @@ def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # The time is well before the end of the load. If a process were still stopped at the end, this would affect no
-    # recorded data.
+    # A process that is still stopped when the load ends affects no recorded data. So the time is well before the end of
+    # the load.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

@@ -224,8 +224,8 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
-    # Up to 160 users, throughput grows linearly by 2 /s per user. A limit, for example of 451 /s, may lie above; an
-    # unlimited prediction for 320 users would be 618 (591 to 652) /s.
+    # Throughput grows linearly by 2 /s per user up to 160 users, the highest measured load. The true system is limited
+    # to 451 /s; without an upper bound, 618 (591 to 652) /s were predicted for 320 users.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
@@ -251,7 +251,7 @@ def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
 
 
 def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
-    """The throughput has a lower bound of zero, exactly; at the highest measured load it was 96 /s."""
+    """The lower end of each prediction band is exactly zero. At the highest measured load the throughput was 96 /s."""
     row: dict[str, Any] = {"throughput": {band: [0.0, 120.0] for band in ("band_80", "band_95", "measurement_95")}}
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
     _reach_down(row, line, np.ones((40, len(line.parameters))), 96.0, 0.0)

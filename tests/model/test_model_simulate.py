@@ -173,7 +173,8 @@ def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
     patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
-    # Long times are rare, so the simulator must reach a stricter precision, 2 %.
+    # Long times are rare, so a stricter precision is requested. The run then reaches 0.1 %, a tenth of the tolerance
+    # below.
     settings = SimulationSettings(precision=0.02)
     found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations), settings)["classes"]["jobs"]
     figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]

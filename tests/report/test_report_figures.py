@@ -497,8 +497,8 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # In this study, only every fifth transaction becomes slower from one configuration to the next, by a factor of up to
-    # two.
+    # In this study, only every fifth transaction becomes slower from one configuration to the next, by a factor of up
+    # to two.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)

@@ -201,8 +201,8 @@ def utilization_and_objective(document: Json) -> Iterator[str]:
 def laws(document: Json) -> Iterator[str]:
     """The values of an answer satisfy the operational laws U = X D / m, N = X (R + Z) and Q = X R.
 
-    U is the utilization, X the throughput, D the demand, m the number of servers, N the number of users, R the response
-    time, Z the think time and Q the number of users in the system.
+    U is the utilization, X the throughput, D the demand and m the number of servers. N is the number of users, R the
+    response time, Z the think time and Q the number of users in the system.
     """
     answer, model = document["answer"], document["_model"]
     for scenario in answer["scenarios"] if answer else ():

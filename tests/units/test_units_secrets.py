@@ -1,4 +1,4 @@
-"""Whether a value is hidden depends on its name, not on its content."""
+"""A value is hidden because of its name, not because of its content."""
 
 import time
 from typing import Any

@@ -157,8 +157,7 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 
-# Parts from which patterns are generated. The syntax is that of both dialects of regular expressions, and some that
-# only one dialect has.
+# Parts from which patterns are generated: some are valid in both dialects of regular expressions, some in only one.
 PIECES = [
     "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
     ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",
