@@ -94,7 +94,8 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         values = stream.exponential(0.5, size=500)
         expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
         found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
-        # A bucket at the time t is at most 0.001 t wide, and exponential times have a density f with t f(t) <= 1 / e. So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
+        # A bucket at the time t is at most 0.001 t wide, and exponential times have a density f with t f(t) <= 1 / e.
+        # So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
         assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))

@@ -46,9 +46,7 @@ def on_hosts(bench: Bench) -> Bench:
 
 
 def prefix_of(bench: Bench, address: str) -> str:
-    """Return the name prefix of the system that uses an address. The name of the network device in the same network
-    begins with it.
-    """
+    """Return the name prefix of the system that uses an address: the name of the network device in the same network."""
     shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     network = address.rpartition(".")[0]
     for device in json.loads(shown):
