@@ -1,4 +1,4 @@
-"""Little's law. Of transactions and pauses in progress at an edge of the window, the part inside the window must count."""
+"""Little's law. Of transactions and pauses in progress at an edge of the window, the part inside it must count."""
 
 from __future__ import annotations
 

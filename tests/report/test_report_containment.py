@@ -115,7 +115,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The test takes the parts from a report as it is made, so new parts are included."""
+    """The tested parts are all that a report makes at present, so new parts are included."""
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)

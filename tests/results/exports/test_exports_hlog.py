@@ -15,7 +15,8 @@ from synthetic_runs import MONOTONIC_NS, WALL_NS
 from towtank.analysis.statistics import histograms
 from towtank.results import lines
 
-# In this format a tag ends at a comma or a blank, so the export replaces runs of these characters by an underscore.
+# In this format a tag ends at a comma or a blank, so the export replaces each sequence of these characters by an
+# underscore.
 TAGS = ["read_all", 'write_"x"_|_<y>']
 
 

@@ -102,8 +102,7 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
-            # The first retransmission is a tail loss probe, which is no wait. The later ones follow timeouts, which
-            # are.
+            # The first retransmission is a tail loss probe; the later ones follow timeouts.
             assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}
