@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# The Hypothesis profile `gate` tries the same examples each time, `make nightly` new ones. No example fails because it
-# is slow.
+# The Hypothesis profile `gate` tries the same examples each time, `make nightly` new ones. A slow example is no
+# failure.
 settings.register_profile(
     "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("nightly" if "TOWTANK_NEW_EXAMPLES" in os.environ else "gate")
 
-# Programs that a shell starts in the background ignore SIGINT, and their child processes inherit this. Without this
-# handler, tests that end servers with SIGINT would wait a minute for each server.
+# A shell lets programs that it starts in the background ignore SIGINT, and their children inherit this. Tests that end
+# servers with SIGINT would wait a minute for each, so the default handler is restored.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -27,7 +27,7 @@ WAITING_FILE = re.compile(r"^pytestmark = (?:\[\s*)?pytest\.mark\.waits\b", re.M
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a test file if the mark expression selects no test in it."""
+    """Do not import a test file if the mark expression (`-m`) selects none of its tests."""
     wanted = config.option.markexpr
     if wanted not in ("not waits", "smoke") or not re.fullmatch(r"test_.*\.py", collection_path.name):
         return None

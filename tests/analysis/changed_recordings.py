@@ -1,4 +1,6 @@
-"""Tools that change the recordings of an undisturbed run, and read the verdict that follows."""
+"""Functions that change the recordings of an undisturbed run, and functions that read the verdict on the
+changed run.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ def script(**changes):
 
 
 def rewrite(path, change):
-    """Rewrite every document of a recorded stream; `change` returns the new document, or None to remove the
-    document.
+    """Rewrite every document of a recorded stream: `change` takes a document and returns the new one, or None to
+    remove it.
     """
     documents = [change(document) for document in list(lines.read(path))]
     path.write_bytes(b"".join(lines.encode(document) for document in documents if document is not None))

@@ -31,7 +31,7 @@ def think_time_off(run):
 
 
 def arrivals_off(run):
-    # The eight arrivals of each second occur at the same time.
+    # All eight arrivals of a second occur at the same time.
     def arrive(document):
         if document["k"] == "interval":
             document |= {"arrivals": [8], "gaps": encode_histogram([1e6] * 8), "gaps_sum_ns": 8_000_000}

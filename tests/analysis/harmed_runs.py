@@ -162,7 +162,9 @@ def clock_jump(run):
 
 
 def suspended(run):
-    """Record that the machine was suspended for a minute: the wall clock advances, but the monotonic clock does not."""
+    """Record that the machine was suspended for a minute: the wall clock advances by a minute, the monotonic clock does
+    not.
+    """
     events = [
         {"k": kind, "t_ns": MONOTONIC_NS + at * SECOND, "wall_ns": 1, "boot_ns": MONOTONIC_NS + (at + slept) * SECOND}
         for kind, at, slept in (("engine_started", 0, 5), ("stage", 15, 65))
@@ -197,7 +199,7 @@ def neighbour(run):
 
 
 def interrupts(run):
-    """Add interrupts of the network that use a fifth of the CPU time of the tested system."""
+    """Add network interrupts that take a fifth of the CPU time of the tested system."""
 
     def change(document, at):
         of_host, of_cpu = document["host"], document["cpus"][0]
@@ -225,7 +227,7 @@ def unattributed(run):
 
 
 def launched_and_left(run):
-    """End the first process of a tier at 20 s, while three processes that it started keep running."""
+    """End the first process of a tier at 20 s; three processes that it started keep running."""
 
     def change(document, at):
         document["groups"]["content"] |= {"alive": at < 20, "processes": 4, "processes_alive": 4 if at < 20 else 3}
@@ -273,7 +275,7 @@ def overflowing(run):
 
 
 def limited(run, limits, **gauges):
-    """Add resource limits to the tier of a run, and `values` to each sample of its group; return the name of
+    """Add resource limits to the tier of a run, and the given values to each sample of the tier; return the name of
     the tier.
     """
     tiers = run.manifest["tiers"]

@@ -30,8 +30,8 @@ def machine(run):
 def test_tiers_and_generator_explain_a_sound_run(run):
     summary = summarize_run(run, tables=False)
     found = summary["not_attributed"]["this_machine"]
-    # The host counters of this synthetic run do not include the CPU time of the generator and the probe, so subtracting
-    # it leaves a negative rest.
+    # The host counters of this synthetic run omit the CPU time of the generator and of the probe. Both are subtracted
+    # all the same, so the CPU use that belongs to no tier is negative.
     assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
     assert found["cpus"] == 2
     assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
@@ -135,11 +135,11 @@ def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_s
 def test_a_disk_built_from_another_is_not_added_to_it():
     disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
     assert list(counted_once(disks)) == ["vda", "nvme0n1"]
-    # The file behind this loop device is in memory, so no other device counts its transfers, and the loop device must
-    # count.
+    # The file behind this loop device is in memory. No other device counts its transfers, so the loop device itself
+    # must count.
     assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
-    # Older recordings have no key `stacked`, so the name of the device decides if it is on top of another. A single
-    # device always counts.
+    # Older recordings have no key `stacked`, so the name of a device decides whether it lies on top of another device.
+    # A single device always counts.
     assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
     assert list(counted_once({"dm-0": {}})) == ["dm-0"]
 

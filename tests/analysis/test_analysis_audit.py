@@ -1,5 +1,5 @@
-"""Audit of the generated load: no alarm if it is as specified, an alarm if it is not, no result for loads that cannot
-be tested.
+"""Audit of the generated load: no alarm if the load is as specified, an alarm if it is not, and no result for loads
+that cannot be tested.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from towtank.results.folder import RunFolder, write_json
 
 SECONDS, RATE = 20.0, 60.0
 EXPONENTIAL = {"dist": "exponential", "mean_s": 1.0}
-# Mean response times differ by a factor of 100 between transactions, so the mix of those in progress differs from the
-# mix of those started.
+# Mean response times of the five transactions differ by a factor of 100, so slow transactions are more frequent
+# among those in progress than among those started. [s]
 TIMES_S = [0.02, 0.05, 0.1, 0.4, 2.0]
 SEEDS = range(200)
 
@@ -145,7 +145,7 @@ def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they
         (lambda _: 1 / RATE, "gaps between arrivals"),
         # About half of the gaps between arrivals are tiny, so arrivals come in groups.
         (lambda stream: stream.exponential(2 / RATE) * (stream.random() < 0.5) + 1e-6, "gaps between arrivals"),
-        # The arrival rate is too high by a quarter: 1,500 arrivals instead of the specified 1,200.
+        # The arrival rate is a quarter too high: 1,500 arrivals instead of the specified 1,200.
         (lambda stream: stream.exponential(0.8 / RATE), "number of arrivals"),
     ],
 )
@@ -180,9 +180,7 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
 
 
 def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
-    """An arrival every 16 ms is a rate of 62.5 /s instead of the specified 60 /s; every fifth arrival is of the second
-    group.
-    """
+    """An arrival every 16 ms is a rate of 62.5 /s; 60 /s are specified. Every fifth arrival is of the second group."""
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
     picks = [(at, 0, 0.0) for at, _, _ in arrivals]
     plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))
@@ -328,7 +326,7 @@ def test_late_starts_leave_counts_per_second_untested(tmp_path):
     lag = next(document["gaps"] for document in documents if document.get("gaps"))
     for document in documents:
         if document["k"] == "interval":
-            # The start lags of about 17 ms are as long as the gaps between arrivals.
+            # The gaps between arrivals, about 17 ms, are also recorded as start lags.
             document["lag"] = lag
     path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)

@@ -60,7 +60,7 @@ def day(at):
 
 
 def events(*groups):
-    """Return the arrivals of several groups of users, each with its own gaps between arrivals."""
+    """Return the arrivals of several groups of users; each group has its own gaps between arrivals."""
     found = []
     for group, at in enumerate(groups):
         gaps = np.diff(at, prepend=-RAMP_S)

@@ -43,9 +43,9 @@ def from_second(first: int, count: int) -> Any:
 def test_excess_is_what_three_deviations_do_not_explain() -> None:
     """The excess of a number is the part above its mean plus three standard deviations.
 
-    40 requests/s of 0.1 s are 4 in flight by Little's law, and the standard deviation of this Poisson number is 2. So
-    30 in flight exceed 4 + 3 x 2 by 20. On average 9 arrivals wait, with a standard deviation of 3: 25 exceed 9 + 3 x 3
-    by 7.
+    By Little's law, 40 requests/s of 0.1 s each are 4 requests in flight; a Poisson number with this mean has a
+    standard deviation of 2. So 30 in flight exceed 4 + 3 x 2 by 20. On average 9 arrivals wait, with a standard
+    deviation of 3: 25 exceed 9 + 3 x 3 by 7.
     """
     found = backlog(measured([30.0, 20, 5, 4, 4, 4, 4], [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
     assert found is not None
@@ -53,8 +53,8 @@ def test_excess_is_what_three_deviations_do_not_explain() -> None:
     assert found["excess_at_start"] == pytest.approx(20 + 7)
     assert (found["at_start"], found["at_end"]) == (30, 4)
     assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
-    # The backlog is drained 3 s after the start of the window: this is the first second with at most 4 + 2 requests in
-    # flight and at most 9 + 3 arrivals waiting.
+    # The backlog is drained 3 s after the start of the window: only then are at most 4 + 2 requests in flight and at
+    # most 9 + 3 arrivals waiting.
     assert found["drained_s"] == pytest.approx(3.0)
 
 
@@ -66,8 +66,8 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """In the second half 0, 8, 0 and 8 requests are in flight. Their standard deviation is sqrt(64 / 3) = 4.6, but a
-    Poisson number with their mean of 4 has 2.
+    """In the second half 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3) = 4.6. A Poisson
+    number with the same mean, 4, has a standard deviation of 2.
     """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None

@@ -1,4 +1,4 @@
-"""Balance of the load between servers of a cluster: exact counts, and Jain's fairness index in published examples."""
+"""Balance of the load between servers of a cluster: exact counts, and published examples of Jain's fairness index."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_the_index_does_not_depend_on_the_unit_and_knows_no_value_of_nothing() -
 
 
 def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
-    """Return a run of 22 s, sampled at whole seconds, in which each server's counter grows by a fixed number per
-    second.
+    """Return a run of 22 s, sampled at whole seconds; each server has a counter that grows by its number in `of_second`
+    per second.
     """
     script = even_script(
         stages_of(10, 2.0, 20.0),

@@ -1,4 +1,4 @@
-"""Claims about totals over the levels of a factor: exact cases, worked out by hand from textbook formulas."""
+"""Claims about totals over the levels of a factor, in exact cases that textbook formulas give by hand."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from towtank.distributions import t_quantile
 
 QUERY = {"name": "query", "levels": ["scan", "probe", "join"], "numeric": None}
 Measured = dict[tuple[str, str], tuple[float, ...]]
-"""Measured values by query and number of rows, one for each run."""
+"""Measured values by query and number of rows; a tuple has one value for each run."""
 ROWS = {"name": "rows", "levels": ["small", "large"], "numeric": None}
 
 
 def runs_of(values: Measured) -> list[dict[str, Any]]:
-    """Return run summaries with the CPU demand of the database for each query and number of rows."""
+    """Return run summaries; each has the CPU demand of the database for one query and one number of rows."""
     return [
         {
             "run": f"{query}-{rows}-{number}",
@@ -55,8 +55,9 @@ SMALL: Measured = {
 
 
 def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -> None:
-    # JCGM 100:2008 (GUM), G.4.1: standard uncertainties 0.25, 0.57 and 0.82 % of means of 10, 5 and 15 observations
-    # give 1.03 % and 19.0 effective degrees of freedom: 18.999, which is rounded down to 18 with t = 2.10.
+    # JCGM 100:2008 (GUM), example in G.4.1: three means of 10, 5 and 15 observations have standard uncertainties of
+    # 0.25, 0.57 and 0.82 %. Combined they have 1.03 % and 19.0 effective degrees of freedom, exactly 18.999. These are
+    # rounded down to 18, for which t = 2.10.
     parts = []
     for error, count in ((0.25, 10), (0.57, 5), (0.82, 15)):
         half = t_quantile(0.975, count - 1) * error
@@ -67,8 +68,8 @@ def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -
 
 
 def test_a_total_adds_means_and_widths_of_the_levels() -> None:
-    # The total is 20 + 3 + 7. Each of the three means is over three runs with a standard deviation of 1, and the half
-    # widths t / sqrt(3) of the means are added.
+    # The total is 20 + 3 + 7. Each of the three means is over three runs with a standard deviation of 1, so its half
+    # width is t / sqrt(3). The three half widths are added.
     found = judged("value", "> 22 s", runs_of(LARGE), at={"rows": "large"})
     assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
     # 97.5 % quantile of Student's t with 2 degrees of freedom
@@ -92,19 +93,21 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
-    # Each part of the total 30 has a standard error of 1 / sqrt(3), and each part of the total 3 a tenth of this. The
-    # three errors of a total are added to sqrt(3) and 0.1 sqrt(3), because all parts of a block have the same machine
-    # speed. Each total has 2 degrees of freedom, so t has 1.01^2 / (1 / 2 + 0.0001 / 2) = 2.04 degrees of freedom.
+    # The total of 30 has three parts with a standard error of 1 / sqrt(3) each; the parts of the total of 3 have a
+    # tenth of it. The errors of the parts are added, to sqrt(3) and 0.1 sqrt(3), because all parts of a block have the
+    # same machine speed. Each total has 2 degrees of freedom, so their difference has 1.01^2 / (1 / 2 + 0.0001 / 2) =
+    # 2.04.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 2.04) * (3 * 1.01) ** 0.5, abs=1e-3)
 
 
 def test_a_difference_of_totals_holds_on_a_machine_that_drifts() -> None:
-    """The difference of two totals of four parts contains the true value although the machine speed varies.
+    """The interval of a difference of totals of four parts contains the true value although the machine speed varies.
 
-    The speed varies by 3 % from block to block, each run by a further 1 %, and the second total is a tenth of the
-    first. If the parts were treated as independent, some 30 % of 1,000 intervals over three blocks would be wrong.
+    The speed varies by 3 % from block to block, and each run by a further 1 %. The second total is a tenth of the
+    first. If the parts were treated as independent, some 30 % of 1,000 intervals over three blocks would not contain
+    it.
     """
     random_ = random.Random(20261130)
     missed = 0
@@ -144,8 +147,8 @@ def test_counts_add_up_exactly() -> None:
 
 
 def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
-    # The coverage is computed from 2,000 totals of three means over three runs each; a coverage of 95 % has a standard
-    # error of 0.5 %.
+    # The coverage is the fraction of 2,000 intervals that contain the true total, 30; each total is a sum of three
+    # means over three runs. A coverage of 95 % has a standard error of 0.5 %.
     random_ = random.Random(20261128)
     held = 0
     for _ in range(2000):

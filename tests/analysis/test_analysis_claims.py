@@ -1,4 +1,4 @@
-"""Verdicts on claims of a study: exact cases, worked out by hand from textbook formulas."""
+"""Verdicts on claims of a study, in exact cases that textbook formulas give by hand."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # The denominator hardly varies, so the logarithm of the ratio has the relative error of the numerator. The interval
-    # is 2 exp(+-t(2) 0.05 / sqrt(3)).
+    # The denominator hardly varies, so the logarithm of the ratio has the relative standard error of the numerator,
+    # 0.05 / sqrt(3). The interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """The two runs of each side of the ratio differ by only 0.1 %, but each run has an error of about 10 %.
+    """The two runs of each side of the ratio differ by only 0.1 %, but the error within each run is about 10 %.
 
-    So the ratio 1.04 has an error of about 10 % too.
+    So the ratio, 1.04, also has an error of about 10 %.
     """
     runs = [run(f"r{n}", {"cache": "large"}, value, 10.0) for n, value in enumerate((104.1, 104.0))]
     runs += [run(f"s{n}", {"cache": "small"}, value, 10.0) for n, value in enumerate((100.0, 100.1))]
@@ -155,9 +155,9 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
-    """At two levels the ratio is 2.0 and satisfies the claim; at the third level it is 1.0.
+    """At two levels the ratio is 2.0, which satisfies the claim; at the third level it is 1.0.
 
-    The runs of the third level are suspect. With them the claim is refuted, and without them it would be confirmed.
+    The runs of the third level are suspect. With these runs the claim is refuted; without them it would be confirmed.
     """
     users = factor("users", "1", "2", "3")
     runs = [
@@ -184,7 +184,7 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean ratio alone, 1.90
-    # [1.67, 2.15], would confirm the claim `> 1.5`.
+    # [1.67, 2.15], would confirm the claim `> 1.5`, although 1.3 violates it.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -198,7 +198,7 @@ def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
     assert (found["measured"]["low"], found["measured"]["high"]) == (
         pytest.approx(1.67, abs=0.01), pytest.approx(2.15, abs=0.01),
     )  # fmt: skip
-    # Each of three increasing ratios is certainly above 1.1, but the interval of their mean begins below 1.1.
+    # Each of the three ratios, which increase, is certainly above 1.1, but the interval of their mean begins below 1.1.
     rising = [run_ for run_ in runs if run_["factors"]["users"] in ("1", "2", "3")]
     for run_, value in zip(rising[::2], (12.0, 20.0, 60.0), strict=True):
         run_["throughput_per_s"] = estimate(value, 0.01 * value)
@@ -220,8 +220,8 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
-    # Three runs of 10 transactions have no failure: the exact upper bound of the share is 1 - 0.025^(1/30) = 11.6 %.
-    # That all three runs have the same share does not reduce this bound.
+    # Three runs of 10 transactions each have no failure. The exact upper bound of the failed fraction is 1 -
+    # 0.025^(1/30) = 11.6 %. It is not smaller because the three runs agree.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -372,9 +372,9 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
     ("values", "holds", "why"),
     [
         # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
-        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three steps between levels share the error
-        # probability of 5 %: t = 2.50, half width 0.169. The change from the first to the last level has t = 2.02, half
-        # width 0.137.
+        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. The three steps between levels divide the
+        # error probability of 5 % among them: t = 2.50, half width 0.169. The change from the first to the last level
+        # is tested at 5 %: t = 2.02, half width 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 it falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 it may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 it may rise by up to 2.17 /s, 2 /s allowed"),
@@ -436,10 +436,9 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # All levels have the same normal distribution, with three runs each. The first level is wrongly excluded as the
-    # lowest in at most 5 % of studies, and a true ratio of 1 is wrongly confirmed as above 1 in at most 2.5 %. The
-    # tested limits are higher by five standard deviations of a binomial count, so chance exceeds them in less than 1 of
-    # 10^6 tests.
+    # All levels have the same normal distribution, with three runs each. In at most 5 % of studies may the first level
+    # be excluded as the lowest; in at most 2.5 % may a true ratio of 1 be confirmed as above 1. The test allows five
+    # standard deviations of a binomial count more, so it fails by chance less than once in 10^6 tests.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
@@ -455,8 +454,8 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The database uses 0.6 CPUs on one side and 0.15 on the other; the stored intervals of both values decide the
-    claim.
+    """The database uses 0.6 CPUs on one side of the ratio and 0.15 on the other. The intervals of both values, as the
+    summaries state them, decide the claim.
     """
 
     def ramp(database: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Formulas compared with known values, which were computed by hand or with SciPy, or are a known limit."""
+"""Formulas compared with known values: computed by hand or with SciPy, or known as a limit."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
     """Runs of 5 and 15 have the mean 10 with a standard error of 5; t with one degree of freedom is 12.7.
 
-    So the half width of the logarithm of the mean would be 12.7 x 0.5 = 6.4.
+    So the half width of the logarithm of the mean would be 12.7 x 5 / 10 = 6.4: too wide to state anything.
     """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
@@ -136,7 +136,7 @@ def test_an_assumed_error_keeps_a_time_above_zero_and_a_value_without_interval_a
 
 
 def test_sums_of_neighbours_keep_all_values() -> None:
-    """Seven values are summed in groups of three; the first group also contains the value that is left over."""
+    """Seven values are summed in groups of three. One value is left over; it is added to the first group."""
     assert batches._summed(np.arange(1.0, 8.0), 3).tolist() == [1 + 2 + 3 + 4, 5 + 6 + 7]
     assert batches._summed(np.arange(1.0, 7.0), 2).tolist() == [3.0, 7.0, 11.0]
 
@@ -155,7 +155,7 @@ def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The variances of the sides are 1 and 4; sums of squares are divided by n as in the published program.
+    # The two sides have variances of 1 and 4, with sums of squares divided by n, as the published program does.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
@@ -171,10 +171,10 @@ def test_too_few_observations_or_no_spread_decide_a_change_without_a_test() -> N
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.6])
 def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation: float) -> None:
-    """In a long series, an observation is worth (1 - r) / (1 + r) independent ones, even if a step of the series was
-    estimated.
+    """In a long series with the lag-1 correlation r, an observation is worth (1 - r) / (1 + r) independent ones. A step
+    in the series, whose position is known, does not change this.
 
-    Four standard errors of the correlation r are 0.02.
+    The tolerance of 0.02 is four standard errors of r.
     """
     stream = np.random.default_rng(5)
     noise = stream.standard_normal(40_000)
@@ -188,7 +188,7 @@ def test_the_worth_of_an_observation_is_that_of_its_autocorrelation(correlation:
 
 @dataclass(frozen=True)
 class Level:
-    """Measured values at one load level of a study."""
+    """Values measured at one load level of a study."""
 
     response_s: float
     response_half: float
@@ -197,7 +197,7 @@ class Level:
 
 
 def run_of(users: int, level: Level) -> dict[str, Any]:
-    """Return the summary of a window of 100 s that consists of 10 independent parts."""
+    """Return the summary of a window of 100 s; its intervals are from 10 independent batches."""
     rate = users / (level.think_s + level.response_s)
 
     def estimate(value: float, half: float) -> dict[str, Any]:
@@ -217,8 +217,8 @@ def run_of(users: int, level: Level) -> dict[str, Any]:
 def test_the_ideal_line_has_the_errors_of_think_time_and_response_time() -> None:
     """Each user makes one transaction in 2 s, and 10 % of the transactions fail.
 
-    The mean of n exponential think times Z has the error Z / sqrt(n). The errors of think time and response time both
-    have 9 degrees of freedom.
+    The mean of n exponential think times, Z, has the standard error Z / sqrt(n). The errors of think time and of
+    response time have 9 degrees of freedom each.
     """
     level = Level(response_s=0.5, response_half=0.1, think_s=1.5, failed=0.1)
     rows = [aggregate("users", users, [run_of(users, level)]) for users in (20, 40)]
@@ -237,8 +237,8 @@ def tier(busy: float | None, used: float | None, cpus: float | None) -> dict[str
 
 
 def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
-    """Return the integral of the autocorrelation of the number of requests in an M/M/1 queue, from its rate matrix.
-    [s]
+    """Return the integral of the autocorrelation of the number of requests in an M/M/1 queue, computed from its
+    rate matrix. [s]
     """
     rates = np.zeros((most + 1, most + 1))
     for number in range(most):
@@ -247,7 +247,7 @@ def memory_of_mm1(used: float, service_s: float, most: int = 400) -> float:
     chances = used ** np.arange(most + 1)
     chances /= chances.sum()
     apart = np.arange(most + 1) - float(chances @ np.arange(most + 1))
-    # For each state of the queue, the expected sum of future deviations from the mean. It is known except for a
+    # For each state of the queue: the expected integral of the future deviations from the mean. It is known up to a
     # constant, which cancels below.
     ahead = np.linalg.lstsq(-rates, apart, rcond=None)[0]
     return float(chances @ (apart * ahead)) / float(chances @ apart**2)
@@ -262,12 +262,12 @@ def test_the_memory_of_a_tier_is_that_of_m_m_1(used: float, service_s: float) ->
 def test_the_memory_of_a_tier_by_hand() -> None:
     """The relaxation time is (1 + U) S / (m (1 - U)^2), with utilization U, service time S and m CPUs.
 
-    With one CPU with U = 80 % and S = 10 ms it is 0.45 s; two CPUs halve it.
+    For one CPU, U = 80 % and S = 10 ms it is 0.45 s; with two CPUs it is half of this.
     """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # The service time of a request is at most its response time, because CPU time outside requests lengthens no
-    # response.
+    # CPU time outside requests lengthens no response, so the service time of a request is taken as at most its response
+    # time.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0

@@ -59,7 +59,7 @@ def test_the_interval_is_that_of_welchs_test_of_the_logarithms() -> None:
 
 
 def test_errors_within_the_runs_bound_the_interval_from_below() -> None:
-    # The two runs of each side agree by chance, but each run has an error of 5 %.
+    # The two runs of each side have the same value by chance, but the error within each run is 5 %.
     line = line_of(MEAN, side([10.0, 10.0], error=0.05).runs, side([11.0, 11.0], error=0.05).runs)
     assert line is not None
     # The difference of two sides with two runs each has the standard error sqrt(2 x 0.05^2 / 2) = 0.05, and t has two
@@ -81,8 +81,8 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
     # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
-    # runs. They do not depend on how well the two runs agree; Welch's formula would give 9, the degrees of freedom of
-    # the ten runs.
+    # runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it would
+    # give 9, the degrees of freedom of the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -108,8 +108,8 @@ def test_a_single_run_on_one_side_decides_nothing() -> None:
     ],
 )
 def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
-    # At most 5 % of the comparisons should report a difference, and 7 % are allowed. With a pooled variance, 45, 33,
-    # 30, 15 and 10 % of the comparisons would do so in the five cases.
+    # The systems are equal, so at most 5 % of the comparisons should report a difference; 7 % are allowed. With a
+    # pooled variance it would be 45, 33, 30, 15 and 10 % in the five cases.
     rng, pairs, alarms = np.random.default_rng(5), 1200 if len(spreads) == 1 else 300, 0
     for _ in range(pairs):
         a, b = (
@@ -145,8 +145,9 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n for which the noncentral t
-    # with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of freedom with a probability of 80 %.
+    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n with a power of 80 %: with
+    # this probability, the noncentral t with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of
+    # freedom.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -264,7 +265,7 @@ def test_facts_that_differ_are_listed_and_those_of_chance_are_not() -> None:
 
 
 def lossy(*counts: tuple[int, int], because: str = "errors_above_limit") -> Side:
-    """Return a side of a comparison; its runs with more than 1 % of failures are invalid, as in the summary of
+    """Return a side of a comparison. Its runs with more than 1 % of failures are invalid, as in the summary of
     a study.
     """
     values = [10.0, 10.01, 9.99, 10.005, 9.995]
@@ -302,12 +303,12 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     found = compare(lossy(*GOOD), lossy(*counts))
     errors = found.findings[-1]
     assert errors.shares == (0.0, 0.012)
-    # The two valid runs of B are as fast as the runs of A, but the overall verdict must not be `same`, because the
+    # The two valid runs of B are as fast as the runs of A. The overall verdict must still not be `same`, because the
     # other runs of B are invalid.
     assert str(found.findings[0].verdict) == "same"
     assert str(found.verdict) in ("undecided", "worse")
     assert "3 of 5 of B left out because requests failed" in headline(found)
-    # Runs that are invalid because of the load generator are no evidence against B.
+    # If runs of B are invalid because of the load generator, this is no evidence against B.
     other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
     assert other.findings[-1].shares == (0.0, 0.0)
     assert str(other.verdict) == "same"
@@ -328,7 +329,7 @@ def loads(factors: dict[str, float], runs: int = 4, spread: float = 0.002, seed:
 
 
 def test_one_load_of_eight_that_is_slower_is_worse_and_named() -> None:
-    # B takes 15 % longer at one of eight loads. Over all loads the mean ratio is 1.15^(1/8) = 1.0176, below the
+    # At one of eight loads, B takes 15 % longer. Over all loads the mean ratio is 1.15^(1/8) = 1.0176, below the
     # threshold of 2 %.
     factors = {f"{10 * number} users": 1.15 if number == 6 else 1.0 for number in range(1, 9)}
     found = compare(*loads(factors))
@@ -348,7 +349,7 @@ def test_loads_of_opposite_changes_do_not_cancel() -> None:
 
 def test_all_loads_must_be_the_same() -> None:
     assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
-    # A ratio of 1.02 is exactly at the threshold, so at least half of the intervals extend beyond the threshold.
+    # The ratio of 1.02 lies exactly at the threshold, so at least half of the intervals extend beyond it.
     near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
     assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
     assert str(near.verdict) != "same"
@@ -384,8 +385,8 @@ def rounded(values: list[float], step: float = 1.0, metric: Metric = Metric.P50)
 
 def test_equal_values_in_steps_are_not_exact() -> None:
     line = line_of(Place(Metric.P50), rounded([4.0, 4.0]).runs, rounded([5.0, 5.0]).runs)
-    # Rounding to steps of width u adds the standard deviation u / sqrt(12) of a uniform distribution (GUM, F.2.2.1).
-    # Two series of two runs have two degrees of freedom.
+    # Rounding to steps of width u adds the standard deviation of a uniform distribution, u / sqrt(12) (GUM, F.2.2.1).
+    # Two series of two runs each have two degrees of freedom together.
     half = scipy.stats.t.ppf(0.975, 2) * math.hypot(1 / 4, 1 / 5) / math.sqrt(12)
     assert line.interval(0.95) == pytest.approx((1.25 * math.exp(-half), 1.25 * math.exp(half)))
     assert str(compare(rounded([4.0, 4.0]), rounded([5.0, 5.0])).verdict) == "undecided"
@@ -435,8 +436,8 @@ def test_a_time_of_zero_keeps_its_row() -> None:
 
 
 def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: float = 0.0) -> Side:
-    """Return a side whose metrics vary independently by 5 % from run to run; `lift` is added to the logarithms of their
-    means.
+    """Return a side whose metrics vary independently by 5 % from run to run; `lift` is added to the logarithm of the
+    mean response time.
     """
     metrics = (Metric.MEAN, Metric.P50, Metric.P95, Metric.P99)
     places = [Place(metric, name) for name in ("", *map(str, range(transactions))) for metric in metrics]
@@ -451,8 +452,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The power is the share of simulated comparisons that detect the median of the stated changes. If the quantile
-    # ignored the number of compared metrics, it would be only 23 to 48 %.
+    # The power is the fraction of simulated comparisons that detect a change, here the median of the stated least
+    # detectable changes. If the quantile ignored the number of compared metrics, the power would be only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -471,8 +472,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # For a single metric this is the two-sided test at 5 %. Its power at the stated change is given by SciPy's
-    # noncentral t, with a standard error that is corrected to be unbiased in the median.
+    # For a single metric this is the two-sided test at 5 %. SciPy's noncentral t gives its power at the stated change.
+    # For this, the standard error is corrected so that its median is the true one.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)
@@ -489,8 +490,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # Ten values are compared, and the mean is the only value of its metric. So its quantile is that of an error
-    # probability of 0.05 / 10.
+    # Ten values are compared, so the first step of Holm's method tests each with an error probability of 0.05 / 10, or
+    # 0.05 / 20 on each side.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)
@@ -542,7 +543,8 @@ def test_a_side_without_a_transaction_of_the_other_is_never_the_same() -> None:
     assert (str(found.verdict), found.missing) == ("undecided", ([], ["b"]))
     assert headline(found).endswith("; B has no b)")
     assert str(compare(named("a"), named("a", "b")).verdict) == "undecided"
-    # A side without transaction names, such as the results file of another tool, does not lack any transaction.
+    # A side without transaction names, such as the results file of another tool, is not reported as lacking a
+    # transaction.
     assert str(compare(named("a", "b"), named()).verdict) == "same"
 
 

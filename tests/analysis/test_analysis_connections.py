@@ -19,7 +19,8 @@ from towtank.results import lines
 from towtank.results.folder import write_json
 from towtank.results.segments import read_engine_document
 
-# Largest relative error of a recorded time. A histogram bucket is at most 0.1 % wide and is represented by its middle.
+# Largest relative error of a recorded time: a histogram bucket is at most 0.1 % wide, and its middle stands for all of
+# its values. [1]
 MIDDLE = 0.0005
 MS = 1e6
 
@@ -27,7 +28,7 @@ MS = 1e6
 def script(**changes):
     """Return a run of ten users with 50 requests/s of 100 ms each.
 
-    The cycles of the users continue beyond the end of the run, so all seconds are equal.
+    Users still make requests at the end of the run, so all of its seconds are equal.
     """
     base = even_script(
         stages_of(10, 2.0, 20.0),
@@ -42,7 +43,9 @@ def script(**changes):
 
 
 def add(run, of_second):
-    """Add keys to each recorded interval of a second; `of_second` returns the keys for the number of an interval."""
+    """Add keys to each recorded interval of one second; `of_second` takes the number of the interval and returns the
+    keys.
+    """
     for path in run.engine.glob("worker-*.ndjson"):
         documents = [
             {**document, **of_second(document["seq"])} if document["k"] == "interval" else document
@@ -146,8 +149,8 @@ def heavy(seq):
 
 
 def waits_of(tmp_path, name, milliseconds):
-    """Return the summary of a run in which requests wait for a connection, by the given times in each second of the
-    window.
+    """Return the summary of a run in which requests wait for a connection. `milliseconds` are the waits in each second
+    of the window.
     """
     run = write_run(tmp_path / name, script(name=name))
     add(run, lambda seq: {"connection_wait": encode_histogram([0] * 5 + [each * MS for each in milliseconds])})
@@ -157,9 +160,9 @@ def waits_of(tmp_path, name, milliseconds):
 @pytest.mark.parametrize(
     ("first", "second", "p99_ms"),
     [
-        # a tenth of all waits are 400 ms long; the mean of the p99 of both runs would be 200.5 ms
+        # A tenth of all waits take 400 ms, so the p99 is 400 ms; the mean of the p99 of the two runs would be 200.5 ms.
         ([1] * 45, [400] * 5, 400),
-        # 0.7 % of all waits are 400 ms long; the mean of the p99 of both runs would again be 200.5 ms
+        # 0.7 % of all waits take 400 ms, so the p99 is 1 ms; the mean of the p99 of the two runs would be 200.5 ms.
         ([1] * 300, [400] * 2, 1),
         ([1] * 45, [], 1),  # no request of the second run waited for a connection
     ],
@@ -190,8 +193,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # The level of one user has the same throughput as the level of ten users. Without think times the line of ideal
-    # scaling passes through the lowest level.
+    # One user has the same throughput as ten users, so throughput does not grow. Without a known think time the line of
+    # ideal scaling passes through the lowest level.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

@@ -1,4 +1,4 @@
-"""Tests that stored and randomly generated study summaries contain no contradicting statements."""
+"""Stored and randomly generated study summaries must contain no statements that contradict each other."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_kept_results_do_not_contradict_themselves(kept):
 
 
 def _damaged(kept, rule):
-    """Return a study summary that violates one rule."""
+    """Return a copy of a study summary that violates one rule."""
     summary = copy.deepcopy(kept)
     configuration = summary["configurations"][0]
     if rule == "limit_and_top_level":

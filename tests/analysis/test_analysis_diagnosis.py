@@ -1,5 +1,5 @@
-"""Diagnosis of single runs: the cause is named for observations with a known cause, and is `unknown` if no observation
-decides.
+"""Diagnosis of single runs: observations with a known cause must give this cause, and observations that decide nothing
+must give `unknown`.
 """
 
 from __future__ import annotations
@@ -205,15 +205,15 @@ def test_a_pool_that_is_fully_in_use_limits(series):
     "series",
     [
         (counter("shop_report_lock_held_seconds_total", 0.6),),
-        # The sum of the waiting times of all requests does not show how long the lock is held.
+        # The counter is the sum of the waiting times of all requests, so it does not show for how long the lock is
+        # held.
         (counter("shop_report_lock_wait_seconds_total", 1.0),),
         (counter("process_cpu_seconds_total", 0.99),),
         (gauge("shop_pool_connections_in_use", 2.0), gauge("shop_pool_size", 4.0)),
-        # Sizes that are not the size of this pool: a pool of size 0, and the size of a different pool.
+        # Gauges that are not the size of this pool: a size of 0, and the size of a different pool.
         (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
-        # Numbers of different pools: the busy threads are of one pool, and the size is of another pool of the same
-        # program.
+        # Gauges of two different pools of the same program: the busy threads are of one pool, the size is of the other.
         (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
         (gauge("cache_entries_used", 1e4), gauge("cache_entries_max", 1e4)),
         (gauge("tomcat_sessions_active_max_sessions", 9.0), gauge("tomcat_sessions_active_current_sessions", 9.0)),
@@ -246,7 +246,7 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         # Several threads together use about one CPU only by chance: in some samples they use more than one CPU.
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, most=1.3))),
         seen(replace(SHOP, cpus_used=0.98, process=busy(0.98, full=0.5))),
-        # The tier uses nearly the whole CPU limit of its control group, but was never throttled.
+        # The tier uses nearly all of the CPU limit of its control group, but was never throttled.
         seen(replace(LIMITED, throttled=0.0, cpus_used=0.44)),
         # Evidence of overload: the arrival rate exceeds the throughput, or the number of requests in the system grows.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
@@ -254,12 +254,13 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
         # Other programs use all CPUs of the machine, but the tested system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
-        # Users think most of the time, but a transaction waits ten times its service time: a lock that is held for 25
-        # ms has a utilization of 94 %.
+        # Users think most of the time, but a transaction waits ten times its service time, as for a lock: held for 25
+        # ms at this throughput, it has a utilization of 94 %.
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
         # A few failed transactions are no evidence of a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),
-        # On the busy machine, the CPU use of other programs cannot be distinguished from that of the target.
+        # The target was not found on the busy machine, so its CPU use cannot be distinguished from that of other
+        # programs.
         seen(machine_used=4.0, others_used=3.8, not_found=("127.0.0.1:80",)),
     ],
 )
@@ -295,7 +296,7 @@ def test_no_cause_is_likely_by_a_run_that_is_not_valid():
     assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
     assert found.against[0] == "the run is invalid: others used 1.9 CPUs"
     assert found.headline.startswith("perhaps limited by")
-    # That a run is not in a steady state makes no cause less likely, because an overloaded system is not in one either.
+    # A missing steady state makes no cause less likely, because an overloaded system is not in a steady state either.
     assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
 
 

@@ -1,5 +1,5 @@
-"""Diagnosis over load levels: the levels show from which load on throughput no longer grows, and the runs show which
-resource is at its limit.
+"""Diagnosis over load levels: the levels show from which load on throughput no longer grows, and the runs at that load
+show which resource is at its limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CPUS = 2
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Summary of a valid run, as a recorded `run.json` contains it."""
+    """The summary of a valid run, as `run.json` contains it."""
     return summarize_run(write_run(tmp_path_factory.mktemp("runs") / "r001", script()), tables=False)
 
 

@@ -1,4 +1,4 @@
-"""Elasticities (relative change of a metric by a relative change of the speed) of runs, from their summaries."""
+"""Elasticities of runs, from their summaries: how much a metric changes, in percent, if the speed changes by 1 %."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def tier(utilization: float | None, group: str | None = None, cpus_used: float |
 def test_the_busiest_tier_says_how_much_the_response_time_follows() -> None:
     """By hand: w = 80 x 0.125 / 100 = 0.1 and U = 0.9 give the elasticity 1 / (0.1 + 0.09) = 5.26 of the response time.
 
-    w is the share of users in the system, and U the utilization. The elasticity of throughput is w times as large.
+    w is the fraction of users in the system, and U the utilization. The elasticity of throughput is w times that of the
+    response time.
     """
     tiers = {"web": tier(0.2, "/web", 1.8), "database": tier(0.9, "/database", 7.2)}
     found = elasticity_of(run(80, 0.125, 100, tiers=tiers))
@@ -140,9 +141,9 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: a third of the 60 users, with a think time, make 200 transactions of 0.1 s in 10 s.
+    """By hand: of 60 users a third, with a think time, make 200 transactions of 0.1 s in 10 s.
 
-    The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s.
+    The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s in the same time.
     """
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]

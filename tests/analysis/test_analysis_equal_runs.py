@@ -1,4 +1,4 @@
-"""Runs with equal or nearly equal throughput, as occurs if a rate limit determines the throughput of all of them."""
+"""Runs with equal or nearly equal throughput, as a rate limit in the tested system can cause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.distributions import poisson_interval
 
 
 def run_of(throughput: float | None, end_s: float | None = 22.0, half: float | None = None) -> dict[str, Any]:
-    """Return a run whose window begins at 2 s; `half` is the half width of the interval of its throughput."""
+    """Return a run whose window begins at 2 s; `half` is the half width of the interval of its throughput. [1/s]"""
     bounds = {"low": None, "high": None}
     if half is not None and throughput is not None:
         bounds = {"low": throughput - half, "high": throughput + half}
@@ -45,7 +45,7 @@ def test_counts_whose_seconds_were_all_equal_are_known_to_one_request() -> None:
 
 
 def test_nearly_equal_counts_are_not_known_better_than_equal_ones() -> None:
-    # The last run has one request more than the others, in a window of 20 s.
+    # The window lasts 20 s. The last run has one request more than the others.
     runs = [run_of(50.0)] * 3 + [run_of(50.0 + 1 / 20)]
     found = over_runs(runs, "throughput_per_s")
     assert found.value is not None
@@ -97,7 +97,9 @@ def test_a_single_count_is_not_known_better_than_to_one_request() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_counts_of_nothing_in_equal_seconds_have_an_upper_end(count: int) -> None:
-    """The errors within runs without any request are 0, but the upper limit of the mean count is -ln(0.025)."""
+    """Runs without any request have an error of 0 within each run, but the upper limit of the mean count is
+    -ln(0.025).
+    """
     found = over_runs([run_of(0.0, half=0.0)] * count, "throughput_per_s")
     assert (found.low, found.high) == (0.0, pytest.approx(-np.log(0.025) / (20 * count)))
 
@@ -128,7 +130,7 @@ def test_throughputs_of_a_phase_and_during_an_event_have_their_own_windows() -> 
 
 
 def test_two_counts_that_are_nearly_equal_by_chance_have_intervals_that_hold() -> None:
-    """All pairs of Poisson counts with mean 3 in windows that differ by 10 µs, as by the clock of a run."""
+    """Pairs of Poisson counts with mean 3 are in windows that differ by 10 µs, as measured by the clock of a run."""
     random = np.random.default_rng(20261129)
     held = 0
     for first, second in random.poisson(3, (4000, 2)):

@@ -1,4 +1,4 @@
-"""Effects of a study's two-level factors: which effects are reported, which runs they use, and their values."""
+"""Effects of the two-level factors of a study: which effects are reported, which runs they use, and their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def factor(name, *levels):
 
 
 def run(throughput, verdict="valid", **levels):
-    """Return a run with a throughput and without a response time."""
+    """Return a run that has a throughput but no response time."""
     return {
         "factors": levels,
         "verdict": {"level": verdict},
@@ -25,7 +25,9 @@ MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB
 
 
 def jain(repetitions=1, **more):
-    """Return the published case V50 as a study; the second and third repetitions are its values plus 3 and minus 3."""
+    """Return the published case V50 as a study. The second repetition has its values plus 3, the third its values
+    minus 3.
+    """
     cells = [("4 MB", "1 KB"), ("16 MB", "1 KB"), ("4 MB", "2 KB"), ("16 MB", "2 KB")]
     spread = [0, 3, -3][:repetitions]
     return [
@@ -52,8 +54,8 @@ def test_the_effects_of_a_study_are_those_of_its_cells():
 
 def test_repetitions_distinguish_effects_from_chance():
     (found,) = effects([MEMORY, CACHE], jain(repetitions=3))
-    # The sum of squared errors is 4 x 18 with 8 degrees of freedom. The standard error of an effect q is sqrt(9 / 12),
-    # and t(0.975, 8) = 2.306004. Each change is 2 q.
+    # The sum of squared errors is 4 x 18 with 8 degrees of freedom, a variance of 9. The standard error of an effect q
+    # is sqrt(9 / 12), and t(0.975, 8) = 2.306004. From the low to the high level the response changes by 2 q.
     half = 2 * 2.306004 * (9 / 12) ** 0.5
     assert found["effects"][0]["change"]["high"] == pytest.approx(40 + half, rel=1e-6)
     assert [effect["differs"] for effect in found["effects"]] == [True, True, True]

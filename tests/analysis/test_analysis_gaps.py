@@ -1,4 +1,6 @@
-"""Gaps in the recording of a probe or of the load generator, anywhere in a run, raise doubts that state their times."""
+"""Gaps in the recording of a probe or of the load generator raise doubts that state their times, wherever in the run
+they are.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from towtank.analysis.doubts import Kind
 from towtank.analysis.system.gaps import Gap
 from towtank.results import lines
 
-# The window of the undisturbed run lasts from 2 s to 42 s, so a gap that begins at 0 s counts only from 2 s on.
+# Event that reports the end of the probe. The window of the undisturbed run lasts from 2 s to 42 s, so a gap that
+# begins at 0 s counts only from 2 s on.
 KILLED = "probe: was ended by signal 9"
 
 
@@ -56,7 +59,8 @@ def test_a_sound_run_has_no_gap(run):
     ids=["inside", "across the start", "before the end"],
 )
 def test_a_probe_that_was_held_is_a_doubt_with_times(run, start_s, end_s, inside_s):
-    # Samples are taken some hundredths of a second after each whole second, so no sample is at half a second.
+    # Samples are taken some hundredths of a second after each whole second. So none is
+    # near the edges of the gap, which are at half seconds.
     without_samples(run, start_s + 0.5, end_s - 0.5)
     assert gaps(run) == [("this_machine", pytest.approx(start_s, abs=0.1), pytest.approx(end_s, abs=0.1))]
     doubt = reasons(run)[Kind.OBSERVATION_GAP]

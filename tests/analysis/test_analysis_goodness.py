@@ -13,13 +13,13 @@ LEVEL = 1e-4
 
 
 def recorded(values_s):
-    """Return response times in the form in which the engine records them."""
+    """Return response times as the histogram that the engine records."""
     return histograms.decode(encode_histogram(1e9 * np.asarray(values_s)))
 
 
 def test_chi_square_of_mendels_peas():
-    # Counts of round and yellow, wrinkled and yellow, round and green, wrinkled and green peas, expected 9 : 3 : 3 : 1
-    # (G. Mendel, "Versuche über Pflanzenhybriden", 1866): X² = 0.470, p = 0.925 with three degrees of freedom.
+    # Round yellow, wrinkled yellow, round green and wrinkled green peas, expected 9 : 3 : 3 : 1 (G. Mendel, "Versuche
+    # über Pflanzenhybriden", 1866): X² = 0.470, p = 0.925 with three degrees of freedom.
     found = goodness.multinomial([315, 101, 108, 32], [9, 3, 3, 1])
     assert found.statistic == pytest.approx(0.470, abs=5e-4)
     assert found.p_value == pytest.approx(0.925, abs=5e-4)
@@ -39,8 +39,8 @@ def test_chi_square_is_scipys():
 
 
 def test_draws_agree_with_the_exact_multinomial():
-    # The exact p-value of 18 random values in three equally likely cells is a sum over all outcomes with SciPy's
-    # multinomial.
+    # 18 random values fall into three equally likely cells. The exact p-value is the sum of SciPy's
+    # multinomial probabilities over all outcomes with a statistic at least as large.
     counts = [13, 3, 2]
     found = goodness.multinomial(counts, [1, 1, 1])
     assert found.method == "chi-square by draws"
@@ -50,14 +50,14 @@ def test_draws_agree_with_the_exact_multinomial():
             outcome = [first, second, 18 - first - second]
             if sum((count - expected) ** 2 / expected for count in outcome) >= found.statistic - 1e-9:
                 exact += stats.multinomial.pmf(outcome, 18, [1 / 3] * 3)
-    # The standard error of a share p of 200,000 random values is sqrt(p (1 - p) / 200,000) < sqrt(p / 200,000). Five
-    # standard errors are allowed.
+    # The p-value is a fraction p of 200,000 random values, so its standard error is sqrt(p (1 - p) / 200,000) <
+    # sqrt(p / 200,000). Five standard errors are allowed.
     assert found.p_value == pytest.approx(exact, abs=5 * np.sqrt(exact / 200_000))
 
 
 def test_two_cells_are_an_exact_binomial():
-    # Exact binomial test with the lady tasting tea: at least 9 of 10 cups are right, or at least 9 wrong, by chance
-    # with the probability 22 / 1024.
+    # Exact binomial test, on R. A. Fisher's lady who tastes tea: by chance at least 9 of 10 cups are right, or at least
+    # 9 wrong, with a probability of 22 / 1024.
     found = goodness.multinomial([9, 1], [1, 1])
     assert found.p_value == pytest.approx(22 / 1024)
     assert found.method == "exact binomial"
@@ -94,8 +94,8 @@ def test_kolmogorov_is_scipys_up_to_the_width_of_buckets():
         values = stream.exponential(0.5, size=500)
         expected = stats.ks_1samp(values, stats.expon(scale=0.5).cdf)
         found = goodness.kolmogorov(recorded(values), goodness.exponential(0.5))
-        # A bucket is at most 0.1 % wide and t f(t) <= 1 / e for the density f of exponential times. So the statistic D
-        # from buckets is too small by at most 4e-4 plus the step of one value.
+        # A bucket at the time t is at most 0.001 t wide, and exponential times have a density f with t f(t) <= 1 / e.
+        # So the statistic D from buckets is too small by at most 4e-4 plus the step of one value.
         assert expected.statistic - 0.0024 - 4e-4 <= found.statistic <= expected.statistic + 1e-6
         assert found.p_value >= expected.pvalue - 1e-4
         assert found.p_value == pytest.approx(stats.kstwo.sf(found.statistic, 500))
@@ -129,8 +129,8 @@ def test_one_value_always():
 
 def test_number_of_a_poisson_process():
     # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
-    # for the Poisson distribution", Biometrika 28, 437-442, 1936). With either mean, the tail beyond 10 has a
-    # probability of 0.5 %.
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). A count of at least 10 with the lower mean, and of
+    # at most 10 with the upper mean, has a probability of 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9
@@ -141,8 +141,8 @@ def test_dispersion_of_horse_kicks():
     # Research Workers, § 15): 109, 65, 22, 3 and 1 corps-years had 0 to 4 deaths; mean 0.61, variance 0.6109.
     counts = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [109, 65, 22, 3, 1])
     found = goodness.dispersion(np.random.default_rng(4).permutation(counts), np.ones(200))
-    # The counts of nine corps-years are summed, so that at least five deaths are expected in each cell; 200 corps-years
-    # give 22 whole cells.
+    # At least five deaths must be expected in a cell, so the counts of nine corps-years are summed: 9 x 0.61 = 5.5. The
+    # 200 corps-years give 22 such cells.
     assert found.freedom == 21
     assert found.p_value > 0.01
 

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 def study(p95: dict[int, float], *texts: str) -> Json:
-    """Return a study with one run at each load and the given p95 [s]; throughput is 0.7 /s per user."""
+    """Return a study with one run at each load, which has the given p95 [s]. Throughput is 0.7 /s per user."""
     runs = []
     for number, (users, value) in enumerate(p95.items(), 1):
         run = made(f"r{number}", users, 0.7 * users)
@@ -70,7 +70,7 @@ def test_each_outcome_has_its_words(p95: dict[int, float], text: str, answer: st
 
 
 def test_errors_of_all_and_of_the_only_transaction_are_one_share() -> None:
-    # The mean of the error shares of the two runs is 1.5 %, but only 0.03 % of all 10,100 transactions failed.
+    # The mean of the two runs' fractions of errors is 1.5 %, but only 0.03 % of all 10,100 transactions failed.
     runs = [made("r1", 10, 9.0), made("r2", 10, 9.0)]
     runs[0]["transactions"]["read"].update(count=10_000, errors=0)
     runs[1]["transactions"]["read"].update(count=97, errors=3)

@@ -1,4 +1,4 @@
-"""Hosts in the summary of a run whose recordings contain counters with known rates."""
+"""Hosts in the summary of a run; the recorded counters grow at known rates."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_host_has_its_rates_and_levels(summary: dict[str, Any]) -> None:
     assert (disk["write_bytes_per_s"], disk["utilization"]) == (pytest.approx(1e6), pytest.approx(0.2))
     assert disk["free_inodes_least"] == 60.0
     assert disk["free_bytes_least"] is None
-    # The file system is enlarged during the run; the reported size is that at the end of the window, at 40 s.
+    # The file system is enlarged during the run. The reported size is the one at the end of the window, at 40 s.
     assert (disk["size_bytes"], disk["size_inodes"]) == (1e9 + 40, None)
     # The host creates one file per second and has 60 free inodes at the end of the window.
     assert disk["inodes_full_in_s"] == pytest.approx(60.0)
@@ -120,8 +120,8 @@ def test_a_disk_without_a_limit_is_measured_by_its_busy_time(summary: dict[str, 
 
 
 def test_a_disk_with_limits_is_measured_against_the_one_that_it_uses_most(summary: dict[str, Any]) -> None:
-    # The device's limits are those of two images, 100 reads/s and 4 MB/s each. 160 reads/s and 2 MB/s were measured,
-    # and the disk was busy for 40 % of the time.
+    # The limits of the device are the sum of those of two images, each with 100 reads/s and 4 MB/s. Measured are 160
+    # reads/s and 2 MB/s, and the disk was busy for 40 % of the time.
     disk = summary["hosts"]["database"]["disks"]["data"]
     assert disk["utilization"] == pytest.approx(160 / 200)
     assert (disk["utilization_of"], disk["utilization_limit"]) == ("read_operations", 200.0)
@@ -146,8 +146,8 @@ def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) 
 
 def test_the_machine_below_them(summary: dict[str, Any]) -> None:
     machine = summary["machine"]
-    # The tested system has one CPU. Half of it is allotted to the limited host, and the whole CPU to the host without a
-    # limit.
+    # The tested system has one CPU. The limited host is allotted half of it, and the host without a limit all of it:
+    # 1.5 CPUs on one.
     assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
     assert machine["cpus_used"]["value"] == pytest.approx(0.75)
     assert machine["throttled_s_per_s"] == pytest.approx(0.375)

@@ -1,5 +1,5 @@
-"""The line of ideal scaling, compared with exact models: random deviations of the think times at the lowest level do
-not change it.
+"""Line of ideal scaling, compared with exact models. It must not move if the think times at the lowest level deviate by
+chance.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def estimate(value: float, half: float, n: int = 12) -> dict[str, object]:
 
 
 def run_of(users: int, draws: random.Random | None = None, *, think_s: float | None = None) -> dict[str, object]:
-    """Return the summary of a window with random think times; without `draws`, every think time is the exact mean."""
+    """Return the summary of a window with random think times. If `draws` is None, the mean think time is exact."""
     rate, response = repairman(users)
     count = rate * WINDOW_S
     think = THINK_S if think_s is None else think_s
@@ -75,8 +75,7 @@ def test_the_line_is_that_of_the_response_time_law():
 
 
 def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
-    # The mean think time at the lowest level is 11 % too short by chance: as a mean of 265 think times it has a
-    # standard error of 6 %.
+    # At the lowest level the mean of 265 think times is 11 % too short by chance; its standard error is 6 %.
     lowest = run_of(20)
     lowest["laws"]["little"]["z_s"], lowest["laws"]["little"]["x_per_s"] = 0.89, 22.0
     lowest["throughput_per_s"] = estimate(22.0, 2.5)
@@ -87,8 +86,8 @@ def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
 
 
 def test_a_shortfall_that_is_chance_is_hardly_ever_stated():
-    # The true throughput is 2.7 % below the ideal line at 80 users, and 12.4 % below it at 110 users, which are beyond
-    # the knee at 99.6 users.
+    # The true throughput is 2.7 % below the ideal line at 80 users. At 110 users, beyond the knee at 99.6 users, it is
+    # 12.4 % below the line.
     draws, low, short, seen = random.Random(1), 0, 0, 0
     for _ in range(300):
         rows = levels(*(run_of(users, draws) for users in (20, 50, 80)))

@@ -1,4 +1,4 @@
-"""Assessment of results of other tools: intervals compared with known true values, and doubts raised by the data."""
+"""Assessment of results of other tools: intervals compared with known true values, and doubts that the data raise."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
             assert estimate.high is not None
             assert estimate.high / estimate.low < 1.6
             held += estimate.low <= known.times_s[name] <= estimate.high
-        # The tolerance of 0.1 % allows for one request more or less, because the window begins with the first start.
+        # The window begins with the first start, so it may count one request more or less: 0.1 %.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
-    # If 95 % of the intervals are correct, at least 34 of 40 contain the true value with a probability of about 99 %.
+    # If an interval contains the true value with a probability of 95 %, at least 34 of 40 do so with about 99 %.
     assert 34 <= held <= 40
     assert rates >= 8
 
@@ -76,8 +76,8 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
 
 
 def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int]:
-    """Return the number of files with an interval, and the number of wrong intervals, for files of 10,000 requests to
-    an M/M/1 queue.
+    """Simulate files of 10,000 requests to an M/M/1 queue. Return how many files have an interval, and how many of
+    these intervals do not contain the true value.
     """
     rng, given, wrong = np.random.default_rng(31), 0, 0
     for _ in range(files):
@@ -92,16 +92,18 @@ def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.9, "p95"), (0.9, "p90"), (0.7, "p99")])
 def test_tails_near_saturation_have_no_interval_where_it_would_not_hold(utilization: float, name: str) -> None:
-    """Without the rule tested here, 18, 54 and 5 of 100 files had an interval, and 6, 7 and 1 or 2 of these intervals
-    were wrong.
+    """Near saturation the interval of a high percentile often misses the true value, so hardly any file may have one.
+
+    Without this rule 18, 54 and 5 of 100 files had an interval; 6, 7 and 1 or 2 of these did not contain the true
+    value.
     """
     assert of_queues(utilization, name)[0] <= 10
 
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.8, "p95"), (0.9, "mean"), (0.8, "mean"), (0.7, "p90")])
 def test_intervals_near_saturation_hold_where_they_are_given(utilization: float, name: str) -> None:
-    """If 5 % of the intervals are wrong, at most ten of 100 are wrong with a probability of 99 % (binomial
-    distribution).
+    """If each interval misses the true value with a probability of 5 %, at most ten of 100 miss it with a probability
+    of 99 % (binomial distribution).
     """
     given, wrong = of_queues(utilization, name)
     assert given >= 75
@@ -113,8 +115,8 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
     observed = observations_of(known.requests, 0.0, float(known.requests.start_s[-1]))
     plain = ratio_of_long(observed.response_sum_s, observed.started)
     mean = of_requests(known.requests, observed).mean_s
-    # By Little's law the number in the system is N = X R, with throughput X and response time R. The relaxation time of
-    # M/M/1 with these values is R / (1 + N) / (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
+    # By Little's law the number in the system is N = X R, with throughput X and response time R. An M/M/1 queue with
+    # this N and R has the relaxation time R / (1 + N) / (1 - sqrt(N / (1 + N)))^2 (Cohen 1982).
     length, response = float(known.requests.start_s[-1]), plain.value
     in_system = 10_000 * response / length
     relaxation = response / (1 + in_system) / (1 - math.sqrt(in_system / (1 + in_system))) ** 2
@@ -125,7 +127,7 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 
 
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
-    """200 requests are in progress at any time, for one second each.
+    """200 requests are in progress at any time; each takes one second.
 
     If the system were an M/M/1 queue, its relaxation time would be longer than the file.
     """
@@ -160,7 +162,7 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
 def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
     """A lasting rise of the response time must not be cut off as a warm-up.
 
-    An earlier version accepted a rise by 50 % after a third of the file as valid, and left out the time before it. It
+    An earlier version left out the time before a rise by 50 % at a third of the file, and called the rest valid. It
     reported a rise at half of the file as a fall by 32 %.
     """
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
@@ -168,8 +170,8 @@ def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tm
     found = judged(tmp_path, changed(known, elapsed_s=known.requests.elapsed_s * np.where(late, factor, 1.0)))
     assert found.verdict != "valid"
     (doubt,) = [doubt for doubt in found.doubts if doubt.kind == "no_steady_state"]
-    # The mean of at least 2,500 times whose logarithms have a standard deviation of 0.7 has a relative standard error
-    # of at most 1.4 %.
+    # The logarithms of the times have a standard deviation of 0.7. So the mean of at least 2,500 times has a relative
+    # standard error of at most 1.4 %.
     assert doubt.seen == pytest.approx(factor - 1, abs=0.08)
     assert "−" not in doubt.message
 
@@ -217,7 +219,7 @@ def test_starts_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_ends_in_whole_seconds_are_no_obstacle(tmp_path: Path) -> None:
-    # k6 writes the end of each request to its CSV file, rounded to whole seconds.
+    # k6 writes the end of each request, rounded to whole seconds, to its CSV file.
     known = lognormal(np.random.default_rng(4), 10_000, 0.0, gap_s=0.004)
     ends = np.floor(known.requests.end_s) + 1
     order = np.argsort(ends - known.requests.elapsed_s)
@@ -249,11 +251,11 @@ def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
     requests = stalled(2.0)
     omission = omission_of(requests)
     assert omission is not None
-    # During each of five stalls of 2 s the generator does not send 199 requests at 100 /s.
+    # During each of five stalls of 2 s, 199 requests that were due at 100 /s are not sent.
     assert (omission.stops, omission.missing) == (5, 5 * 199)
     assert omission.longest_s == pytest.approx(2.0)
-    # 1 % of 5,995 requests are 59.95: the first 12 requests of each of the five stalls. So the corrected p99 is about
-    # 1.89 s.
+    # With the missing requests there are 5,995. 1 % of them are about 60: the 12 longest waits of each of the five
+    # stalls. So the corrected p99 is about 1.89 s.
     assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
     assert omission.p99_s < 0.006
     found = judged(tmp_path, requests)

@@ -1,4 +1,4 @@
-"""The summary of a study is computed once, and again only if its runs or the programs change."""
+"""The summary of a study is computed once. It is computed again only if its runs or the programs change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def results(summarized: Path, tmp_path: Path) -> ResultsFolder:
 
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Append the number of runs to a list each time that a study summary is computed."""
+    """Return a list to which every computation of a study summary appends the number of runs."""
     made: list[int] = []
     describe = study.describe_study
 

@@ -1,5 +1,5 @@
-"""Search for the maximum load of simulated systems with a known maximum: measured levels, their order, and the end of
-the search.
+"""Search for the maximum load of simulated systems whose maximum is known: measured levels, their order, and how the
+search ends.
 """
 
 import itertools
@@ -27,8 +27,8 @@ MISSED = Failure.OBJECTIVE_MISSED
 
 
 def run(plan, carries):
-    """Search a simulated system; `carries(level, number)` returns None if the plateau passes, otherwise the reason of
-    its failure.
+    """Search the limit of a simulated system. `carries(level, number)` returns None if the plateau passes, otherwise
+    the reason of its failure.
     """
     outcomes = []
     while (decision := decide(plan, outcomes)).ended is None:
@@ -124,8 +124,8 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search a system in which the first plateaus of some levels have given outcomes; all other outcomes follow from a
-    rule.
+    """Search the limit of a simulated system. `first` has the outcomes of the first plateaus of some levels;
+    `otherwise` decides all other plateaus.
     """
     made = {}
 
@@ -139,10 +139,10 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """In a recorded search 200 users failed once (p95 of 230 ms) and passed once (29.6 ms), and 216 to 294 users
-    passed.
+    """In a recorded search 200 users failed once (p95 of 230 ms) and passed once (29.6 ms). Levels from 216 to 294
+    users passed.
 
-    So 200 users are not known to be the limit, and the level is measured again.
+    So the two plateaus do not show that 200 users are the limit, and the level is measured again.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
@@ -152,8 +152,8 @@ def test_a_draw_is_measured_once_more():
 
 
 def test_levels_that_pass_above_a_failure_reopen_the_search():
-    """The search has narrowed the limit to between 188 and 200 users when 216 passes. So 200, which had failed, is
-    repeated.
+    """The search had narrowed the limit to between 188 and 200 users when 216 users passed. So 200 users, which had
+    failed, are measured again.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     outcomes = [Outcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
@@ -194,7 +194,9 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """The margins of all levels are within the random scatter, so at most four levels above and below are added."""
+    """At no level does the margin of the objective differ significantly from 0. So levels further out are added, at
+    most four above and four below.
+    """
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -207,7 +209,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The probability that a plateau passes falls from 1 to 0 over a range of about a tenth of the limit."""
+    """The higher the level, the less likely a plateau passes: from 1 to 0 over a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 
@@ -256,8 +258,8 @@ def test_plan_from_a_manifest():
 
 
 def further(*margins):
-    """Return the next step of a search after two alternating plateaus each at 100 and 105, with the given margins of
-    the objective.
+    """Return the decision of a search after four plateaus, at 100, 105, 100 and 105, with the given margins of the
+    objective.
     """
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
@@ -271,7 +273,7 @@ def test_an_end_within_chance_is_looked_at_further_out():
     """The margins of two levels with two plateaus each have a pooled deviation with 2 degrees of freedom, t = 4.30.
 
     The margins are -0.02, -0.20 at 100 and 0.30, 0.02 at 105. Neither mean differs significantly from zero, so 105 x
-    1.05 is next. If only the mean of the lower level does not differ significantly, 100 / 1.05 is next.
+    1.05 is measured next. If only the mean of the lower level does not differ from zero, 100 / 1.05 is measured next.
     """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)

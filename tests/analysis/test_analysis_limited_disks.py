@@ -26,7 +26,7 @@ RATES: dict[str, float | None] = {
         ({"read_operations": "9000 /min", "write_operations": "40 /s"}, 30 / 40, "write_operations", 40.0),
         ({"read_operations": "150 /s", "read_rate": "8 MB/s"}, 6e6 / 8e6, "read_rate", 8e6),
         ({"write_rate": "1 MB/s"}, 1.0, "write_rate", 1e6),
-        # The share of time in which the device is busy is larger than its share of its very high rate limit.
+        # The device is busy for 0.7 % of the time, which is more than the 0.1 % of its very high rate limit.
         ({"write_operations": "30000 /s"}, 0.007, "busy", None),
         ({"read_operations": "many"}, 0.007, "busy", None),
     ],

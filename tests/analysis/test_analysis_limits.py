@@ -1,4 +1,6 @@
-"""Limits combined from several runs, and backlog at the edges of windows, compared with values computed by hand."""
+"""Limits of the load, combined from several runs, and backlog at the edges of windows, compared with values computed by
+hand.
+"""
 
 import numpy as np
 import pytest

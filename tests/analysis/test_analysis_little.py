@@ -1,6 +1,4 @@
-"""Little's law, which must include the elapsed time of transactions and pauses in progress at both edges of
-the window.
-"""
+"""Little's law. Of transactions and pauses in progress at an edge of the window, the part inside it must count."""
 
 from __future__ import annotations
 
@@ -19,7 +17,9 @@ USERS, DRAIN_S = 10, 12.0
 
 
 def cycles(stream, response, think, leave_s, begin_s=0.0):
-    """Simulate transactions and pauses of users who start together and leave after their current transaction."""
+    """Simulate users who start together, alternate between transactions and pauses, and leave after their current
+    transaction.
+    """
     exchanges = []
     for user in range(USERS):
         at = begin_s
@@ -95,8 +95,8 @@ def law_of(seed, seconds, before_s=0.0, think=no_pause, change=lambda interval: 
 def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
     """Little's law N = X (R + Z) holds only if the transactions in progress at the edges of the window are included.
 
-    If all users start with the window and these transactions are left out, N = 10 is compared with X (R + Z) = 9.1 on
-    average.
+    If all users start with the window and these transactions are left out, X (R + Z) is 9.1 on average, instead of N =
+    10.
     """
     found = [law_of(seed, 5.0, before_s, PAUSES[think]) for seed in range(10)]
     assert [law["residual"] for law in found] == [0.0] * 10
@@ -121,8 +121,8 @@ def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
 
 
 def refusing(every, failure_s=5.0, leave_s=44.0):
-    """Simulate users; every `every`-th of their transactions cannot connect and fails after `failure_s`. With 0, none
-    fails.
+    """Simulate users who cannot connect in every `every`-th of their transactions, which then fails after `failure_s`.
+    If `every` is 0, none fails.
     """
     stream, exchanges, number = np.random.default_rng(3), [], 0
     for user in range(USERS):
@@ -139,9 +139,9 @@ def refusing(every, failure_s=5.0, leave_s=44.0):
 
 @pytest.mark.parametrize("failure_s", [0.0, 5.0])
 def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, failure_s):
-    """The run is correct, but 2 % of its transactions are time-outs of 5 s without a response time.
+    """The run is correct, but 2 % of its transactions are time-outs after 5 s, which have no response time.
 
-    If only the other transactions were counted, a quarter of the mean cycle would be missing.
+    Computed from the other transactions only, the mean cycle would be a quarter too short.
     """
     exchanges = refusing(50, failure_s)
     users = {
@@ -167,7 +167,7 @@ def test_transactions_without_a_response_time_leave_the_law_unchecked(tmp_path, 
 
 @pytest.mark.parametrize(("every", "is_checked"), [(0, True), (1100, True), (900, False)])
 def test_the_law_is_checked_up_to_one_untimed_transaction_in_a_thousand(every, is_checked):
-    """Failures take no time here, so the law holds although they are not timed.
+    """Failures take no time here, so Little's law holds although they have no response time.
 
     A user counter that is wrong by 15 % is still detected.
     """

@@ -1,5 +1,5 @@
-"""Times without any request in result files of other tools: joined runs, clocks that were set, wrong time stamps and
-units.
+"""Times without any request in results files of other tools, from joined runs, clocks that were set, wrong time stamps
+or wrong units.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def moved(place: int, to_s: float) -> Requests:
     ids=["10 min apart", "1 min apart", "a day apart", "last row a day late", "one stamp of 0"],
 )
 def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_path: Path) -> None:
-    """For a true rate of 200 /s, an earlier version accepted these files as valid and reported 9.75, 80, 0.035, 0.069
-    and 3.5e-6 /s.
+    """The true rate is 200 /s. An earlier version accepted these files as valid and reported 9.75, 80, 0.035, 0.069 and
+    3.5e-6 /s.
     """
     found = judge(write_csv(tmp_path / "requests.csv", made))
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
-    # The pause begins when the last requests before it have ended, which is some milliseconds after their starts.
+    # The pause begins when the last request before it has ended, some milliseconds after its start.
     start = float(made.end_s[: before + 1].max())
     assert f"from {seconds(start)} to {end} after" in doubt.message
     assert "judge each part" in doubt.hint
@@ -79,7 +79,7 @@ def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
-    """One request every 10 s makes each gap shorter than ten times the next longest gap.
+    """One stray request every 10 s divides the pause into gaps, none of them ten times as long as the next longest.
 
     The pause is still detected, by the observations that contain no request.
     """
@@ -151,8 +151,8 @@ def gaps_in(made: Requests, window) -> list:
 
 
 def waves(count: int, users: int = 100, think_s: float = 20.0) -> Requests:
-    """Return requests of users who start within one second and think for a fixed time, so the requests come in
-    waves.
+    """Return requests of users who all start within one second and then think for the same fixed time, so that requests
+    come in waves.
     """
     rng = np.random.default_rng(3)
     starts = np.concatenate([wave * think_s + np.sort(rng.uniform(0, 1, users)) for wave in range(count)])
@@ -176,7 +176,7 @@ def test_a_gap_before_the_window_is_a_note() -> None:
 
 
 def test_a_pause_does_not_switch_the_test_of_response_times_off(tmp_path: Path) -> None:
-    """Response times rise threefold, and observations are empty during a pause of one second. The rise must be detected
+    """Response times rise threefold, and during a pause of one second there are no requests. The rise must be detected
     despite the pause.
     """
     starts, elapsed = poisson(np.random.default_rng(8), 6000)

@@ -87,9 +87,9 @@ def test_more_looks_make_the_interval_longer() -> None:
 
 
 def test_the_runs_needed_follow_from_the_half_width() -> None:
-    # Two runs with s / sqrt(2) = 7.07 have a mean of 10 above the bound. At least 4 runs are needed: 10 + 7.07 = 17.07
-    # exceeds t(0.975, 3) * 10 / 2 = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. Probably 10 runs are needed (power
-    # of 80 %): 10 exceeds (2.262 + 0.883) * 10 / sqrt(10) = 9.95, but not the value for 9 runs.
+    # The mean of two runs lies 10 above the bound, with s / sqrt(2) = 7.07, so s = 10. At least 4 runs are needed: 10 +
+    # 7.07 = 17.07 exceeds t(0.975, 3) * 10 / 2 = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. Probably 10 runs are
+    # needed (power of 80 %): 10 exceeds (2.262 + 0.883) * 10 / sqrt(10) = 9.95, but not the value for 9 runs.
     half = 12.706 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
     assert runs_needed(estimate, Bounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
@@ -127,7 +127,9 @@ def test_looks_at_equal_systems_without_the_correction_would_find_differences() 
 
 
 def test_runs_needed_rest_on_the_errors_within_runs_where_two_runs_agree() -> None:
-    """Two equal counts of 10 are 7.3 to 15.4 a window (Poisson); 80 % power against a bound of 8 takes some 20 runs."""
+    """Two runs have equal counts of 10 per window, whose Poisson error gives 7.3 to 15.4. To reach a power of 80 %
+    against a bound of 8, some 20 runs are needed.
+    """
     found = combined([Estimate(10.0, n=1)] * 2, windows=(1.0, 1.0))
     needs = runs_needed(found, Bounds(8.0, math.inf))
     assert needs.probably is not None and 20 <= needs.probably <= 40

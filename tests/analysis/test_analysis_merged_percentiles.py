@@ -1,5 +1,5 @@
-"""A percentile over several runs is the percentile of all their requests, and a deviating run changes an objective's
-outcome.
+"""A percentile over several runs is the percentile of all their requests, and a deviating run can change the outcome of
+an objective.
 
 The case has two runs of one configuration: one without slow requests, and one in which a fifth of the requests take
 380 ms. The p95 of all requests is 380 ms, but the mean of the two p95 is 190 ms (compare locust issue 2377 and vegeta
@@ -188,8 +188,8 @@ def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
 
 
 def test_a_lower_limit_counts_the_requests_below_it() -> None:
-    # p95 of each short run is 10 ms. With 20 requests, 19 may be below half the limit by chance; with 200 of 200
-    # requests below it, chance is excluded.
+    # The objective is p95 > 200 ms, but p95 of the short run is 10 ms. Of 20 requests, 19 may be below half of
+    # this limit by chance; of 200 requests, all 200 cannot.
     slow = run_of("r2", [0.900] * 400)
     assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
     found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)
@@ -251,8 +251,8 @@ def test_one_run_keeps_its_own_interval() -> None:
 
 
 def test_the_interval_holds_the_percentile_of_the_system() -> None:
-    # Each run has 300 exponential times, and the mean varies lognormally by 15 % between runs. The interval of five
-    # runs must contain the true p95 (from 1,000,000 random times) in at least 93 % of 400 studies.
+    # Each run has 300 exponential times. Their mean varies lognormally by 15 % from run to run. In at least 93 % of 400
+    # studies, the interval of five runs must contain the true p95 (from 1,000,000 random times).
     stream = np.random.default_rng(95)
     spread = 0.15
     drawn = stream.lognormal(0.0, spread, 1_000_000) * stream.exponential(0.1, 1_000_000)

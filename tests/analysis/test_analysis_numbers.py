@@ -1,4 +1,6 @@
-"""Numbers combined from several runs: statements for equal values, brackets of searches, and levels beyond the knee."""
+"""Numbers combined from several runs: the statement if all runs have the same value, brackets of searches, and levels
+beyond the knee.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ def test_one_run_against_one_is_no_difference():
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
-    """By hand: if fixed work takes 56 instead of 45 us, the ratio of 1.24 shows a slower machine; 48 / 45 = 1.07 is
+    """By hand: fixed work takes 56 us instead of 45 us, a ratio of 1.24, so the machine was slower. 48 / 45 = 1.07 is
     within the tolerance of 10 %.
     """
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}

@@ -1,4 +1,4 @@
-"""Objectives that are met or violated by the measured values, and the certainty of this outcome near the limit."""
+"""The measured values decide if an objective is met; near its limit this outcome is uncertain."""
 
 from __future__ import annotations
 

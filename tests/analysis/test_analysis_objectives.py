@@ -1,4 +1,6 @@
-"""Objectives about stages and time windows, from runs with a known value in every second to the summary of a study."""
+"""Objectives about stages and time windows, tested from runs with a known value in every second up to the summary of a
+study.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`drive` and `run` state the same p95, interval and verdict for the same recording."""
+"""For the same recording, `drive` and `run` state the same p95, interval and verdict."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict
 
 
 def test_the_slow_start_is_cut_off(both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """`drive` and `run` both leave out the slow start. If they did not, both windows would be equal, and the other
-    tests would prove nothing.
+    """`drive` and `run` leave out the slow start. Otherwise both windows would be the entire run, and the other tests
+    would prove nothing.
     """
     window = both[1]["window"]
     assert window["start_s"] - window["asked_start_s"] > 5.0
@@ -71,7 +71,7 @@ def test_both_have_the_same_times_with_the_same_intervals(both: tuple[dict[str, 
 
 
 def test_the_p95_is_that_of_the_answers_after_the_start(both: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    """The p95 of an exponential time is ln 20 times its mean. With the slow start it would be higher by a third."""
+    """The p95 of exponential times is ln 20 times their mean. With the slow start, the p95 would be a third higher."""
     p95 = both[0]["estimates"]["response_time_s"]["p95"]
     assert p95["low"] < 2.9957 * FAST_S < p95["high"]
 

@@ -1,5 +1,5 @@
-"""Tiers on other machines: each condition that raises a doubt about this machine also raises it about another
-machine.
+"""Tiers on other machines: a condition that raises a doubt about this machine must raise it about another
+machine, too.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_what_another_machine_did_for_no_tier_is_beside_its_name(run: RunFolder,
     found: dict[str, Any] = summary["not_attributed"][name]
     assert name == "far"
     assert found["cpus"] == near["cpus"]
-    # The probe subtracts the CPU use of the generator only on the machine of the generator. After the move it is on
+    # The CPU use of the generator is subtracted only on the machine that it runs on. After the move the probe is on
     # another machine, so nothing is subtracted.
     assert found["cpus_used"]["value"] > near["cpus_used"]["value"] > 0.19
 

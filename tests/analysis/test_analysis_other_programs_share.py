@@ -1,4 +1,4 @@
-"""The share of the system's CPUs that other programs use, from counters whose values are known."""
+"""Fraction of the system's CPUs that other programs use, computed from counters with known values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_busy_time_less_interrupts_and_tiers_is_that_of_other_programs() -> None
 
 
 def test_an_interrupt_that_is_counted_before_the_busy_time_is_no_restart() -> None:
-    """The kernel updates the counters of a CPU one after the other, so busy time less interrupt time may fall by a
+    """The kernel updates the counters of a CPU one after the other, so busy time minus interrupt time may fall by a
     clock tick. Such a fall must not be taken for a restart of the counters.
     """
     late = observed([0.0] * 11)

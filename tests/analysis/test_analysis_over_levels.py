@@ -25,15 +25,15 @@ def verdict(steps: list[Step]) -> bool | None:
     [
         ((100, 90, 80), 0.0, True),
         ((100, 105, 80), 0.0, False),
-        # The increase by 5 is within the allowed share, a tenth of 100.
+        # The increase by 5 is within the allowed deviation, a tenth of the first value, 100.
         ((100, 105, 80), 0.1, True),
         ((100, 115, 80), 0.1, False),
         # If no deviation is allowed, a step of 0.2 in the other direction is still accepted. A step of 2.0, a tenth of
         # the whole change of 20, leaves the verdict undecided.
         ((100, 100.2, 80), 0.0, True),
         ((100, 102, 80), 0.0, None),
-        # Each single step is within the allowed share, but the last level is above the first, so the series does not
-        # fall.
+        # Each single step is within the allowed deviation, but the last level is above the first, so the series does
+        # not fall.
         ((100, 102, 104), 0.1, False),
     ],
 )
@@ -65,9 +65,9 @@ def test_a_series_stays_within_a_share_of_its_first_level(
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
     """A ratio of two times is never negative.
 
-    By Fieller's method, the interval of 100 [0, 260] divided by 10 [9, 11] would begin at -5.5; this method is used
-    only for values that may be negative. With logarithms, the half width is 1.60, so the interval is 10 exp(-1.60) =
-    2.0 to 10 exp(1.60) = 50.
+    Fieller's method would give 100 [0, 260] divided by 10 [9, 11] an interval from -5.5. So this method is used only
+    for values that may be negative. With logarithms, the half width is 1.60, so the interval is 10 exp(-1.60) = 2.0 to
+    10 exp(1.60) = 50.
     """
     first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
     found = ratio_interval(last, first)
@@ -85,8 +85,8 @@ def test_a_level_may_be_the_highest_unless_another_one_is_certainly_above() -> N
 
 
 def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None:
-    """The first step has no interval, so it gives no reason for the verdict. The second step has an interval that does
-    not exclude a rise, and gives the reason.
+    """The first step has no interval, so it gives no reason for the verdict. The interval of the second step does not
+    exclude a rise, which is the reason stated.
     """
     levels = [("0", Estimate(90.5)), *series(90, 90)]
     steps = [step for step in _moves(levels, 0.0, "falls", CONFIDENCE) if step.holds is None]

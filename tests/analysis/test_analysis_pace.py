@@ -1,4 +1,4 @@
-"""Speed of the machine, measured over the window by a fixed piece of work on the CPUs of the tiers, and differences
+"""Speed of the machine over the window, measured by a fixed piece of work on the CPUs of the tiers; and differences
 between runs that a change of this speed explains.
 """
 

@@ -1,5 +1,5 @@
-"""The interval of a quantity that cannot be negative is cut off at 0, but its standard error is that of the whole
-interval.
+"""The interval of a quantity that cannot be negative is cut off at 0. Its standard error is still that of the interval
+before the cut.
 """
 
 from __future__ import annotations

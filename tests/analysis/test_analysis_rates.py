@@ -1,5 +1,5 @@
-"""Rates of counters on the clock of the run, with gaps in the samples, restarts, edges of windows, and steps of the
-wall clock.
+"""Rates of counters on the clock of the run: gaps between samples, restarts of counters, edges of windows, and steps of
+the wall clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Doubts about recorded data: the numbers that they state, their limits and their levels."""
+"""Doubts about recorded data: the numbers and limits that they state, and their levels."""
 
 from __future__ import annotations
 

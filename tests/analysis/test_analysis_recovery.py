@@ -59,7 +59,7 @@ def test_events_are_read_with_their_actual_times() -> None:
 def test_the_band_is_the_prediction_of_one_more_second() -> None:
     band = band_of(measurement(BEFORE), np.ones(5, dtype=bool), 0.01)
     assert band is not None
-    # The sample standard deviation of 100, 104, 96, 102 and 98 is sqrt(40 / 4) = 3.16.
+    # The values before the event, 100, 104, 96, 102 and 98, have the sample standard deviation sqrt(40 / 4) = 3.16.
     reach = t.ppf(0.999, 4) * np.sqrt(10.0) * np.sqrt(1.2)
     assert band.throughput_per_s == 100.0
     assert band.least_per_s == pytest.approx(100.0 - reach)

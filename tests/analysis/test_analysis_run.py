@@ -1,4 +1,4 @@
-"""Summary of one run, for schedules whose true values are known and for damaged results folders."""
+"""Summary of one run, for schedules whose true values are known, and for damaged results folders."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # The database uses half of the CPU time of reads and a quarter of that of writes. Both are equally frequent, so its
-    # share is 0.375.
+    # The database takes half of the CPU time of reads and a quarter of that of writes. Reads and writes are equally
+    # frequent, so its share is 0.375.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01
@@ -124,9 +124,10 @@ def test_a_tier_may_use_no_more_than_its_control_group(run, limit_at, allotted):
     ("group", "allotted"),
     [
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.4 * at}, 0.42),
-        # The tier uses 95 % of the limit, but half of this CPU time is outside this control group.
+        # The tier uses 95 % of the limit, but half of this CPU time is used outside the control group with the limit.
         (lambda at: {"cpu_limit": 0.42, "cpu_s_total": 0.2 * at}, 1),
-        # The tier uses slightly more than the limit, so some of its processes must be outside this control group.
+        # The tier uses slightly more than the limit, so some of its processes must be outside the control group with
+        # the limit.
         (lambda at: {"cpu_limit": 0.387}, 1),
         (lambda at: {"cpu_limit": 0.42} if at < 25 else {}, 1),
     ],
@@ -168,7 +169,7 @@ def test_transactions_and_phases(run):
 
 
 def test_cpu_time_of_a_phase_has_an_interval_of_its_kind(run):
-    """In the steady stage, the CPU time has an interval of batch means; a ramp of 2 s is too short for an interval."""
+    """In the steady stage, CPU time has an interval from batch means. A ramp of 2 s is too short for an interval."""
     phases = summarize_run(run)["phases"]
     for name, method in (("steady", "batch means"), ("ramp_up", "none")):
         used = phases[name]["tiers"]["content"]

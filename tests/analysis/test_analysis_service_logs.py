@@ -1,4 +1,4 @@
-"""Logs of services: lines with an error that is new during the load are grouped, counted, limited in number, and
+"""Logs of services: lines with errors that first occur during the load are grouped, counted, limited in number, and
 redacted.
 """
 

@@ -1,4 +1,4 @@
-"""A run with several loads: every number and sentence is about the load of the steady stages that are analysed."""
+"""Runs with several loads: every number and sentence is about the load of the steady stages in the analysed window."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ STAGES = [
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a run with several loads: its base stage has 4 users and 4 transactions/s; the study specifies at most 18
-    users.
+    """Return a run with two loads: 4 users with 4 transactions/s in the stage `base`, and 18 users, the load in the
+    study, in the stage `spike`.
     """
     script = even_script(
         STAGES, users=BASE, response_s=0.25, think_s=0.75, seconds=52.0, service_s=0.05, factors={"users": str(SPIKE)}

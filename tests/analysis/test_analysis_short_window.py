@@ -22,7 +22,7 @@ def found(
     response_s: float | None = None,
     steady: bool = True,
 ) -> list[Doubt]:
-    """Return the doubts about a window; each tier is given by its used CPUs and its available CPUs."""
+    """Return the doubts about a window. Each tier is a pair: the CPUs that it uses and the CPUs that it has."""
     summary = {
         "request_throughput_per_s": {"value": rate},
         "response_time_s": {"mean": {"value": response_s}},
@@ -76,8 +76,8 @@ def test_a_long_window_is_named_in_digits() -> None:
 
 
 def test_work_that_no_request_waits_for_is_no_service_time() -> None:
-    # Two requests/s use 25 ms of CPU time each, and background work uses 0.85 CPUs. If the background work counted as
-    # requests, the service time would be 450 ms.
+    # Two requests/s use 25 ms of CPU time each, and background work uses 0.85 CPUs. If the background work were counted
+    # as work of the requests, their service time would be 450 ms.
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
     assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
 

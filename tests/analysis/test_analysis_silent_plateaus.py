@@ -1,4 +1,6 @@
-"""Plateaus (stages of constant load) at which a server stops responding: they fail only if the failure is certain."""
+"""Plateaus (stages of constant load) in which a server stops responding: a plateau fails only if it certainly missed
+its objective.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ Patch = Callable[[dict[str, Any]], None]
 
 
 def answered(start_s: float = 0.0, end_s: float = 24.0, users: int = 10) -> list[Exchange]:
-    """Return the exchanges of users who each send a request every second and receive the response after 50 ms."""
+    """Return the exchanges of users; each sends a request every second and receives the response after 50 ms."""
     found = []
     for user in range(users):
         at = start_s + user / users
@@ -103,8 +105,8 @@ def test_a_server_that_falls_silent_misses_a_response_time(tmp_path: Path) -> No
 def test_silence_that_is_shorter_than_the_limit_proves_nothing(
     tmp_path: Path, limit_s: float, expected: str | None
 ) -> None:
-    """Requests that start from 24.1 to 24.6 s are never answered. At the end of the plateau at 44 s they have waited
-    for 19.4 to 19.9 s, so only an objective below 19.4 s is certainly violated.
+    """Requests that start from 24.1 to 24.6 s get no response. When the plateau ends at 44 s they have waited for 19.4
+    to 19.9 s, so only an objective with a limit below 19.4 s is certainly violated.
     """
     plateau = second(search(tmp_path, [*answered(), *hanging(24.1)], [f"p95 < {limit_s} s"]))
     assert outcome(plateau) == expected
@@ -130,7 +132,7 @@ def test_a_window_may_be_silent_alone(tmp_path: Path) -> None:
 
 
 def test_silence_counts_back_beyond_its_window(tmp_path: Path) -> None:
-    """A window of 2 s is shorter than the limit of 4 s in the objective, but the requests have waited for up
+    """The window of 2 s is shorter than the limit of 4 s in the objective. But the requests have already waited for up
     to 15 s.
     """
     exchanges = [*answered(end_s=29.0), *hanging(29.1)]
@@ -172,8 +174,8 @@ NONE = math.inf
         # All plateaus at 200 users are without responses, so 200 is certainly beyond the limit.
         ({100: [-0.9, -1.0], 200: [NONE, NONE]}, (100, 200, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.9, 1.0], 400: [NONE]}, (100, 200, TESTED)),
-        # At 200, one plateau has responses and two have none. This is undecided, so the interval extends to the next
-        # level.
+        # At 200, one plateau has responses and two have none. Whether 200 passes is undecided, so the interval extends
+        # to the next level.
         ({100: [-0.9, -1.0], 200: [-0.3, NONE, NONE], 400: [0.5, 0.6]}, (100, 400, TESTED)),
         ({100: [-0.9, -1.0], 200: [0.3, NONE, NONE]}, (100, 200, BRACKET)),
         ({100: [-0.9, NONE], 200: [0.5, 0.6]}, (100, 200, BRACKET)),
@@ -193,8 +195,8 @@ def test_the_interval_of_a_limit_never_begins_beyond_a_silent_level(
 
 
 def test_tests_that_contradict_the_majority_leave_the_bracket() -> None:
-    """At 200, two of three plateaus failed because they have no response and no margin. The other margins at 200 show a
-    significant pass.
+    """At 200, two of three plateaus failed without any response, so they have no margin. The margins of the plateaus
+    with responses show a significant pass.
 
     This test contradicts the majority of the plateaus, so only the bracket of the search is returned.
     """

@@ -1,5 +1,5 @@
-"""Users that keep one of several services: exact counts per service, and the error of the fairness index for a known
-distribution.
+"""Users who stay with one of several services: exact counts per service, and the error of the fairness index for a
+known distribution.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_a_service_that_got_nothing_makes_the_others_fairness_k_of_n() -> None:
 
 
 def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
-    # The counts are Poisson numbers with known means; the true fairness index is that of the means.
+    # The counts are random Poisson numbers with known means; the true fairness index is that of the means.
     means = np.array([5.0, 8.0, 10.0, 20.0])
     true = means.sum() ** 2 / (len(means) * np.square(means).sum())
     random = np.random.default_rng(7)
@@ -81,5 +81,5 @@ def test_the_interval_holds_the_true_index_as_often_as_it_says() -> None:
         for estimate in found
         if estimate.low is not None and estimate.high is not None
     )
-    # A coverage of 95 % is required, within four standard errors of a share of 1,000 intervals.
+    # The coverage of 1,000 intervals must be 95 %, within four of its standard errors.
     assert abs(covered / tries - 0.95) < 4 * np.sqrt(0.95 * 0.05 / tries)

@@ -1,5 +1,5 @@
-"""Storage in the summary of a run whose recordings have known rates: the client side and the server side of a mount,
-the list of mounts, and the servers.
+"""Storage in the summary of a run with known rates: the client side and the server side of a mount, the list of mounts,
+and the servers.
 """
 
 from __future__ import annotations

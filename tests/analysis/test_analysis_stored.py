@@ -1,4 +1,4 @@
-"""Results of reading stored data back after a run: counts, samples with intervals, doubts, objectives and claims."""
+"""Stored data that are read back after a run: counts, samples with intervals, doubts, objectives and claims."""
 
 from __future__ import annotations
 

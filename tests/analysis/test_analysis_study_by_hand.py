@@ -120,9 +120,8 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
 
 
 def test_noise_of_the_lowest_level_is_no_limit():
-    # Because of random deviations of the think times, 22.0 [19.5, 24.5] /s are measured at 20 users; the true value is
-    # 19.75 /s. The 76.9 [72.2, 81.7] /s at 80 users are then 13 % below the ideal line, although the true shortfall is
-    # 2.7 %.
+    # By chance the think times at 20 users are short, so 22.0 [19.5, 24.5] /s are measured; the true value is 19.75 /s.
+    # The 76.9 [72.2, 81.7] /s at 80 users are then 13 % below the ideal line; the true shortfall is 2.7 %.
     lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
     lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
     limit = conclude(lowest, high)
@@ -262,7 +261,7 @@ def test_a_doubt_names_no_run_that_has_another(doubts, message):
 
 
 def configurations(*levels, verdict="valid"):
-    """Return the headline of a study with one run for each level of a factor; the last run has the given verdict."""
+    """Return the headline of a study with one run at each level of a factor; `verdict` is that of the last run."""
     runs = []
     for number, level in enumerate(levels, start=1):
         run = made(f"r{number}", 10, 10.0 * number, verdict=verdict if number == len(levels) else "valid")
@@ -354,8 +353,8 @@ def test_response_times_that_were_not_recorded_are_not_zero():
 
 
 def test_an_objective_rests_on_valid_runs_only():
-    # All transactions of one configuration failed after 0.9 ms. Times of failed transactions must not meet an
-    # objective.
+    # All transactions of one configuration failed after 0.9 ms. An objective about the response time must not be met by
+    # times of failed transactions.
     reasons = [{"kind": "errors_above_limit", "level": "invalid", "message": "all failed", "seen": 1.0, "limit": 0.01}]
     failed = made("r2", 20, 20.0, verdict="invalid")
     failed["verdict"]["reasons"], failed["errors"] = reasons, {"share": 1.0}
@@ -463,9 +462,9 @@ def test_knee_of_a_textbook_system():
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at (D + Z) / D = 101 users. 200 users have a
-    # throughput X = 100 /s and N / X = 2 s, which would give a knee of 200. 20 users have X = 19.8 /s, use a fifth of
-    # the CPU, and give N / X / D = 101.
+    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at (D + Z) / D = 101 users. From 20 users with X =
+    # 19.8 /s, below the knee, N / X / D = 101 is computed. From 200 users with X = 100 /s it would be 200, which is
+    # wrong.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -506,8 +505,8 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # The coverage is computed from 300 random studies of eight runs each; a coverage of 0.95 has a standard error of
-    # 0.013.
+    # In 300 random studies of eight runs each, the interval of the demand must contain the true demand in about 95 %;
+    # this coverage has a standard error of 1.3 %.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

@@ -1,5 +1,5 @@
-"""Variations that the tested system causes itself stay in the window; a start that differs from the rest is
-left out.
+"""Variations that the tested system itself causes stay in the window. A start that differs from the rest is left
+out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def test_a_convoy_that_begins_within_the_window_is_no_transient():
 
 @pytest.mark.parametrize(("ratio", "counts"), [(1.23, True), (1.17, False), (1 / 1.3, True), (1 / 1.17, False)])
 def test_the_limit_of_a_change_at_half_is_that_of_its_own_direction(ratio, counts):
-    """A rise of 23 % exceeds the limit of 20 % for a change. As a share of the later level it would be only 18.7 %."""
+    """A change is relative to the earlier level: a rise by 23 % exceeds the limit of 20 %. Relative to the later level
+    it would be only 18.7 %.
+    """
     series = np.log(0.1) + 0.02 * np.random.default_rng(5).normal(size=60)
     series[30:] += np.log(ratio)
     found = transient_of({"response_time": series})
@@ -44,9 +46,7 @@ def test_the_limit_of_a_change_at_half_is_that_of_its_own_direction(ratio, count
 
 
 def test_throughput_that_starts_from_zero_is_left_out():
-    """The change of throughput is stated relative to the later level, because a start without throughput cannot be the
-    base of a ratio.
-    """
+    """The change of throughput is relative to the later level, because the throughput at the start is zero."""
     series = 20 + 0.2 * np.random.default_rng(5).normal(size=60)
     series[:10] = 0
     found = transient_of({"throughput": series})
@@ -88,15 +88,13 @@ def test_the_relaxation_time_is_that_of_the_queue():
 def test_a_queue_that_grows_does_not_make_its_window_short():
     """The number in the system grows from 4 to 50 at 16 requests per second.
 
-    The required length of the window is 71 s if computed from the first third of the values, but 26 minutes if computed
-    from all of them.
+    From the first third of the values, the window must last 71 s; from all of them, 26 minutes.
     """
     rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
     assert not memory_of(grown, rate, np.ones(90)).is_short
     assert not memory_of(grown[::-1], rate, np.ones(90)).is_short
     assert memory_of(np.full(90, grown.mean()), rate, np.ones(90)).is_short
-    # The property `is_long` (a high start may be cut off without the cautious test) is decided by all values of the
-    # window.
+    # `is_long` means that a high start may be cut off without the cautious test. All values of the window decide it.
     assert not memory_of(grown, rate, np.ones(90)).is_long
 
 
@@ -129,8 +127,8 @@ def test_correlated_noise_without_a_start_is_hardly_ever_cut():
 
 
 def test_a_slow_fall_is_not_cut_off_as_a_start():
-    """The response time halves over the window. If a part were cut off as a start, the rest would fall too little to
-    raise a doubt.
+    """The response time halves over the window. If its start were cut off, the rest would fall too little to raise a
+    doubt.
     """
     stream, fall = np.random.default_rng(3), np.linspace(0, np.log(0.5), 60)
     assert sum(verdict_on(noisy(stream, fall, 60)) != "valid" for _ in range(100)) >= 90
@@ -161,7 +159,7 @@ def test_a_start_of_five_times_the_response_time_is_left_out_of_correlated_noise
 def test_correlation_beneath_noise_counts_in_the_cautious_test():
     """A slow variation over 30 s is hidden beneath independent noise of the same size.
 
-    A test that uses only the lag-1 correlation would assume six times too many independent values.
+    A test that uses only the lag-1 correlation would assume six times as many independent values as there are.
     """
     stream, swing = np.random.default_rng(2), np.zeros(240)
     for second in range(1, 240):

@@ -126,7 +126,7 @@ def test_status_codes_of_an_older_recording_are_not_known(run):
 
 @pytest.mark.parametrize("lasts_s", [1, 5, 12])
 def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
-    """Forty requests that started before the window are in flight; the normal number is two."""
+    """Forty requests that started before the window are in flight at its start; the normal number is two."""
     carried_over(run, seconds=lasts_s)
     summary = summarize_run(run, tables=False)
     window = summary["window"]
@@ -140,8 +140,7 @@ def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
 def test_the_share_of_the_envelope_is_reported_and_below_the_limit_no_doubt(run):
     run.update(envelope={"rate_per_core_per_s": 16.0})
     summary = summarize_run(run, tables=False)
-    # Eight users make one request per second on one load thread. A cycle that would not end before the end of the load
-    # is not started.
+    # Eight users make one request per second on one load thread. A user starts no cycle that would end after the load.
     rate = sum(2.0 <= exchange.actual < 42.0 for exchange in script().exchanges) / 40
     assert summary["generator"]["requests_started_per_s"] == pytest.approx(rate)
     assert summary["generator"]["envelope_per_s"] == 16.0
@@ -225,7 +224,7 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the summary of the generator with the given shares of start lag, and the doubts about start lag."""
+    """Return the generator's part of the summary and the doubts about start lag, for limits given as shares."""
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -347,8 +346,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
     base = script()
 
     def disturbed(exchange):
-        # Response times are tripled for twelve seconds, as by a background job; think times are shortened by the same
-        # time.
+        # Response times are tripled for twelve seconds, as by a background job. Think times are shortened accordingly,
+        # so the rate stays the same.
         late = 0.5 if 16.0 <= exchange.intended < 28.0 else 0.0
         return replace(exchange, end=exchange.end + late, think=exchange.think - late)
 
@@ -356,8 +355,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
         write_run(tmp_path / "r", replace(base, exchanges=[disturbed(exchange) for exchange in base.exchanges]))
     )
     doubt = found["no_steady_state"]
-    # The second after 16 s contains requests that started before 16 s, so short and long times occur in it. The step
-    # from 0.25 to 0.75 s is +200 %, but the seconds at both of its edges reduce the measured change.
+    # The second that begins at 16 s also contains requests that started before it, so its times are mixed. The step
+    # from 0.25 to 0.75 s is +200 %, but the mixed seconds at its two edges reduce the measured change to 171 %.
     assert doubt["message"].startswith("response time steps by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 

@@ -1,5 +1,5 @@
-"""Steady-state tests of a window. For short windows the size of change that they may hide is stated, and load stages
-and analysis cut off the same transient.
+"""Steady-state tests of a window: short windows must state how large a change they may hide, and load stages and
+analysis must cut off the same transient.
 """
 
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def note_of(window):
 
 @pytest.mark.parametrize("seconds", [2, 3, 4, 7])
 def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(seconds):
-    """A steady state can be shown only with at least eight observations, here of one second each; a window of ten
+    """A test of the steady state needs at least eight observations, which last one second or longer. A window of ten
     seconds is too short.
     """
     window = steady_window(seconds)
@@ -80,8 +80,8 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Regular slow noise has a small plain error. The steady-state test must use the larger error of the test of
-    changes, which corrects the bias of the autocorrelation.
+    """Regular slow noise seems to have a small error. The steady-state test must use the error of the test of changes,
+    which is larger because it corrects the bias of the autocorrelation.
     """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
@@ -122,8 +122,8 @@ def with_transient(noise):
 
 @pytest.mark.parametrize(("noise", "kept_s"), [(0.05, 30), (0.5, None)])
 def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
-    """MSER's minimum is at the end of its search range. Then the load stage and the analysis both test the remaining
-    half.
+    """The minimum of MSER lies at the end of its search range, half of the window. Then the load stage and the analysis
+    both test the remaining half.
     """
     ends, responses = with_transient(noise)
     window = window_of(ends - responses, ends, 0, 60, is_open=False)
@@ -180,8 +180,8 @@ def test_bins_that_were_not_observed_make_the_needed_window_longer():
 
 
 def test_plateaus_have_the_error_that_intervals_rest_on():
-    """Counts are correlated (r = 0.7). With the plain error, which ignores this, the search would find too early that
-    throughput no longer grows.
+    """Counts are correlated (r = 0.7). With an error that ignores this, the search would find too early that throughput
+    no longer grows.
     """
     counts = 10 * autoregressive(np.random.default_rng(6), 20, 0.7)
     error = error_of(counts, np.ones(20))
@@ -201,8 +201,8 @@ def autoregressive(stream, count, correlation):
 def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001):
     """Return CPU use and throughput of a tier, per second.
 
-    Throughput has slow noise of 5 %, as random think times cause it; the CPU time per transaction changes by `drift`
-    over the series.
+    Throughput has slow noise of 5 %, as from random think times. The CPU time per transaction changes by the share
+    `drift` over the series.
     """
     pace = stats.norm.rvs(size=seconds + 4, random_state=generator)
     throughput = per_s * (1 + 0.05 * np.convolve(pace, np.ones(5) / np.sqrt(5), mode="valid")[:seconds])
@@ -211,7 +211,7 @@ def cpu_of_a_tier(generator, drift=0.0, seconds=26, per_s=400.0, demand_s=0.001)
 
 
 def significant_trends(drift, adjusted, seeds=400):
-    """Return the share of windows in which the trend of CPU use is certainly larger than its tolerance."""
+    """Return the fraction of windows in which the trend of CPU use is significantly larger than its tolerance."""
     found = 0
     for seed in range(seeds):
         used, throughput = cpu_of_a_tier(np.random.default_rng(seed), drift)

@@ -1,4 +1,4 @@
-"""Fixtures: a server that receives load, and a tiny study of it."""
+"""Fixtures: a server that receives load, and a tiny study of this server."""
 
 from __future__ import annotations
 

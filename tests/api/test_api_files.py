@@ -1,4 +1,6 @@
-"""`towtank.validate`, `towtank.import_workload` and `towtank.rate`: the same results as the commands, typed."""
+"""`towtank.validate`, `towtank.import_workload` and `towtank.rate` return the results of the commands, as typed
+objects.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +134,7 @@ def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Pa
     for force in (False, True):
         with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): out: {message}"):
             towtank.import_workload("curl", source, out=place, force=force)
-    if isinstance(out, str) and out.isprintable():  # No command line holds the other names.
+    if isinstance(out, str) and out.isprintable():  # A command line cannot contain the other names.
         done = command("import", "curl", source, "--out", place)
         assert done.returncode == 2
         assert re.search(rf"<command line>: --out: {message}", done.stderr)

@@ -1,4 +1,4 @@
-"""`towtank.drive` and `towtank.run`: measurements from Python, which do not change the calling process."""
+"""`towtank.drive` and `towtank.run`: measurements from Python. They must not change the calling process."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_study_is_run_and_resumed(study: Path, tmp_path: Path) -> None:
     assert results.folder == out
     assert [run.status for run in results.runs] == ["complete", "complete"]
     assert [run.load for run in results.runs] == [2, 4]
-    # Other programs on this machine may leave a run of two seconds without a valid window. An invalid run also makes a
+    # If other programs use this machine, a run of two seconds may have no valid window. An invalid run also makes a
     # point.
     analysed = [run.load for run in results.runs if run.summary]
     assert [point.load for point in results.points] == analysed

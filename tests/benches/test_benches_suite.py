@@ -1,4 +1,4 @@
-"""Computations of the benchmark suite: true response times during a stall, ratios, and parsers of the outputs of other
+"""Computations of the benchmark suite: true response times during a stall, ratios, and parsers for the output of other
 tools.
 """
 
@@ -51,7 +51,9 @@ def test_h2load_reports_its_count(bench) -> None:
 
 
 def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
-    """Return a log of ten requests a second for ten seconds that take 1 ms each, except for a stall from 4 s to 6 s."""
+    """Return a log of ten requests a second over ten seconds. Each takes 1 ms, except during a stall from 4 s
+    to 6 s.
+    """
     rows = []
     for number in range(100):
         due = number * 100_000_000
@@ -67,8 +69,8 @@ def stalled_log(first_ns: int, *, sends_on: bool) -> np.ndarray:
 def test_the_truth_of_a_stall_does_not_depend_on_what_was_sent_in_it(bench, sends_on):
     log = stalled_log(7_000, sends_on=sends_on)
     found = bench("stall").truth(log, 7_000, 10.0, 10.0, 2.0)
-    # Twenty of the hundred requests were due during the stall and wait 2.0, 1.9, ... 0.1 s, so the 99th of the 100
-    # sorted waits is 1.9 s.
+    # Twenty of the hundred requests are due during the stall and wait 2.0, 1.9, ... 0.1 s. So 1.9 s is the second
+    # largest of all hundred times, which is the p99.
     assert found == pytest.approx({"p99": 1.9, "p99.9": 2.0, "max": 2.0})
 
 

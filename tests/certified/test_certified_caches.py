@@ -1,4 +1,6 @@
-"""Published reference strings and memory sizes, computed from files and by the engine; all results must be exact."""
+"""Published reference strings (sequences of accesses) and memory sizes, computed from files and by the engine. All
+results must be exact.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def test_f2_an_index_that_fits() -> None:
         document = index_document(Index(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
-        # In the case with number 1, 39 of 40 units of memory are needed, so a warning states that the margin is small.
+        # The first case needs 39 of 40 units of memory, so it has a warning that the margin is small.
         assert bool(document["warnings"]) is (number == 1)
         assert all((row["hit_ratio"] == 1) is fits for row in document["by_skew"])
 
@@ -50,15 +52,15 @@ def test_f1_metadata_of_a_page_pool(tmp_path: Path) -> None:
         bytes=(verified["memory_bytes"],),
         metadata_bytes=inputs["file_bytes"],
     )
-    # There are more files than metadata entries. 4096 files of 2 MiB exactly fill the page pool of 8 GiB.
+    # There are more files than metadata entries. The page pool of 8 GiB is exactly full with 4096 files of 2 MiB.
     size = 2 * 2**20
     files = inputs["pagepool_bytes"] // size
     keys = [*range(20_500), *range(20_500 - files, 20_500)]
     document = trace_document(trace(tmp_path, keys, size), request)
     [row] = document["limits"]
     assert row["metadata_bytes"] == verified["metadata_bytes"]
-    # All references except the first to each file are hits. With one byte less no reference is a hit, because each file
-    # is evicted just before it is used again.
+    # The first reference to each file is a miss, all others are hits. With one byte less memory there is no hit,
+    # because each file is evicted just before it is used again.
     assert row["miss_ratio"] == pytest.approx(20_500 / len(keys), abs=1e-12)
     less = CacheRequest(request.entries, (verified["memory_bytes"] - 1,), request.metadata_bytes)
     [row] = trace_document(trace(tmp_path, keys, size), less)["limits"]

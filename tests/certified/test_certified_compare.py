@@ -1,4 +1,6 @@
-"""Rate of false alarms, power and interval coverage of `towtank compare`, simulated with known true values."""
+"""Rate of false alarms, power and coverage of the intervals of `towtank compare`, from simulations with known true
+values.
+"""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from covering import QUANTILES, SERIES, of_autoregressive, of_independent, of_qu
 COVERAGE = 0.93
 """Smallest allowed share of intervals that contain the true value. [1]"""
 RARE = 0.10
-"""Smallest share of series with an interval for which the coverage is tested. [1]
+"""Smallest fraction of series with an interval for which the coverage is tested. [1]
 
-If fewer series have an interval, these look steady only by chance. Then the number of wrong intervals is limited
-relative to all series.
+If fewer series have an interval, these are steady only by chance. Then the wrong intervals are limited as a fraction
+of all series.
 """
 WRONG = 0.03
 COUNT = SERIES or 150
@@ -36,8 +36,8 @@ TOO_SHORT = {(100.0, 0.9, 20), (100.0, 0.9, 30), (100.0, 0.95, 30), (100.0, 0.95
 """Queues (rate [1/s], utilization, window [s]) whose relaxation time is long relative to the window.
 
 Only series that look steady by chance have an interval of the mean response time, so its coverage is below `COVERAGE`.
-If 12 instead of 6 independent observations were required, only 30 instead of 80 % of windows would have an interval for
-M/M/1 at 0.95 in 60 s. See docs/background/intervals.md.
+Requiring 12 instead of 6 independent observations would reduce the windows with an interval from 80 to 30 % (M/M/1 at
+0.95, 60 s). See docs/background/intervals.md.
 """
 SECTION = Section(
     "Intervals of one run",
@@ -51,10 +51,10 @@ SECTION = Section(
 
 
 def holds(cell, *, short=False):
-    """Return True if the coverage is sufficient; it may be lower by four standard deviations, for the limited number of
-    series.
+    """Return True if the coverage is sufficient. As the number of series is limited, it may be lower by four standard
+    deviations.
 
-    With `short`, only the share of wrong intervals among all series counts.
+    With `short`, only the fraction of wrong intervals among all series counts.
     """
     assert cell.made == COUNT
     slack = 4 * (0.05 * 0.95 / COUNT) ** 0.5
@@ -74,8 +74,8 @@ def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
 @pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
 def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
-    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). The intervals of a former method, batch
-    # means with order statistics, contained p99 in 55 % of the series at a utilization of 0.8 and in none of 8 at 0.9.
+    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). A former method used batch means with order
+    # statistics: its intervals contained p99 in 55 % of the series at a utilization of 0.8 and in none of 8 at 0.9.
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
         short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
         kind = f"M/M/1 at {utilization}, {rate:g} /s"
@@ -110,8 +110,8 @@ INDEPENDENT = {
 def test_skewed_and_heavy_tails(name, seconds, tabled):
     draw, truths = INDEPENDENT[name]
     for quantity, cell in of_independent(seconds, COUNT, (50.0, seconds), draw, truths).items():
-        # A few long times dominate the variance, so the distribution of the mean is skewed and a coverage of 90 %
-        # suffices.
+        # A few long times contribute most of the variance, so the distribution of the mean is skewed. A coverage of 90
+        # % is accepted.
         at_least_90 = cell.coverage is None or cell.coverage >= 0.90 - 4 * (0.1 * 0.9 / COUNT) ** 0.5
         kind = f"{name}, 50 /s"
         allowed = at_least_90 and (quantity == "mean" or holds(cell))

@@ -46,7 +46,7 @@ class At:
     cpus: int = 1
 
     def elasticity(self, users: int) -> Elasticity:
-        """Return the elasticities that the summary of a run with this operating point states."""
+        """Return the elasticities that a run with this operating point states in its summary."""
         return elasticity_of(
             {
                 "throughput_per_s": {"value": self.x_per_s},
@@ -65,9 +65,9 @@ class At:
 
 
 def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float], At]:
-    """Return a function for the operating point of users who think and then queue for equal servers.
+    """Return a function that computes the operating point of users who think and then queue for several equal servers.
 
-    The solution uses the balance equations of the machine repairman.
+    It solves the balance equations of the machine repairman model.
     """
 
     def at(users: int, think_s: float, times: float) -> At:
@@ -86,9 +86,10 @@ def servers(count: int, cpus: int | None = None) -> Callable[[int, float, float]
 
 
 def stations(*relative: float) -> Callable[[int, float, float], At]:
-    """Return a function for the operating point of users who think and then visit several single-server stations.
+    """Return a function that computes the operating point of users who think and then visit several single-server
+    stations.
 
-    The solution is mean value analysis.
+    It uses mean value analysis.
     """
 
     def at(users: int, think_s: float, times: float) -> At:
@@ -128,9 +129,9 @@ def users_at(load: float, think_s: float) -> int:
 def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much(
     system: str, think_s: float, load: float
 ) -> None:
-    """Elasticities are compared with the derivative of the exact solution.
+    """The stated elasticities are compared with derivatives of the exact solution.
 
-    If a station is not observed by a tier, they may be too small by a tenth.
+    If no tier is observed at a station, they may be a tenth too small.
     """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4
@@ -210,7 +211,7 @@ def test_a_system_of_three_times_the_service_times_is_seen(system: str, load: fl
 
 
 def test_throughput_and_response_time_of_a_saturated_system_agree() -> None:
-    """By hand: N = 104 users, Z = 1 s and D = 10 ms have X = 100 /s and R = 104 / 100 - 1 s = 40 ms. If X falls by 2 %,
+    """By hand: N = 104 users, Z = 1 s and D = 10 ms give X = 100 /s and R = 104 / 100 - 1 s = 40 ms. If X falls by 2 %,
     R = N / X - Z rises by half.
     """
     said = elasticity(1.0, 100.0 * 0.04, 104.0)
@@ -262,8 +263,8 @@ def of_groups(groups: list[tuple[int, float, float]], times: float) -> tuple[np.
     ],
 )
 def test_two_groups_follow_the_speed_at_most_as_said(groups: list[tuple[int, float, float]]) -> None:
-    """Elasticities are compared with the derivative of the exact solution: for the mean over all users, for each group,
-    and for the total throughput.
+    """The stated elasticities are compared with derivatives of the exact solution: for the mean response time of all
+    users and of each group, and for the total throughput.
     """
     step = 1e-4
     rates, responses, busy = of_groups(groups, 1.0)

@@ -1,4 +1,4 @@
-"""An interval that is converted to another confidence level equals the interval that is computed at this level."""
+"""An interval that is converted to another confidence level must equal the interval computed directly at this level."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ from towtank.model.fitting.fit import Fit, fit_curve
 from towtank.model.fitting.least_squares import Bounds, fit
 from towtank.model.fitting.observations import Observations, observations
 
-# The verified values come from another optimiser with its own stopping tolerance. Curvature near the minimum makes
-# standard errors more sensitive to it than parameters.
+# The reference values come from another optimiser, which stopped at its own tolerance. Standard errors depend on the
+# curvature near the minimum, so they differ more than parameters.
 PARAMETERS, ERRORS = 1e-5, 2e-4
 
 
@@ -199,7 +199,7 @@ def librede() -> Series:
 
 def test_demands_of_the_librede_sample() -> None:
     series, verified = librede(), known("V65")["verified"]
-    # Exact methods with the same input may differ only by the rounding of sums.
+    # Exact methods with the same input may differ only by rounding in their sums.
     assert non_negative(series) == pytest.approx(verified["nnls_with_intercept"], rel=1e-9)
     assert non_negative_without_background(series)[1:] == pytest.approx(verified["nnls_no_intercept"], rel=1e-9)
     by_law, by_times = service_demand_law(series), response_times(series)

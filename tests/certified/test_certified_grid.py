@@ -52,7 +52,7 @@ def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
 def table_rows() -> list[dict[str, Any]]:
     """Return the rows of the certification table: method, networks, classes, and the largest significant error.
 
-    `stated` is the error bound that the solutions state; it is None for exact methods.
+    `stated` is the error bound that solutions of this method state; it is None for exact methods.
     """
     found, answers = grid()
     stated = defaultdict(float)
@@ -96,8 +96,8 @@ SECTION = Section(
 
 @pytest.mark.certify
 def test_every_method_is_within_what_it_states(tabled: Tabled) -> None:
-    """A 95 % interval that is widened by the factor 2.2 excludes the true value in less than one of a thousand
-    cases.
+    """If a 95 % interval is widened by the factor 2.2, it excludes the true value in less than one of a
+    thousand cases.
     """
     assert len([row for row in grid()[0] if row.exact and row.error > 0]) <= NETWORKS // 500
     for row in table_rows():
@@ -117,7 +117,7 @@ def test_approximate_answers_are_within_the_error_that_they_state() -> None:
 
 
 def solved(classes: list[dict[str, Any]], **station: Any) -> dict[str, Any]:
-    """Return the solution of a model with a single station, named `s`."""
+    """Return the solution of a model whose only station is named `s`."""
     return dict(solve_models([{"classes": classes, "stations": [{"name": "s", **station}]}])[0]["answer"])
 
 
@@ -173,8 +173,8 @@ def test_one_closed_class_split_in_two_is_the_same_within_what_is_stated(scv: fl
 
 @cache
 def full_rows() -> tuple[list[Compared], list[tuple[int, float]], int]:
-    """For stations with finite capacity, return comparisons of response times, errors of exact losses by seed, and the
-    number of refused models.
+    """Compare solver and simulator at stations with finite capacity. Return comparisons of response times, errors of
+    exact losses with their seeds, and the number of models that the solver rejected.
     """
     found: list[Compared] = []
     losses: list[tuple[int, float]] = []
@@ -217,7 +217,7 @@ def test_full_stations_are_within_what_they_state(tabled: Tabled) -> None:
         outside = [row for row in each if row.error > (0.0 if exact else row.stated or 0.0)]
         counts = (str(len({row.seed for row in each})), str(len(each)), percent(worst))
         stated = "" if exact else percent(max(row.stated or 0.0 for row in each))
-        # A widened 95 % interval excludes the true value in less than one of a thousand cases.
+        # If a 95 % interval is widened, it excludes the true value in less than one of a thousand cases.
         holds = len(outside) <= FULL_STATIONS // 500 if exact else not outside
         tabled(FULL_SECTION, method, "yes" if exact else "no", *counts, stated, holds=holds)
 

@@ -38,7 +38,7 @@ def queue(stream, service, rate, utilization, length_s):
 
 
 def held(arrivals, ends, start, seconds):
-    """Return the mean number of requests in the system in each second."""
+    """Return, for each second, the mean number of requests in the system."""
     instants = np.concatenate([arrivals, ends])
     order = np.argsort(instants, kind="stable")
     instants = instants[order]
@@ -74,7 +74,7 @@ def test_a_queue_below_its_limit_has_neither_growth_nor_pauses(service, rate, ut
     series = [queue(stream, service, rate, utilization, WARM_UP_S + seconds) for _ in range(SERIES)]
     alarms = sum(growth(*queue, WARM_UP_S, seconds).is_significant for queue in series)
     slow = sum(len(slow_places(means(*queue, WARM_UP_S, seconds))) >= slow_limit(seconds) for queue in series)
-    # The nominal rate of false alarms is 1 %. Of 1,000 series of each kind, none was significant with constant or
+    # The nominal rate of false alarms is 1 %. Among 1,000 series of each kind there were none with constant or
     # exponential service, and 0.1 to 1.3 % with lognormal service (rates of 90 and 300 /s, utilization 0.7 and 0.9).
     assert alarms <= (0.03 * SERIES if service is lognormal else 0)
     assert slow <= 0.01 * SERIES
@@ -85,12 +85,13 @@ def test_an_overload_is_found_within_ten_seconds(rate, seconds):
     # The server is an M/M/1 queue with a service time of 10.14 ms, so its capacity is 98.6 /s.
     stream = np.random.default_rng(21)
     found = [growth(*queue(stream, exponential, rate, rate / 98.6, 5 + seconds), 5, seconds) for _ in range(SERIES)]
-    # The expected growth is 1.1, 1.5 and 2.3 times the detection limit of three standard deviations.
+    # At the three rates, the expected growth is 1.1, 1.5 and 2.3 times the detection limit of three standard
+    # deviations.
     assert sum(growing.is_significant for growing in found) >= {115.0: 0.45, 120.0: 0.70, 130.0: 0.99}[rate] * SERIES
 
 
 def test_a_pause_of_300_ms_every_3_3_s_is_found():
-    # 40 requests per second take 4 ms each; requests that arrive in a pause wait until it ends.
+    # 40 requests per second arrive and take 4 ms each. Requests that arrive during a pause wait until it ends.
     arrivals = np.cumsum(np.random.default_rng(22).exponential(1 / 40, 1500))
     phase = arrivals % 3.3
     ends = arrivals + np.where(phase < 0.3, 0.3 - phase, 0.0) + 0.004

@@ -42,7 +42,7 @@ def test_one_run_has_a_mean_and_no_interval():
 def test_order_statistics_cover_as_the_binomial_says(count, probability):
     ranks = statistics.order_statistic_ranks(count, probability)
     if ranks is None:
-        # A quantile has no interval if all values are on the same side of it with a probability above 2.5 %.
+        # A quantile has no interval if, with a probability above 2.5 %, all values lie on the same side of it.
         assert probability**count > 0.025 or (1 - probability) ** count > 0.025
         return
     low, high = ranks
@@ -52,22 +52,22 @@ def test_order_statistics_cover_as_the_binomial_says(count, probability):
 
 
 def test_order_statistics_of_the_median_of_ten_by_hand():
-    # The number B of values below the median of 10 is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) =
-    # 56/1024 = 5.5 %. So the ranks are 2 and 9, which cover 1 - 22/1024 = 97.9 %.
+    # B of ten values lie below the median, and B is binomial(10, 1/2): P(B <= 1) = 11/1024 = 1.1 %, P(B <= 2) = 56/1024
+    # = 5.5 %. So the ranks are 2 and 9, which cover 1 - 22/1024 = 97.9 %.
     assert statistics.order_statistic_ranks(10, 0.5) == (2, 9)
     covered = sum(math.comb(10, number) for number in range(2, 9)) / 1024
     assert covered == pytest.approx(1 - 22 / 1024, rel=1e-12)
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # 400 correlated values are worth 100 independent values, so the ranks are those of 100 values times four.
+    # The 400 correlated values are worth 100 independent ones, so their ranks are four times those of 100 values.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth only one independent value. The estimate is
-    # conservative: it is the largest of several estimates and uses Student's t.
+    # Each second contains ten equal values, so ten values are worth one independent value. The estimate is
+    # conservative: it is the largest of several estimates, widened by Student's t.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -79,8 +79,8 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth only one independent value. This estimate is the
-    # likely, not the conservative one, and exists also for 30 seconds.
+    # Each second contains ten equal values, so ten values are worth one independent value. This is the likely estimate,
+    # which exists even for 30 seconds, not the conservative one.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -115,11 +115,11 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # With fewer than 20 observations, a test too often takes dependent values for independent ones.
+    # For fewer than 20 observations, a test too often takes dependent values for independent ones.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
     # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six
-    # independent seconds need 6 x 39 = 234 s, and one and a half times this length is required.
+    # independent seconds need 6 x 39 = 234 s. The stated length is one and a half times this.
     stream = np.random.default_rng(11)
     asked = [statistics.ratio_of_sums(autoregressive(stream, 60, 0.95), np.ones(60))[0].needs_s for _ in range(50)]
     result = [needs for needs in asked if needs is not None]
@@ -129,8 +129,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # If n is much longer than the correlation time, the variance of the mean of n values is s^2 / n / (1 - 0.7)^2 with
-    # s = 1.
+    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, here
+    # with s = 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -140,7 +140,7 @@ def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
 
 
 def test_denominators_below_one_in_all_have_an_error():
-    """Each of the 12 denominators is 0.05, as if it covered a fraction of a second, so their sum is only 0.6."""
+    """Each of the 12 denominators is 0.05, as if it were for a fraction of a second, so their sum is only 0.6."""
     stream = np.random.default_rng(4)
     values = stream.normal(1.0, 0.1, 12)
     scaled, whole = (statistics.ratio_of_sums(values, np.full(12, length))[1] for length in (0.05, 1.0))
@@ -152,8 +152,8 @@ def test_von_neumann_ratio_by_hand():
     # For 1 2 3 4 5 6 7 8 all successive differences are 1, so their squares sum to 7; the squares around the mean sum
     # to 42. The von Neumann ratio 1/6 is far below 2, its value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
-    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. Such a series needs no longer batches,
-    # so it passes.
+    # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
+    # be longer, so it passes.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 
@@ -208,9 +208,9 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """A burst in the first of thirty seconds leaves only two independent parts of the window.
+    """In a window of thirty seconds, a burst in the first leaves the data worth only two independent observations.
 
-    An interval would be meaningless: the value 0.05 would lie between 1e-18 and 1e15.
+    An interval would be meaningless: for the value 0.05 it would be from 1e-18 to 1e15.
     """
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5

@@ -35,7 +35,7 @@ SECTION = Section(
 
 
 def closed(stream: Any, users: Any) -> Observations:
-    """Return throughput (error 1 %) and response time (error 3 %) of a closed system: four servers, and users who think
+    """Return throughput (error 1 %) and response time (error 3 %) of a closed system with four servers; its users think
     for 2 s.
     """
     rate = CLOSED.throughput(CLOSED_TRUE, users)[0]
@@ -48,7 +48,7 @@ def closed(stream: Any, users: Any) -> Observations:
 
 
 def scalable(stream: Any, load: Any) -> Observations:
-    """Return throughput (error 1 %) that follows a scalability law with its peak at a load of 43.8."""
+    """Return throughput (error 1 %) that follows the universal scalability law, with its peak at a load of 43.8."""
     rate = USL.throughput(USL_TRUE, load)[0]
     return observations(load, rate * (1 + 0.01 * stream.standard_normal(len(load))), error=0.01 * rate)
 
@@ -72,9 +72,7 @@ def power_knee(points: Observations) -> dict[str, Any] | None:
 
 
 def most_power(levels: Any) -> float:
-    """Return the load, within the measured levels, at which the power (throughput divided by response time) of the true
-    curve is largest.
-    """
+    """Return the measured level with the largest power (throughput divided by response time) on the true curve."""
     loads = np.arange(levels.min(), levels.max() + 1)
     rates = CLOSED.throughput(CLOSED_TRUE, loads)[0]
     return float(loads[np.argmax(rates / (loads / rates - THINK_S))])

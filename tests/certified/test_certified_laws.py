@@ -17,9 +17,9 @@ DEMAND_S = 0.005
 
 
 def outcomes(seed, seconds, noise, correlation, step):
-    """Return the shares of runs in which the utilization law fails, holds and is undecided.
+    """Return the fractions of runs in which the test of the utilization law fails, holds and is undecided.
 
-    The CPU demand is higher by `step` in the second half of each run.
+    The CPU demand is larger by the share `step` in the second half of each run.
     """
     stream, found = np.random.default_rng(seed), []
     for _ in range(RUNS):
@@ -50,8 +50,8 @@ SECTION = Section(
 @pytest.mark.parametrize("step", [0.0, 0.1, 0.2, 0.3])
 @pytest.mark.parametrize(("seconds", "noise", "correlation"), CASES)
 def test_an_even_demand_is_hardly_ever_doubted_and_a_step_hardly_ever_holds(seconds, noise, correlation, step, tabled):
-    # The test promises at most 1 false failure in 1,000 runs; a former test failed in 2.3 % at a correlation of 0.6 and
-    # 30 s. If the allowed deviation is above 15 %, the test cannot detect a step of 20 %, but must not report "holds".
+    # At most 1 of 1,000 runs may fail by chance; a former test failed in 2.3 % at a correlation of 0.6 and 30 s. If the
+    # test must allow a deviation above 15 %, it cannot detect a step of 20 %, but it must not report "holds" either.
     found = outcomes(seconds, seconds, noise, correlation, step)
     allowed = step > 0.0 or found[0] <= 0.001 + 4 * (0.001 / RUNS) ** 0.5
     allowed &= step < 0.2 or found[1] <= 0.05 + 4 * (0.05 * 0.95 / RUNS) ** 0.5

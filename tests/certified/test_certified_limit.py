@@ -1,4 +1,4 @@
-"""Searches for the limit of M/M/m queues: coverage of the interval of the limit.
+"""Searches for the load limit of M/M/m queues: coverage of the interval of the limit.
 
 The mean response time is exact: R = 1/mu + C(m, a) / (m mu - lambda), with C Erlang's second formula (L. Kleinrock,
 Queueing Systems I, Wiley, 1975, section 3.5).
@@ -96,8 +96,8 @@ def test_interval_by_hand():
 
 
 def test_an_end_within_chance_moves_out_to_the_next_level():
-    """The mean margin 0.05 at 100 does not differ significantly from 0 (limit 0.16). So the interval ends at 110, where
-    0.5 exceeds 2.776 x 0.1.
+    """The mean margin at 100, 0.05, does not differ significantly from 0 (limit 0.16). So the interval ends at 110,
+    where the mean margin, 0.5, exceeds 2.776 x 0.1.
     """
     levels = [90, 100, 90, 100, 90, 100, 110]
     margins = [-0.2, -0.05, -0.4, 0.15, -0.3, 0.05, 0.5]

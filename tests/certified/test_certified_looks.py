@@ -1,5 +1,5 @@
-"""Studies that are evaluated after each block of runs: rate of wrong decisions for equal systems, and the stated number
-of runs.
+"""Studies that are evaluated after each block of runs: how often they call equal systems different, and if the stated
+number of runs suffices.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ def wrong_decisions(studies: int, blocks: int, deviation: float, seed: int) -> f
 @pytest.mark.parametrize("deviation", [0.02, 0.1, 0.3])
 @pytest.mark.parametrize("blocks", [3, 6, 10])
 def test_equal_systems_differ_in_five_of_a_hundred_studies_at_most(blocks: int, deviation: float) -> None:
-    # A share of 5 % of 2,000 studies has a standard deviation of 0.49 %; the bound is 5 % plus three standard
-    # deviations.
+    # In 2,000 studies, a fraction of 5 % has a standard deviation of 0.49 %; the bound is 5 % plus three of these.
     assert wrong_decisions(2000, blocks, deviation, seed=blocks) < 0.05 + 0.015
 
 

@@ -1,6 +1,7 @@
-"""Observed resource use, compared with programs that count their own use, within 2 % or one clock tick.
+"""Resource use that the probe observes, compared with what programs count about themselves: within 2 % or one clock
+tick.
 
-All programs run at the same time, and with other work on the machine, which must not change the observed use of a
+All programs run at the same time, together with other work on the machine, which must not change the observed use of a
 group.
 """
 
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.certify, pytest.mark.xdist_group("o
 # Programs that are started below a guard process, as Towtank starts all of its processes.
 GUARDED = CASES
 # Programs that are observed by process id only, like programs that Towtank did not start. If a process of such a
-# program ends, its children get a parent outside the group.
+# program ends, its children get a parent that is outside the program.
 NAMED = ("duty_cycle", "children", "detached", "many_sessions")
 
 
@@ -90,7 +91,7 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # The host's CPU time includes that of all groups, and other programs can only add to it. Some kernels include
+    # The CPU time of the host includes that of all groups; other programs can only increase it. Some kernels count
     # stolen time in the time of processes.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")

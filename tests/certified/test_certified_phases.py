@@ -1,4 +1,6 @@
-"""Share of 95 % intervals of the CPU time of a ramp-up, each from one run, that contain the mean over many runs."""
+"""Coverage of 95 % intervals of the CPU time of a ramp-up: each is from one run, and the true value is the mean over
+many runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.waits
 
 COUNT = SERIES or 60
 COVERAGE = 0.93
-"""Smallest allowed share of intervals that contain the true ratio 1 of two equal systems. [1]"""
+"""Smallest allowed coverage of the intervals of a ratio; the true ratio is 1, because the systems are equal. [1]"""
 SECTION = Section(
     "CPU time of a ramp-up",
     "users | CPU time of a request | variation | CPUs used | mean held within the run | equal systems found equal",
@@ -116,7 +118,7 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 
 
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
-    """Return the ratio of two runs of the same system; each run has its own random deviation of 10 %."""
+    """Return the ratio of two runs of the same system. Each run deviates from it by a random 10 %."""
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
         for _ in range(2)
@@ -166,7 +168,7 @@ def of_another_speed(ramp: Ramp, random: np.random.Generator) -> Estimate:
 
 
 def at_the_end(ramp: Ramp, random: np.random.Generator) -> Elasticity:
-    """Return the elasticities of the system in the last ten seconds, which are after the ramp."""
+    """Return the elasticities of the system from the last ten seconds, which follow the ramp."""
     used, sums, counts = ramp.run(random, beyond=20)
     last = slice(-10, None)
     x_per_s, r_s = counts[last].sum() / 10, sums[last].sum() / counts[last].sum()

@@ -1,5 +1,5 @@
-"""Steady stages that end as soon as the throughput is precise enough: coverage of its interval, on series with a known
-mean.
+"""Steady stages that end as soon as the throughput is precise enough: coverage of the interval of throughput, for
+series with a known mean.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Stages of 20 to 60 s that end at a precision of 6 % must have the same coverage as stages of 30 s.
+    """Stages that end at a precision of 6 %, after 20 to 60 s, must have the same coverage as stages of 30 s.
 
     300 stages are simulated; the coverage may be lower by 3 percentage points.
     """
@@ -64,7 +64,7 @@ def test_a_stage_never_ends_on_too_wide_an_interval():
 def test_a_stage_does_not_end_while_the_mean_response_time_is_vague():
     """A few seconds contribute most of the sum of response times.
 
-    So throughput varies little, but the error of the mean response time exceeds 35 %.
+    So the throughput is precise enough, but the error of the mean response time exceeds 35 %.
     """
     counts = np.full(40, 100.0)
     levels = np.random.default_rng(3).lognormal(0.0, 2.0, size=40)
@@ -93,7 +93,7 @@ def with_transient(seed, transient, most):
 
 
 def test_a_stage_is_judged_without_the_transient_at_its_start():
-    """The part of the stage after the transient is precise long before the whole stage is."""
+    """The part after the transient is precise long before the entire stage is."""
     counts, responses = with_transient(5, 6, 40)
     precision = Precision(0.08, 10.0)
     length = next(n for n in range(8, 41) if precision.take(record(counts[:n], responses[:n])))
@@ -101,17 +101,17 @@ def test_a_stage_is_judged_without_the_transient_at_its_start():
 
 
 def test_what_is_left_after_a_transient_counts_and_not_the_stage():
-    """The transient takes 14 of 24 seconds. At most half may be left out, so the stage does not end yet."""
+    """The transient takes 14 of 24 seconds. At most half of a stage may be left out, so the stage does not end yet."""
     counts, responses = with_transient(6, 14, 24)
     precision = Precision(0.08, 12.0)
     assert not any(precision.take(record(counts[:n], responses[:n])) for n in range(17, 25))
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half of the stage. If its minimum is at the end of this range, the remaining half
-    decides.
+    """MSER searches the first half of the stage. If its minimum is at the end of this range, the test of the remaining
+    half decides.
 
-    Ten seconds after the transient are steady, but twenty are needed for an interval, so the stage continues.
+    After the transient, ten seconds are steady. An interval needs twenty, so the stage continues.
     """
     counts, responses = with_transient(7, 15, 40)
     precision = Precision(0.08, 12.0)

@@ -1,6 +1,6 @@
-"""Published queueing networks, each solved from a model file by the engine.
+"""Published queueing networks; the engine solves each from a model file.
 
-Expected values are recomputed by an independent method (key `verified`); exact methods must match them to 1e-9.
+Expected values (key `verified`) were recomputed by an independent method; exact methods must match them to 1e-9.
 """
 
 from __future__ import annotations
@@ -241,7 +241,8 @@ def test_v25_service_times_of_classes_differ_and_it_is_said():
     answer = solved(model(classes, {"s": {"servers": inputs["servers"], "demand": times}}))
     assert answer["exact"] is False
     assert "approximate" in answer["warnings"][0]
-    # The published approximations differ by up to 8.5 % and 27 % (20.7 % and 15.8 % for the second class).
+    # The published approximations differ from the exact values by up to 8.5 % and 27 % (20.7 % and 15.8 % for the
+    # second class).
     assert throughput(answer) == near(expected["X"], 0.08)
 
 
@@ -261,7 +262,9 @@ def test_v27_v29_open_networks(identity):
 
 
 def routed(matrix: list[list[float]], start: list[float]) -> dict[str, dict[str, float]]:
-    """Return the routing of a model for a matrix of transition probabilities and the arrival rates at each station."""
+    """Return the routing of a model, from the matrix of transition probabilities and the arrival rates at each
+    station.
+    """
     rows = {f"s{i}": {f"s{j}": p for j, p in enumerate(row) if p} for i, row in enumerate(matrix)}
     return {"start": {f"s{i}": rate / sum(start) for i, rate in enumerate(start) if rate}, **rows}
 

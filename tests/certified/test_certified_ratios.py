@@ -1,4 +1,4 @@
-"""Ratios of equal and of different systems over repeated runs: coverage and width of the intervals of these ratios."""
+"""Ratios of equal and of different systems over repeated runs: coverage and width of their intervals."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""Smallest allowed coverage if one side has two runs, which vary ten times as much as the more numerous runs of the
-other side. [1]
+"""Smallest allowed coverage if one side has only two runs and these vary ten times as much as the runs of the other
+side. [1]
 
-Only intervals with a single degree of freedom would reach their nominal coverage there.
+The nominal coverage would need intervals with a single degree of freedom.
 """
 Bounds = tuple[float, float] | None
 
@@ -76,7 +76,7 @@ class Sides:
 
 @dataclass
 class Tally:
-    """Counts, for many pairs of configurations, the intervals of one kind that exist and that contain the true
+    """Counts of intervals of one kind for many pairs of configurations: how many exist, and how many contain the true
     ratio.
     """
 
@@ -105,8 +105,8 @@ class Tally:
 
     @property
     def half(self) -> float:
-        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or an
-        interval that begins at 0. [1]
+        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or one
+        that begins at 0. [1]
         """
         return float(np.median(self.halves))
 
@@ -196,9 +196,9 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """For two runs with an error of 30 % on each side, 58 % of the ratios have an interval by Fieller's method.
+    """Each side has two runs with an error of 30 %. By Fieller's method, 58 % of the ratios have an interval.
 
-    By the method with logarithms, 96 % have an interval.
+    By the method with logarithms, 96 % have one.
     """
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):

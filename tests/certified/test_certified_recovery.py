@@ -1,4 +1,4 @@
-"""Recovery of a system from events: how often an undisturbed system is called disturbed, and when a queue is empty
+"""Recovery of a system after events: how often an undisturbed system is called disturbed, and when a queue is empty
 again.
 """
 
@@ -66,8 +66,8 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # A former test of each single second at a level of 1 in 1,000 reported 5.8 % of undisturbed runs of 60 s, and 26 %
-    # of those of 300 s, as disturbed.
+    # A former test examined each second at a level of 1 in 1,000. It reported 5.8 % of undisturbed runs of 60 s, and 26
+    # % of those of 300 s, as disturbed.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -122,14 +122,14 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # The last delayed seconds already have a response time within the normal band, which ends at about 0.04 s (mean
-    # 0.02 s, quantile of 1 in 1,000).
+    # In the last delayed seconds the response time is already within the normal band, which ends at about 0.04 s: the
+    # mean is 0.02 s, and the quantile that of 1 in 1,000.
     assert 105 <= found["recovery_s"] <= 110
 
 
 def test_recovery_lasts_until_the_last_time_out():
-    # The system is down for 5 s, up for 3 s and down for 60 s. The second outage is part of the same disturbance, so it
-    # has not recovered after 5 s.
+    # The system is down for 5 s, up for 3 s and down for 60 s. The second outage belongs to the same disturbance, so
+    # the system has not recovered after 5 s.
     ok, means = quiet(np.random.default_rng(2), BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 5] = 0
     ok[BEFORE + 8 : BEFORE + 68] = 0

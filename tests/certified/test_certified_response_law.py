@@ -1,4 +1,4 @@
-"""Share of 95 % intervals from one run of a closed system that contain the true mean response time and throughput."""
+"""Coverage of 95 % intervals of the mean response time and of throughput, each from one run of a closed system."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Closed:
 
     @property
     def text(self) -> str:
-        """Description of the system in the table."""
+        """Description of the system for a row of the table."""
         text = f"{self.load:g} × knee, {self.servers} × {1000 * self.service_s:g} ms"
         text += f", think {self.think_s:g} s" if self.pace_s is None else f", pace {self.pace_s:g} s"
         text += f", C² {self.variance:g}" + (f" and {self.think_variance:g}" if self.pace_s is None else "")
@@ -68,7 +68,9 @@ class Closed:
         return text
 
     def seconds(self, length: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return completions, sums of response times, and user time minus completed pauses, for each second."""
+        """Return, for each second: completions, sum of response times, and the time of all users minus completed
+        pauses.
+        """
         total = WARM_UP_S + length
         ended, responses, pauses = np.zeros(total), np.zeros(total), np.zeros(total)
         pause = self._drawn(random, self.think_s, self.think_variance)
@@ -182,7 +184,9 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """Of twenty windows of 50 s at three times the knee, only a fifth have an interval from response times alone."""
+    """The load is three times the knee. If only response times are used, a fifth of twenty windows of 50 s have an
+    interval.
+    """
     random, system = np.random.default_rng(5), Closed(3.0)
     runs = [system.seconds(50, random) for _ in range(20)]
     alone = sum(ratio_of_sums(responses, ended)[0].low is not None for ended, responses, _ in runs)
@@ -193,8 +197,8 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """Responses in the first three seconds are changed as if they had begun before the window. So the sum of response
-    times and the sum from user time disagree.
+    """Responses in the first three seconds are changed as if they had begun before the window. So two sums disagree:
+    that of the response times, and that of the user time minus pauses.
     """
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))

@@ -50,7 +50,7 @@ def users_for(utilization, service_s):
 
 
 def window(stream, system, load, seconds, growth):
-    """Return a window that begins after five relaxation times; within it, service times grow by the share `growth`."""
+    """Return a window that begins after five relaxation times; service times grow by the share `growth` within it."""
     utilization, service_s = load
     in_system = utilization / (1 - utilization)
     before = max(20.0, 5 * relaxation_s(in_system, service_s * (1 + in_system)))
@@ -95,8 +95,8 @@ def test_service_times_that_double_are_doubted(system, utilization, tabled):
 
 @pytest.mark.certify
 def test_an_overload_within_a_window_is_doubted(tabled):
-    """Utilization rises from 0.8 to 1.2 within the window. If the relaxation time was computed from the whole window, a
-    quarter of these overloads remained undetected.
+    """Utilization rises from 0.8 to 1.2 within the window. A quarter of these overloads remained undetected when the
+    relaxation time was computed from the entire window.
     """
     invalid, doubted = shares("M/M/1", (0.8, 0.02), 60, growth=0.5)
     cells = ("M/M/1", percent(0.8), "20 ms", "60 s", "service + 50 %", percent(invalid), percent(doubted))

@@ -1,4 +1,4 @@
-"""Rules of thumb for sizing, compared with every row of every worked example in their source documents."""
+"""Rules of thumb for sizing, compared with every row of all worked examples in the documents that state them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from towtank.size.rules.rule import answer
 DATA = Path(__file__).parent / "data"
 # Pattern of a number that is not part of a name such as R1 or 3590E.
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*[A-Za-z])")
-# The inputs of these rows are given as a sum, or as the name of another table.
+# Rows whose inputs are stated as a sum, or as the name of another table.
 _INPUTS_OTHERWISE = {"T40", "T45"}
-# For these examples the source states only the results, and their inputs were chosen to match.
+# Rules whose examples have no inputs in the source, only results; the inputs were chosen to match.
 ONLY_INFERRED = {"panel_cost", "socket_pairs_per_second"}
 
 
@@ -95,7 +95,7 @@ def test_save_rates(row):
         "compaction": float(row["compaction"]),
     }
     per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
-    # In one row, the source document multiplies a rate that was rounded before.
+    # In one row, the source document multiplies a rate that it had already rounded.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
     # The source document prints rates without decimals, some truncated and some rounded: 34.2 as 34, 91.7 as 92.

@@ -19,7 +19,7 @@ WORTH = 30
 
 
 def runs_of(stream, repetitions, run_to_run, truth):
-    """Return random runs whose means vary by `run_to_run`; each run states an error of 0.4 %."""
+    """Return random runs. Their means vary by `run_to_run` around `truth`, and each states an error of 0.4 %."""
     runs = []
     for _ in range(repetitions):
         value = stream.normal(stream.normal(truth, run_to_run * truth), WITHIN * truth)
@@ -43,7 +43,8 @@ def is_called_different(pair):
         {"key": {"cache": level}, "points": [point_of(runs)]} for level, runs in zip(("a", "b"), pair, strict=True)
     ]
     (line,) = comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations)
-    # If the two runs on each side differ much, their ratio has no interval.
+    # `differs` is None for single runs. With two runs on each side it may also be None: if they differ much, their
+    # ratio has no interval.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
     return comparison.is_certain(line)
 
@@ -73,8 +74,8 @@ SECTION = Section(
 @pytest.mark.parametrize("repetitions", [1, 2, 3, 5])
 @pytest.mark.parametrize("run_to_run", [0.01, 0.03, 0.10])
 def test_equal_systems_are_called_different_in_at_most_5_percent(repetitions, run_to_run, effect, tabled):
-    # With a variation of 3 % between runs, intervals from within single runs would report a difference in 80 % of the
-    # comparisons.
+    # Between runs, the values vary by 3 %. Intervals from the errors within single runs ignore this, and would report a
+    # difference in 80 % of the comparisons.
     allowed = 0.05 + 4 * (0.05 * 0.95 / PAIRS) ** 0.5
     share = claimed(repetitions, repetitions, run_to_run, effect)
     truth = "equal" if effect == 1.0 else f"{effect:g} times"

@@ -12,8 +12,8 @@ RATE, RESPONSE_S = 200.0, 0.1
 def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)):
     """Return random throughput that starts 40 % too low, and response times that start twice as long.
 
-    Both approach their final value with the time constant `tau_s`, with first-order autoregressive noise with
-    coefficient 0.5.
+    The deviations decay with the time constant `tau_s`. The noise is first-order autoregressive, with the coefficient
+    0.5.
     """
     times = np.arange(1.0, seconds + 1)
     transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
@@ -49,7 +49,7 @@ def end_of(seconds, at_least_s=0.0):
 def test_ends_after_the_transient_and_not_long_after(tau_s, early_at_most):
     """A stage ends too early if throughput is still more than 10 % too low, and too late after 4 tau + 90 s.
 
-    The allowed shares of such stages are documented at `look`.
+    The allowed fractions of early and late stages are documented at `look`.
     """
     stream = np.random.default_rng(1)
     early = late = 0
@@ -90,10 +90,10 @@ def test_shortest_window_holds_three_cycles_of_a_user():
 
 
 def test_observations_hold_five_transactions_each():
-    """With 2 transactions/s an observation lasts 3 s. 44 s are 14 observations, and the two seconds left over are at
-    the start.
+    """With 2 transactions/s an observation lasts 3 s. 44 s are 14 observations; the two seconds left over are at the
+    start.
 
-    The first four of the 14 observations take ten times as long, so only the last ten (30 s) are kept.
+    The response times of the first four observations are ten times as long, so only the last ten (30 s) are kept.
     """
     count = 44
     rate = np.full(count, 2.0)

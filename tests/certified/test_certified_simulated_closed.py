@@ -21,13 +21,13 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability, at each end of the allowed range, that a true coverage of 95 % is outside of it by chance. [ratio]"""
+"""Probability that chance takes a true coverage of 95 % below the allowed range; the same for above. [1]"""
 
 
 def network(seed: int) -> dict[str, Any]:
     """Return a network with one closed class, one to three product-form queues and a delay.
 
-    Its load is between a light load and ten times the knee.
+    The load is random, from light to ten times the knee.
     """
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))

@@ -1,6 +1,6 @@
-"""Intervals of the simulator for queues with known means and percentiles, in runs that end at a requested precision.
+"""Intervals of the simulator for queues with known means and percentiles; each run ends at a requested precision.
 
-`TOWTANK_CERTIFY` is the number of runs of each queue; without it, 30 runs.
+`TOWTANK_CERTIFY` is the number of runs of each queue, by default 30.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Probability that a true coverage of `COVERAGE` is below the allowed range by chance. [ratio]"""
+"""Probability that chance takes a true coverage of `COVERAGE` below the allowed range. [1]"""
 
 
 @dataclass(frozen=True)

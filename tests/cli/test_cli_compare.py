@@ -25,7 +25,9 @@ _BASES = np.array([10.0, 20.0, 15.0, 30.0, 8.0, 50.0])
 
 
 def written(folder: Path, name: str, seed: int, factor: float = 1.0, errors: float = 0.0) -> Path:
-    """Write the results of a run with six transactions; the third transaction takes longer by a factor."""
+    """Write the results of a run with six transactions; the times of the third transaction are multiplied by
+    `factor`.
+    """
     rng = np.random.default_rng(seed)
     count = 6000
     starts, kinds = np.sort(rng.uniform(0, 120, count)), rng.integers(0, 6, count)
@@ -141,8 +143,7 @@ def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
     assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
     assert rows["response_time_p50"]["verdict"] == "undecided"
     assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
-    # In every run p99 is 1 ms or 3 ms. With a resolution of 1 ms such values are not exact, so the ratio has an
-    # interval.
+    # In every run p99 is 1 ms or 3 ms, known only with a resolution of 1 ms. So the ratio has an interval.
     assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
     assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
     kept = run("compare", "--baseline", "main", "--b", *names[3:], "--json")
@@ -171,8 +172,8 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    # The baseline is missing, as after a checkout without its file or with a misspelt name. If the command created it,
-    # the result would be compared with itself and pass.
+    # The baseline is missing, as after a checkout without its file, or if its name is misspelt. If the command created
+    # it from the result, it would compare the result with itself and pass.
     assert not (folder / "bda.json").exists()
     monkeypatch.chdir(folder)
     done = run("compare", "--baseline", "main", result)
@@ -247,7 +248,7 @@ def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Pat
             done = run("compare", *sides)
             assert (done.returncode, done.stdout) == (2, ""), sides
             assert message in done.stderr
-    # Two configurations of the same results folder have no run in common, so they can be compared.
+    # Two configurations of one results folder are compared; they have no run in common.
     done = run("compare", "--a", f"{folder}:search_index present", f"{folder}:search_index absent", "--b", folder)
     assert "must be runs that this side" not in done.stderr
 

@@ -81,7 +81,7 @@ def test_a_fault_in_a_part_leaves_all_other_parts(
         for part in ("summary of r001", next(each for each in attempted if "observations" in each)):
             assert part in attempted
 
-            # If documents were stored, they would be read instead of created, and their parts could not fail.
+            # Stored documents would be read, not created, so the failure of their parts could not be tested.
             for kept in ("model.json", "study-summary.json"):
                 (folder / kept).unlink(missing_ok=True)
             with monkeypatch.context() as patch:

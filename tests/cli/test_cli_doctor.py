@@ -19,13 +19,13 @@ pytestmark = pytest.mark.waits
 
 
 def invoke(*arguments: str) -> tuple[Result, int]:
-    """Run the command like the application does: the return value of the command is its exit status."""
+    """Run the command as the application does, which returns the value of the command as exit status."""
     app = typer.Typer()
     statuses = []
 
     @app.callback()
     def main() -> None:
-        """Exist only so that `doctor` is a subcommand."""
+        """Make `doctor` a subcommand; do nothing else."""
 
     app.command("doctor")(doctor_command.command)
     app.callback(result_callback=statuses.append)(main)

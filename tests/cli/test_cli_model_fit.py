@@ -67,7 +67,7 @@ def test_a_fit_without_a_curve_chooses_one(capsys: Any) -> None:
 
 
 def test_the_errors_of_curves_that_were_tried_have_intervals(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error stated for the chosen curve is its held-out error, with the interval of that error.
+    """The error stated for the chosen curve is its held-out error, together with its interval.
 
     The table shows only as many digits of an error as its interval supports.
     """
@@ -113,9 +113,7 @@ def test_a_value_without_an_interval_or_with_one_end_has_few_digits() -> None:
 
 
 def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
-    """The slopes of a parabola at its ends are 12.5 and 25.3 ms, with t intervals of 3.7 and 3.8 ms in both
-    directions.
-    """
+    """The slopes of a parabola at its ends are 12.5 and 25.3 ms, with t intervals of +-3.7 and +-3.8 ms."""
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None
@@ -147,7 +145,7 @@ def test_results_are_fitted_by_configuration_and_written_as_a_model(capsys: Any,
     out = tmp_path / "model.yaml"
     arguments = ("fit", "closed", str(RESULTS_1), "--configuration", "present", "--out", str(out))
     found = document_of(capsys, *arguments)["configurations"][0]
-    # The measured system has one server with a service time of 17.8 ms, and users with a think time of 1 s.
+    # The measured system has one server with a service time of 17.8 ms; its users think for 1 s.
     low, high = found["confidence_interval"]["bottleneck_demand_s"]
     assert low < 0.0178 < high
     knee = next(found_knee for found_knee in found["knees"] if found_knee["kind"] == "model")
@@ -251,7 +249,7 @@ def test_demands_of_a_results_folder(capsys: Any) -> None:
 def test_wrong_command_lines(
     capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], words: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # another folder is used because that of the tests may not be writable
+    monkeypatch.chdir(tmp_path)  # the folder of the tests may not be writable
     places = {"FILE": str(DATA / "usl_specsdm91.csv"), "RESULTS": str(RESULTS_1), "FOLDER": str(tmp_path)}
     status, out, err = run(capsys, *(places.get(argument, argument) for argument in arguments))
     assert (status, out) == (2, "")

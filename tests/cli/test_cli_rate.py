@@ -20,7 +20,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """Stand-in for the engine that prints prepared lines, by default those of the reference machine."""
+    """Stand-in for the engine. It prints prepared lines, by default those of the reference machine."""
     program = tmp_path / "engine"
     program.write_text('#!/bin/sh\ncat "$0.lines"\n')
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank size`: changed values, machines, memory, pools, dates, and all faults."""
+"""Text and JSON output of `towtank size`: changed values, machines, memory, pools, dates, and faults of every kind."""
 
 from __future__ import annotations
 
@@ -157,13 +157,13 @@ def test_a_source_that_is_nothing_is_refused(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The new machine has twice the rating and the same number of CPUs. So each CPU is twice as fast, and all demands
-    are halved.
+    """The new machine has twice the rating and the same number of CPUs. So each of its CPUs is twice as fast, and
+    demands on it are halved.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1", "--nodes", "db=1")
     found = sized(capsys, model, *options, "--objective", "mean < 60 ms", "--machine", "old", "--machine", "twice")
-    # On the old machine, the demands alone are 65 ms and violate the objective, with any number of CPUs.
+    # If both tiers are on the old machine, the demands add up to 65 ms, above the objective, with any number of CPUs.
     assert {tier["machine"] for tier in found["answer"]["tiers"].values()} >= {"twice"}
     tiers = found["answer"]["tiers"]
     half = {
@@ -180,11 +180,11 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The new machine has 2 (1 to 4) times the rating of the old machine. The demands of 65 ms become 45 ms at a ratio
-    of 1.44.
+    """The rating of the new machine is 2 (1 to 4) times that of the old machine. At a ratio of 1.44 the demands, 65 ms
+    in total, become 45 ms, the limit of the objective.
 
-    Without waiting, the log-normal ratio exceeds 1.44 with a probability of 82 %, which is an upper bound of the stated
-    probability. At the best estimate, the mean is well below the limit.
+    The log-normal ratio exceeds 1.44 with a probability of 82 %. Because of waiting, the probability of meeting the
+    objective is lower. At the best estimate of the ratio, the mean is well below the limit.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
@@ -274,8 +274,8 @@ hit_ratios: {files: {station: disk, memory: [4 GiB, 8 GiB], hit_ratio: [50 %, 90
 what_if: [memory cpu=6 GiB, memory cpu=64 GiB]
 """
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
-    # With 6 GiB the hit ratio is 70 %: misses decrease from 50 % to 30 %, and the disk demand from 40 ms to 24 ms. The
-    # model is two M/M/1 queues in series.
+    # With 6 GiB the hit ratio is 70 %. The misses fall from 50 to 30 %, and the disk demand from 40 to 24 ms. The model
+    # is two M/M/1 queues in series.
     expected = 0.01 / (1 - 0.1) + 0.024 / (1 - 0.24)
     assert found["what_if"][1]["classes"]["in"]["response_time_s"] == pytest.approx(expected, rel=1e-9)
     assert "must be from 4 GiB to 8 GiB" in found["what_if"][2]["refused"]

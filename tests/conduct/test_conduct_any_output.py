@@ -15,8 +15,8 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# For each command, a file that it writes and the faulty outputs with which it is tested. Short commands are tested with
-# all of them.
+# For each test: the command, a file that it reads or writes, and the faulty outputs to which it is directed. Short
+# commands are tested with all of them.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),
@@ -33,7 +33,7 @@ COMMANDS = {
     ),
     "report": ("$towtank report kept --out page.html", "page.html", ["2>&1 | true", ">/dev/full"]),
 }
-# A study with a factor name that is not ASCII, and with a fault whose message contains this name.
+# A study with a fault and with a factor name that is not ASCII. The message about the fault contains this name.
 WRONG = TINY["study.yaml"].replace("factors: {users: [2]}", "factors: {größe: [µ, 语]}")
 
 

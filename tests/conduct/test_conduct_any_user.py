@@ -1,4 +1,6 @@
-"""Commands as any user, with any resource limit and any output: each command works, or ends with one clear line."""
+"""Commands as any user, with any resource limits and any output. Each command either works, or ends with one clear
+line.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,7 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path
 
 
-# Each entry combines several conditions, so that testing all of them takes one minute instead of ten.
+# Each entry combines several conditions. To test all of them one by one would take ten minutes instead of one.
 AT_ONCE = {
     "1,024 files, umask, no home, 40 columns, ASCII": (
         "ulimit -Sn 1024; umask 077; unset HOME; COLUMNS=40 PYTHONIOENCODING=ascii {}"
@@ -206,8 +208,7 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # In a file system that accepts no new files, the results folder is not created, so the error is that it does
-        # not exist.
+        # `/proc` accepts no new files: the results folder cannot be created, so the error is that it does not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -324,7 +325,7 @@ def test_leaving_at_once_names_where_results_are(silent: str, tmp_path: Path) ->
         process = start(silent, tmp_path, *options)
         wait_for(tmp_path, "kept/engine/*.ndjson" if options else "towtank-drive-*/engine/*.ndjson")
         process.send_signal(signal.SIGINT)
-        # a signal of another kind, because two pending signals of the same kind could be merged
+        # not the same signal again, because two pending signals of the same kind may be merged
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=240)
         assert process.returncode == 5

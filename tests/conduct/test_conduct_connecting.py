@@ -1,4 +1,4 @@
-"""Connection options of `drive`: the parts of the plan that they produce, and combinations that are refused."""
+"""Connection options of `drive`: the plan that they produce, and combinations that are refused."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The envelope (maximum rates) of the load generator: order of its measurements, its file, and its part of a run's
-manifest.
+"""The envelope (maximum rates) of the load generator: the order of the measurements, the file with the results, and
+their copy in the manifest of a run.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PINNING = Pinning((0,), (1,))
 
 
 class Machine:
-    """Simulated machine: each core makes 50,000 requests/s, and the start lag is proportional to the used share of this
-    rate.
+    """Simulated machine: each core makes up to 50,000 requests/s. The start lag is proportional to the rate divided by
+    this maximum.
     """
 
     def __init__(self, busy: float = 0.999, failed: int = 0) -> None:
@@ -143,11 +143,11 @@ def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     save_envelope({"schema": "towtank/envelope/1", "fingerprint": fingerprint, "rate_per_core_per_s": 7.0})
     found = generator_facts(plan)
     assert found["envelope"]["rate_per_core_per_s"] == 7.0
-    # The target has two addresses, and every local port can be used once for each of them.
+    # The target has two addresses. A local port can be used for one connection to each of them.
     one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0
-    # Every local port can also be used once for each source address. A Unix socket needs no port.
+    # A local port can also be used once for each source address. A connection to a Unix socket needs no port.
     sources = {"connections": {"mode": "per_user", "sources": ["127.0.0.2", "127.0.0.3", "127.0.0.4"]}}
     assert generator_facts({**plan, **sources})["generator_limits"]["connections_by_ports"] == 6 * ports
     unix = generator_facts({"targets": [{"addresses": ["unix:/run/app.sock"]}]})

@@ -1,5 +1,5 @@
-"""Events (such as killing a service) whose threads fail or never end are reported, and the run does not wait for them
-endlessly.
+"""Events of a run, such as killing a service. If the thread of an event fails or never ends, this is reported, and the
+run ends all the same.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ class EventTarget:
 
 @pytest.fixture
 def happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], None]], Events]:
-    """Return a function that runs an event that kills a service; the kill is replaced by a call of the given
-    function.
-    """
+    """Return a function that runs an event. The event would kill a service, but calls the given function instead."""
     monkeypatch.setattr(Events, "_origin_ns", lambda _: time.monotonic_ns())
 
     def begin(kill: Callable[[], None]) -> Events:

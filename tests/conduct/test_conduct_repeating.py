@@ -34,7 +34,7 @@ def ended(
     budget_s: float | None = None,
     at_least: int = 0,
 ) -> dict[str, Any] | None:
-    """Return the recorded end of a study; `questions` lists the open questions that are found after each block."""
+    """Return the recorded end of a study; `questions` lists, for each block, the questions that are open after it."""
     clock = iter(BLOCK_S * number for number in range(1, 100))
     monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
     found = dict(enumerate(questions, start=1))
@@ -129,11 +129,12 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), None, True),
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
-        # The results are first evaluated after block 2, so block 2 has to run too.
+        # Results are first evaluated after block 2. So after block 1, the budget must suffice for a repetition of this
+        # block and for block 2.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # An earlier process executed one of the two runs of this block, so a whole block takes twice the time measured
-        # here.
+        # An earlier process executed one of the two runs of the block. So a block takes twice the time measured in this
+        # process.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],

@@ -1,4 +1,4 @@
-"""The request for a study (its file and options) is stored in its results and can be read back."""
+"""The request for a study (its file and options) is stored in the results, and can be read from there."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One run: whatever the tested system, the engine or the user does, the folder of the run records it."""
+"""One run: the folder of the run records everything that the tested system, the engine or the user does."""
 
 import os
 import signal
@@ -48,7 +48,7 @@ class Program(PlainService):
 
 
 class Watching(Silent):
-    """Display that calls a function once, at the first displayed state that meets a condition."""
+    """Display that calls a function once, when a displayed state first meets a condition."""
 
     def __init__(self, when: Callable[[dict[str, Any]], bool], do: Callable[[], None]) -> None:
         self.when, self.do, self.done = when, do, False
@@ -141,7 +141,7 @@ def test_processes_of_a_run_are_marked_and_this_one_is_not(conduct: Any, tmp_pat
     assert (run.logs / "content.log").read_text().splitlines() == [str(run.path)]
 
 
-# Program that logs an error at its start. Once a file exists, it logs this error more often, and a new error.
+# Program that logs an error at its start. As soon as a file exists, it logs this error more often, and a second error.
 TROUBLED = """
 import pathlib, sys, time
 print("ERROR: port 8080 is taken", flush=True)

@@ -1,4 +1,4 @@
-"""If a server accepts connections but sends nothing, the measurement ends and is invalid, and a message names the
+"""A server accepts connections but sends nothing. The measurement must end as invalid, with a message that names the
 server.
 """
 
@@ -21,7 +21,8 @@ TOWTANK = [sys.executable, "-m", "towtank"]
 SQL = "[{sql: select 1, target: db}]"
 LDAP = "[{ldap: {search: 'ou=people', filter: (uid=a)}, target: db}]"
 HTTP = "[{get: /, target: db}]"
-# `{}` stands for the address of a server that accepts connections but sends no byte, in any of these protocols.
+# For each protocol, the address of a target and a step for it. `{}` stands for host and port of a server that accepts
+# connections but sends no byte.
 SCHEMES = {
     "mysql://reader:secret@{}/shop": SQL,
     "postgresql://reader:secret@{}/shop": SQL,

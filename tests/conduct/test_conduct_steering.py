@@ -1,4 +1,6 @@
-"""Control of a simulated engine in memory: its commands and events, and the same results in the later analysis."""
+"""Control of a load by a simulated engine in memory: commands and events, and the later analysis, which must give the
+same results.
+"""
 
 from pathlib import Path
 
@@ -28,7 +30,7 @@ def closed(load: float, name: str, second: int) -> tuple[float, float]:
     """Return throughput X and response time R of N users with a think time of 0.5 s: X = min(N / 0.55, 200), R = N / X
     - 0.5.
 
-    With 140 users, R is 200 ms. If N is below 1, 1 is used.
+    With 140 users, R is 200 ms. N below 1 counts as 1.
     """
     rate = min(max(load, 1.0) / 0.55, CAPACITY)
     return rate, max(load, 1.0) / rate - 0.5
@@ -96,8 +98,8 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
 
 
 def flickering(load, name, second):
-    """Return response times that differ more between plateaus than between loads, so that no test finds a significant
-    limit.
+    """Return response times whose differences between plateaus are larger than those between loads, so that no test can
+    find a significant limit.
     """
     rate, response = closed(load, name, second)
     return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
@@ -122,7 +124,7 @@ def pilot(run, answer, asked):
     return engine, said, read_pilot(run, asked)
 
 
-# The durations are whole seconds, because the engine in memory advances by seconds.
+# The engine in memory advances in steps of one second, so the durations are whole seconds.
 ASKED = Pilot.model_validate({"start": 20, "ramp_up": "2 s", "settle": "2 s", "steady": "4 s"})
 
 
@@ -148,9 +150,9 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users, fewer than in the first plateau of the pilot.
+    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users. The first plateau of the pilot has more.
 
-    The engine counts whole transactions per second, which is an error of 10 % for one or two users.
+    The engine counts whole transactions per second. For one or two users this is an error of 10 %.
     """
 
     def slow(load, name, second):
@@ -228,8 +230,8 @@ def test_busy_generator_ends_the_search_with_a_lower_bound(run):
 
 
 def test_throughput_that_no_longer_grows(run):
-    """Without an objective, the search ends when throughput stays the same: 160 users have the same throughput as 120
-    users.
+    """The search has no objective. It ends when throughput no longer grows: 160 users have the same throughput
+    as 120.
     """
     wavering = lambda load, name, second: (min(load / 0.55, 200.0) + second % 2, 0.05)  # noqa: E731
     load = load_of(start=120, stop_when=["throughput grows < 5 % of the ideal"], refine=None)
@@ -303,7 +305,9 @@ def test_plain_settle_stages_are_left_alone(run):
 
 
 def test_not_settled_is_a_failure_only_where_the_plateau_is_not_steady_either(run):
-    """Response times that increase all the time never settle and are not steady, so the first plateau fails."""
+    """Response times increase all the time: they never settle, and the plateau is not steady. So the first plateau
+    fails.
+    """
     stages = {"settle": "until steady, at most 20 s", "steady": "20 s"}
     load = load_of(stages=stages, refine=None)
     _, _, found = search(run, load, lambda load, name, second: (100, 0.05 * 1.05**second), objectives=())

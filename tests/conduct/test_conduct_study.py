@@ -56,7 +56,7 @@ class Spec:
 
 @dataclass
 class SmallStudy:
-    """A study of three runs; `code` is the program of the server in each run that has one."""
+    """A study of three runs. `code` maps some runs to the program that serves as their server."""
 
     code: dict[str, str] = field(default_factory=dict)
     name: str = "small"
@@ -119,7 +119,7 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             run,
             title,
             lambda logs: System([Program(code)], tmp_path / "data", logs, check=stop.check),
-            # If the service ends during the run, the load lasts long, so that the service always ends under load.
+            # A run whose server may end has a load of 60 s, so that the server ends while the load lasts.
             lambda endpoints: plan(run, 60.0 if spec.run in spec.study.code else 0.2),
             no_observation,
             Pinning(),

@@ -1,6 +1,7 @@
 """A study from an unknown source.
 
-The files that it sends and serves and the programs that it runs are restricted, and its side effects are listed first.
+The files that the study sends and serves and the programs that it runs are restricted. Everything that it would change
+is listed first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""All commands run as an unprivileged user with the open-file limit of a login, with any home and temporary folder."""
+"""All commands are run by an unprivileged user whose open-file limit is that of a login, with various home and
+temporary folders.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,9 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# Mount options of a small file system at `disk`, actions on it, and the first commands of the user's shell.
-#
-# Each entry combines several conditions, so that the tests take two minutes instead of ten.
+# For each case: mount options of a small file system at `disk`, preparation of this file system, and the first commands
+# in the user's shell. Each case combines several conditions: tested one by one, they would take ten minutes instead of
+# two.
 CONDITIONS = {
     "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
     "home and temporary folder only to be read": (
@@ -53,7 +55,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def own(kept_model: Path) -> Iterator[Path]:
-    """A folder owned by the unprivileged user, with a study and results."""
+    """A folder that belongs to the unprivileged user, with a study and results."""
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         folder = Path(name)
         for file, text in TINY.items():

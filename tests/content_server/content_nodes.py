@@ -1,4 +1,4 @@
-"""Processes of the content server for the tests, on free ports, and an HTTP client."""
+"""Processes of the content server on free ports, and an HTTP client, for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START_TIMEOUT = 30.0
 
 
 def write_users(path: Path) -> None:
-    """Write the file of users; the password hashes are cheap to compute, because the tests log in often."""
+    """Write the file of users. Tests log in often, so the password hashes are cheap to compute."""
     path.write_text("".join(f"{n}:{hash_password(p, n=2)}:{ROLES[n]}\n" for n, p in PASSWORDS.items()))
 
 

@@ -1,5 +1,5 @@
-"""Requests that the content server must refuse (malformed requests, attacks, logins), exceptions, and a server that
-cannot start.
+"""Content server: requests that it must refuse (malformed requests, attacks, wrong logins), the exceptions that it
+reports, and starts that must fail.
 """
 
 from __future__ import annotations

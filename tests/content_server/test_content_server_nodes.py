@@ -1,4 +1,4 @@
-"""Several nodes of the content server with one repository, and a node that is killed during its work."""
+"""Several nodes of the content server share one repository; one node is killed while it works."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def test_full_disk_is_a_storage_fault(start: Any, tmp_path: Path) -> None:
     resource.prlimit(node.process.pid, resource.RLIMIT_FSIZE, (limit, limit))
     with Client(node.url) as ann:
         properties = {"cmis:objectTypeId": "tt:document", "cmis:name": "large"}
-        # with the first size, the upload fails while it is received; with the second, when it is written to the storage
-        # area
+        # With the first size, the upload fails while it is received. With the second, it fails when it is written to
+        # the storage area.
         for size in (3 * limit, limit + 1):
             answer = ann.act("createDocument", content=b"x" * size, properties=properties)
             assert fault(answer) == (500, "storage")

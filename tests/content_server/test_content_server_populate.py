@@ -1,6 +1,6 @@
 """Generated test data (populations): formats, sizes, determinism, and the effect of the database index on the view.
 
-An existing population is not created again, a partial one (after a kill) is recreated, and a changed one can be
+An existing population is not created again. A partial one, after a kill, is replaced, and a changed one can be
 restored.
 """
 
@@ -30,7 +30,7 @@ from content_server.query import compile_query, parse
 
 pytestmark = pytest.mark.waits
 
-# The smallest scale of a population, with at least one document of each class and 44 MiB in total.
+# Smallest scale at which a population has a document of each class; 44 MiB in total.
 SCALE = "0.00001"
 VIEW = (
     "SELECT cmis:objectId, cmis:name, tt:searchType FROM tt:search "
@@ -135,7 +135,7 @@ def test_other_seed_gives_other_documents_in_place_of_the_old(tmp_path: Path) ->
     assert len(tree(tmp_path / "area")) == len(listing(tmp_path, "documents.csv"))
 
 
-# Program that kills itself after it has written the contents of the first folder.
+# Program that creates a population and kills itself after the contents of the first folder.
 KILLED = """
 import os, signal, sys
 from content_server.cli import main

@@ -25,7 +25,7 @@ DOCUMENTS = (
 def library(node: Node) -> str:
     """Create the folder `/library` and return its identifier.
 
-    The first three documents are in it, and the other documents in its subfolder `/library/inner`.
+    It contains the first three documents; the other documents are in its subfolder `/library/inner`.
     """
     with Client(node.url) as ann:
         folder = ann.folder("library")

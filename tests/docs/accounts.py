@@ -1,5 +1,5 @@
-"""Judgements (how a block of code is tested) of all fenced blocks of the documentation, for each page in the order of
-its blocks.
+"""Judgements on the fenced code blocks of the documentation, by page and in the order of the blocks. A judgement
+defines how a block is tested.
 
 `test_docs_accounts.py` fails for a block without a judgement, with its page and line, and for a judgement without a
 block.

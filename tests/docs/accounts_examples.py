@@ -1,5 +1,5 @@
-"""Judgements (how a block is tested) of the fenced blocks of the README, the tutorial, the examples, the studies and
-the content server.
+"""Judgements (rules how a block is tested) on the fenced blocks of the README, the tutorial, the examples, the studies
+and the content server.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ _RESULTS = "results/content-users-20261120-180501"
 
 
 def study(name: str, *long: str) -> Run:
-    """Return the judgement (how a block is tested) of a block with the commands of a study.
+    """Return the judgement on a block with the commands of a study: how the block is tested.
 
-    The test suite runs `towtank doctor` and only plans the other commands. Nightly runs execute them, unless they take
-    hours.
+    The test suite runs `towtank doctor` and only plans the other commands. Nightly runs execute them, except those in
+    `long`, which take hours.
     """
     lines = (Line(f"towtank run {name}", planned=MINUTES, nightly=True, measures=True),)
     return Run("towtank", (*lines, *(Line(f"towtank run {command}", planned=HOURS) for command in long)))
@@ -28,7 +28,7 @@ _SMALL_CONTENT = (
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    # The objective of the study applies at a share of the limit, but these levels are numbers of users.
+    # The objective of the study is for a load that is a share of the limit, but these levels are numbers of users.
     "objectives=[]",
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
@@ -36,8 +36,8 @@ _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# With 60 users the objective is met even if the server stops for seconds. With 1060 users the response time is 1060 /
-# (200 /s) - 500 ms = 4.8 s, which violates it. The result of the levels between depends on the machine.
+# 60 users meet the objective even if the server stops for seconds. 1060 users violate it: their response time is 1060 /
+# (200 /s) - 500 ms = 4.8 s. In between, the result depends on the machine.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -85,8 +85,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Run(
             "towtank model fit RESULTS",
             (
-                # The stored results of the tests were measured on a small server, so `towtank size` is called for 80
-                # users.
+                # The tests use stored results of a small server, so `towtank size` is called for only 80 users.
                 Line("towtank size", more="--users 80"),
                 Line("towtank rate", more="--quick", measures=True),
             ),
@@ -122,7 +121,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "sh examples/own-application/database.sh start",
             (
                 Line("sh", shown=_DATABASE),
-                # The database is not started in the tests, so the limit of the application is another than on the page.
+                # The tests do not start the database, so the application has another limit than on the page.
                 Line("python", more="--limit lock", serves=True),
                 Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
             ),

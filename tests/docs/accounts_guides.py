@@ -1,11 +1,11 @@
-"""Judgements (how a block is tested) of the fenced blocks of the guides."""
+"""Judgements (rules how a block is tested) on the fenced blocks of the guides."""
 
 from __future__ import annotations
 
 from accounts_examples import SEARCH, SHORT_LEVELS, STARTED, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
-# A busy machine sometimes stops for seconds. So the drive takes 4 s, and the objective of the shop is a p95 below 1
+# A busy machine may stop for seconds. So the drive takes 4 s, and the objective of the shop example is a p95 below 1
 # min.
 DRIVE = Line("towtank drive", more="--duration 4s", measures=True)
 _OTHERS = "a program of others, with its own options"

@@ -1,4 +1,4 @@
-"""Judgements (how a block is tested) of the fenced blocks of the reference and of the background pages."""
+"""Judgements (rules how a block is tested) on the fenced blocks of the reference and of the background pages."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
     "docs/reference/engine.md": (Keys('{"event": "begin"', document="rate"),),
     "docs/reference/files.md": (
         Texts("study.yaml:21:13"),
-        # The objective of the study applies at a share of the limit, but the loads of these blocks are numbers of
-        # users.
+        # The objective of the study is for a load that is a share of the limit, but the loads of these blocks are
+        # numbers of users.
         Snippet("load:", kind="study", onto=USERS, without=("factors", "presets", "claims", "objectives")),
         Snippet("load:", kind="study", onto="examples/trace/study.yaml"),
         Snippet("factors:", kind="study", onto=USERS, without=("claims", "objectives")),

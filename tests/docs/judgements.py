@@ -1,7 +1,7 @@
-"""Kinds of judgements, which define how a fenced block of the documentation is tested; `accounts.py` lists one for each
-block.
+"""Kinds of judgements. A judgement defines how a fenced block of the documentation is tested; `accounts.py` lists one
+for each block.
 
-Each judgement has the beginning of the first line of its block (`begins`), so that it still belongs to its block when
+A judgement contains the beginning of the first line of its block (`begins`). So it still belongs to this block when
 blocks are moved.
 """
 
@@ -45,7 +45,9 @@ class Same(Judgement):
 
 @dataclass(frozen=True)
 class Python(Judgement):
-    """A Python session that continues over the blocks of a page; `...` stands for parts that differ between runs."""
+    """A Python session that continues over the blocks of a page; `...` stands for output that differs from run
+    to run.
+    """
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,16 @@ class Snippet(Judgement):
 
 @dataclass(frozen=True)
 class Line:
-    """Settings of the commands in a block that begin with `begins`, if they are not run as shown.
+    """Settings for commands of a block that are not run as shown: those that begin with `begins`.
 
     Attributes
     ----------
     begins : str
         Beginning of the command.
     more : str
-        Options that shorten the command. They are appended, because the last of two equal options applies.
+        Options that shorten the run of the command. They are appended: if an option occurs twice, the last one applies.
     sets : tuple of str
-        Values of `--set` that shorten the command.
+        Values of `--set` that shorten the run of the command.
     measures : bool
         True if status 4 is also correct, because other programs may disturb the measurement.
     statuses : tuple of int

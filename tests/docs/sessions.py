@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# Doubts that other programs on the machine cause, and doubts that only occur because a test shortens stages.
+# Doubts that tests ignore: other programs on the machine can cause them, or the stages that a test has shortened.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,
@@ -48,20 +48,21 @@ DISTURBANCES = {
     Kind.RETRANSMITS,
     Kind.MACHINE_SUSPENDED,
 }
-# The doubts of `DISTURBANCES`, in the words of commands that write no results folder.
+# Patterns of the doubts in `DISTURBANCES`, as commands without a results folder print them.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Servers at `ADDRESS`, started for pages whose own commands start no server there.
+# Commands that start a server at `ADDRESS`, for pages that start no server there themselves.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
-# Names of results folders that the guides use; `RESULTS` stands for the results of any study.
+# Names of results folders in the guides. The word `RESULTS` on a page stands for any study's results.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
-# Measurements of a closed network: a station of eight servers with a service time of 10 ms, and a think time of 2 s.
+# Measurements of a closed network: a station of eight servers with a service time of 10 ms, and users who think for 2
+# s.
 LEVELS = """users,tps,mean_s
 100,49.7,0.0101
 300,148.9,0.0102
@@ -92,8 +93,8 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def _first_command(text: str) -> tuple[str, str]:
-    """Split off the first command of a block; it ends at the first line that closes all quotes and has no continuation
-    mark.
+    """Split off the first command of a block. It ends at the first line at which all quotes are closed and no
+    continuation mark follows.
     """
     lines = text.splitlines(keepends=True)
     for count in range(1, len(lines) + 1):
@@ -119,8 +120,8 @@ class Ended:
 
 @dataclass
 class Session:
-    """A shell in a fresh copy of the examples, with the programs of this repository on its search path; the attribute
-    `here` is its current folder, which `cd` changes.
+    """A shell in a fresh copy of the examples, with the programs of this repository on its search path. The attribute
+    `here` is its current folder; `cd` changes it.
     """
 
     folder: Path
@@ -152,7 +153,9 @@ class Session:
         return path
 
     def _programs(self) -> Path:
-        """Write start scripts for the programs of this repository into a folder, under the names used on the pages."""
+        """Write start scripts for the programs of this repository into a folder; their names are those used on the
+        pages.
+        """
         folder = self._made("programs")
         own = shlex.quote(sys.executable)
         programs = {
@@ -174,7 +177,7 @@ class Session:
         return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Create the files that a command needs and no command of its page creates.
+        """Create the files that a command needs, unless a command of its page creates them.
 
         Return the command in the form in which this session runs it.
         """
@@ -201,7 +204,7 @@ class Session:
         shutil.rmtree(results / "runs" / "r002")
 
     def run(self, command: str, line: Line) -> Ended:
-        """Run a command to its end, with the options of `line` that shorten it."""
+        """Run a command to its end. The options in `line` shorten the run."""
         place = self.folder / "place"
         after = f"\nstatus=$?; pwd > {shlex.quote(str(place))}; exit $status"
         done = subprocess.run(
@@ -220,8 +223,8 @@ class Session:
         return self.ended[-1]
 
     def _shorter(self, command: str, line: Line) -> str:
-        """Return the definition of a shell function that runs the program of a command with further options at
-        the end.
+        """Return a shell function with the name of the command's program. It calls the program with the options in
+        `line` added at the end.
         """
         more = self.addressed(line.more) + "".join(f" --set {shlex.quote(change)}" for change in line.sets)
         program = command.split(maxsplit=1)[0]
@@ -269,8 +272,8 @@ class Session:
         return self.other_reasons(done) == set()
 
     def other_reasons(self, done: Ended) -> set[str] | None:
-        """Return the reasons why a measurement is invalid, except disturbances by other programs; None if no reason is
-        stated.
+        """Return the reasons why a measurement is invalid, without disturbances by other programs. Return None if no
+        reason is stated.
         """
         if done.command.startswith(("towtank run", "towtank report")):
             return self.doubts() - DISTURBANCES if self.doubts() else None

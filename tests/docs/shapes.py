@@ -41,8 +41,8 @@ def shapes(text: str) -> list[str]:
 
 
 def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (), disturbed: bool = False) -> list[str]:
-    """Return the lines of the page that were not printed, in their order, and printed lines that are not on the page,
-    marked with `+`.
+    """Return the lines of the page that were not printed, in their order, and the printed lines that are not on the
+    page, with the mark `+`.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
     part : bool
         True if the page shows a part of the output.
     free : tuple of str
-        Beginnings of lines of which only this beginning is compared.
+        Beginnings of lines. Of a line that begins so, only this beginning is compared.
     disturbed : bool
-        True if the measurement is invalid, so that values are missing; only lines without a number are compared.
+        True if the measurement is invalid, so that values are missing. Then only lines without a number are compared.
     """
     wanted = [_freed(line, free) for line in shapes(shown) if not (disturbed and "#" in line)]
     found = [_freed(line, free) for line in shapes(printed)]
@@ -64,7 +64,9 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
 
 
 def _freed(line: str, free: tuple[str, ...]) -> str:
-    """Return a line of output; if its rest depends on the measurement, return only its first words."""
+    """Return a line of output. If it begins with an entry of `free`, its rest depends on the measurement; then return
+    only this beginning.
+    """
     return next((begins for begins in free if line.startswith(begins)), line)
 
 

@@ -1,4 +1,4 @@
-"""Every fenced block of the documentation has a judgement (how it is tested), and every judgement has a block."""
+"""Every fenced block of the documentation has a judgement (rule how it is tested), and every judgement has a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judgements import Judgement, Line, Run, Shown
 from pages import Block, Page, pages, parse
 
 NAMED = {found.name: found for found in pages()}
-# Minimum length of a reason in characters, so that a single word is not enough.
+# Minimum length of a reason, so that it is more than a single word. [characters]
 _LEAST = 9
 
 

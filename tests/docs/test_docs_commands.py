@@ -1,7 +1,7 @@
 """The commands of each page succeed in a fresh copy, in the order of the page, and their output has the shown shape.
 
-Commands that take minutes are only planned: the study is loaded with the preset and the values of the command, and its
-runs are designed. `make nightly` executes these commands unchanged (`TOWTANK_PAGES=nightly`).
+Commands that take minutes are only planned: the study is loaded with the preset and the values of the command, and the
+runs of the study are designed. `make nightly` executes these commands unchanged (`TOWTANK_PAGES=nightly`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return the settings of a command: of those whose `begins` matches, those with the longest `begins`."""
+    """Return the settings for a command: of all whose `begins` matches, those with the longest `begins`."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
@@ -82,7 +82,9 @@ def test_every_measurement_of_a_page_may_be_disturbed(name: str) -> None:
 
 
 def server_of(name: str) -> str:
-    """Return the command of the server to which the page sends load, unless the page starts a server."""
+    """Return the command that starts the server to which the page sends load; empty if the page itself starts
+    a server.
+    """
     text = "".join(
         block.text
         for block, judgement in zip(page(name).blocks, ACCOUNTS[name], strict=True)
@@ -95,8 +97,8 @@ def server_of(name: str) -> str:
 
 
 def keep(block: Block, judgement: Snippet | Same, session: Session) -> None:
-    """Write a file shown on the page to the path where the commands of the page read it, with the files to which it
-    refers.
+    """Write a file shown on the page to the path from which the commands of the page read it. Also copy the files to
+    which it refers.
     """
     (session.here / judgement.saved).write_text(session.addressed(block.text), "utf-8")
     if isinstance(judgement, Snippet) and judgement.onto:
@@ -141,9 +143,7 @@ def compare(block: Block, judgement: Run, shown: str, session: Session) -> None:
 
 
 def as_it_stands(line: Line) -> Line:
-    """Return the settings of a command unchanged, or for the nightly run without the values and options that shorten a
-    study.
-    """
+    """Return the settings of a command. For the nightly run, leave out the values and options that shorten a study."""
     return replace(line, sets=(), more="") if NIGHTLY and line.sets else line
 
 
@@ -198,7 +198,8 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The files are valid, because the requirements of a study are checked only for valid files.
+        # The requirements of a study are checked only if its files are valid. So the files are valid, and a requirement
+        # must be missing.
         assert lacking(name), command
 
 
@@ -208,8 +209,8 @@ def subject(command: str, session: Session) -> str:
 
 
 def located(name: str, session: Session) -> str:
-    """Return the path of a study in the folder of the session, or the name of a study that is part of the Towtank
-    package.
+    """Return the path of a study in the folder of the session; if the study is part of the Towtank package, return its
+    name.
     """
     path = session.here / name
     return str(path) if path.exists() else name
@@ -217,8 +218,8 @@ def located(name: str, session: Session) -> str:
 
 def made_by(command: str) -> str:
     """Return the last command that `make -n` prints for a target."""
-    # If this test runs below another `make`, its flags would be inherited, and the inner `make` would also print
-    # folders.
+    # If this test runs below another `make`, the flags of that `make` must not be inherited: the inner `make` would
+    # also print folders.
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", *shlex.split(command)[1:]],
         cwd=ROOT,

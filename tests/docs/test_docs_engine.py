@@ -1,4 +1,4 @@
-"""The engine accepts the documents that the reference shows."""
+"""The engine accepts the documents that the reference pages show."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def station(name: str, served: str, **more: Any) -> dict[str, Any]:
 
 
 def with_behaviour() -> dict[str, Any]:
-    """Return a model that contains the user behaviour shown on the page, and the classes and stations to which it
-    refers.
+    """Return a model with the user behaviour that the page shows, and with the classes and stations to which this
+    behaviour refers.
     """
     stations = [
         station("cpu", "web", discipline="ps"),

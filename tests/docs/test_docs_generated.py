@@ -1,5 +1,5 @@
-"""The reference pages list every command, import form, kind and doubt; parts that are not generated are compared with
-the code.
+"""The reference pages list every command, import form, kind and doubt. Hand-written parts of these pages are compared
+with the code.
 """
 
 from __future__ import annotations

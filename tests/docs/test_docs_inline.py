@@ -1,4 +1,6 @@
-"""Commands and options in the text of the pages exist, and so do those in blocks that show forms of commands."""
+"""Commands and options that the text of a page mentions must exist, as must those in blocks that show forms of
+commands.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_forms_of_commands_exist(name: str) -> None:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the options of a command that do not exist, for commands of this project other than `towtank`."""
+    """Return the options in a command line that do not exist. The command is one of this project, but not `towtank`."""
     return [f"no option {option!r}" for option in _OPTION.findall(line) if option not in options()]
 
 

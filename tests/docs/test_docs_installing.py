@@ -1,4 +1,4 @@
-"""No text recommends installing Towtank from a registry, where another project may own the name."""
+"""No text may recommend installing Towtank from a registry, because another project may own its name there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.waits
 ROOT = Path(__file__).parents[2]
 # Packages of other projects, which texts may recommend to install from a registry.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
-# Files whose command installs the checkout itself, with a lock file that contains hashes.
+# Files with a command that installs the checkout itself; its dependencies come from a lock file with hashes.
 OWN = {"Makefile", ".ci/run"}
 _TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
 COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")
@@ -40,7 +40,7 @@ def texts() -> list[tuple[str, str]]:
 
 
 def ours_in(text: str) -> list[str]:
-    """Return the commands in a text that would fetch a package with one of this project's names."""
+    """Return the commands in a text that would fetch a package whose name is one of this project's names."""
     return [match[0] for match in COMMAND.finditer(text) if OURS.search(match["rest"])]
 
 

@@ -1,4 +1,4 @@
-"""Keys of results: keys shown on a page exist in the code, and keys of real documents are shown on the page."""
+"""Keys of results: keys that a page shows exist in the code, and keys of real documents are described on a page."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def test_keys_that_are_shown_exist(block: Block) -> None:
         for path in keys(found, NAMED)
         if last(path) not in words() | {"*"} and not path.endswith(("...", "_s"))
     }
-    # Keys of response times consist of a percentile and a unit, such as `p95_s`. It is sufficient if the part before
-    # `_s` occurs in the code.
+    # The key of a response time consists of a percentile and a unit, such as `p95_s`. Only its first part, `p95`, must
+    # occur in the code.
     times = {path for found in documents for path in keys(found, NAMED) if path.endswith("_s")}
     unknown |= {path for path in times if not {last(path), last(path).removesuffix("_s")} & words()}
     assert unknown == set(), str(block)

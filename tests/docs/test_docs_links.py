@@ -1,4 +1,4 @@
-"""Links, anchors and paths on the pages have a target; links to other sites are only checked for their form."""
+"""Links, anchors and paths on the pages must have a target. Of links to other sites, only the form is checked."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PYTHON = "docs/reference/python.md"
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a working folder like that of a reader of the pages, with results, the examples, and a study of one
+    """Create a working folder as a reader of the pages has it: with results, the examples, and a study of one
     second.
     """
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The query in a guide returns rows, and the log line in another guide can be imported."""
+"""The query in one guide must return rows, and the log line in another guide must be importable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The figure on the page about interactive capacity follows from the sizing rules that Towtank contains."""
+"""The figure on the page about interactive capacity is compared with the sizing rules in Towtank, from which it
+follows.
+"""
 
 from __future__ import annotations
 

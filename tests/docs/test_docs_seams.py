@@ -1,4 +1,4 @@
-"""The modules and attributes that the page about the architecture names can be imported."""
+"""The modules and attributes that the architecture page names can be imported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rows() -> list[tuple[str, str]]:
 
 
 def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
-    """Return the object with a dotted name, which is in a module or is an attribute of a class in the same row."""
+    """Return the object with a dotted name: it is in a module, or an attribute of a class that the same row names."""
     found: Any = module
     for part in name.split("."):
         if isinstance(found, ModuleType) and not hasattr(found, part):

@@ -22,8 +22,8 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?")
 DAYS = 10
 """Largest allowed difference between two dates. [d]
 
-The precision of a limit, 1 in 1,000, is less than two days at a growth of 25 % a year. A limit also varies within the
-interval of the simulation.
+At a growth of 25 % a year, the precision of the limit, 1 in 1,000, is less than two days. In addition, the limit varies
+within the interval of the simulation.
 """
 RELATIVE = 0.01
 """Largest allowed relative difference of values without an interval.
@@ -50,7 +50,7 @@ def compare(now: str, kept: str) -> None:
         assert abs((date.fromisoformat(new) - date.fromisoformat(old)).days) <= DAYS
     plain = [NUMBER.findall(DAY.sub("", ESTIMATE.sub("", text))) for text in (now, kept)]
     for new, old in zip(*plain, strict=True):
-        # The last printed digit of two numbers may differ by one.
+        # The last printed digit of a number may differ by one.
         last = 10.0 ** -len(old.partition(".")[2]) if "e" not in old else 0.0
         assert number(new) == pytest.approx(number(old), rel=RELATIVE, abs=last), (now, kept)
 

@@ -1,4 +1,6 @@
-"""Every YAML block is valid as a whole file or as a part of a file; shown files equal those of the repository."""
+"""Every YAML block is valid as a whole file or as a part of a file. Blocks that show a file equal this file of the
+repository.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ def _completed(block: Block, judgement: Snippet) -> dict[str, Any]:
 
 
 def _add_users(workload: dict[str, Any]) -> None:
-    """Add users that execute all transactions, or add the transactions that the users execute."""
+    """Complete a workload: add users who execute its transactions, or the transactions that its users execute."""
     transactions = workload.setdefault("transactions", {})
     groups = workload.setdefault("groups", {"users": {"loop": {"mix": dict.fromkeys(transactions, 1)}}})
     for group in groups.values():

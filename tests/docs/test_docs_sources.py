@@ -24,14 +24,14 @@ RESULTS = ("study-summary.json", "claims.json", "model.json", "prediction.json",
 """Files of a results folder that contain numbers; `docs/reference/run-folder.md` describes them."""
 _COMMAND = re.compile(r"towtank (?:run|drive|judge|rate|fit|model|size) ")
 MADE = {"docs/certification.md": "make certify", "docs/reference/python.md": None}
-"""Pages that a program writes completely, with the command given on the page. The value is None if the page shows
-signatures (of functions) and no numbers.
+"""Pages that a program writes completely, each with the command that the page names. The value is None if the page
+shows function signatures and no numbers.
 """
 
 
 @dataclass(frozen=True)
 class Section:
-    """Section of a page, with its lines of prose except headings."""
+    """Section of a page: its heading, and its lines of prose."""
 
     page: str
     line: int
@@ -152,8 +152,8 @@ def test_the_table_of_the_readme_is_that_of_its_figure() -> None:
     assert len(rows) == len(values) == len(ends)
     for name, users, *shown in rows:
         key = name, _plain(users)
-        # The three numbers of a row are rounded to the same digit, so in a row that is rounded to tens they may differ
-        # by five.
+        # The three numbers of a row are rounded to the same digit. In a row rounded to tens, each may differ by five
+        # from the figure's value.
         place = max(unit for unit in (1, 10, 100) if all(_plain(text) % unit == 0 for text in shown))
         for text, drawn in zip(shown, (values[key], *ends[key]), strict=True):
             assert _plain(text) == pytest.approx(drawn, abs=0.5 * place + 0.5), (key, text)
@@ -164,7 +164,9 @@ def _plain(text: str) -> float:
 
 
 NOT_MEASURED = {"1,024": "requests under way for which the engine has memory before the load begins"}
-"""Numbers in the text of the performance page that are not in the raw runs."""
+"""Numbers in the text of the performance page that are not measured, so they are not in the raw runs; each with its
+meaning.
+"""
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")
 
 

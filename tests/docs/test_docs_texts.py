@@ -14,10 +14,9 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Number of consecutive words of a shown line that must occur in a text of the code. If the line is shorter, all of its
-# words must occur.
+# So many consecutive words of a shown line must occur in a text of the code; of a shorter line, all words.
 LEAST = 3
-# Pattern of the separator between two string literals that the code joins.
+# Pattern for the place between two adjacent string literals, which Python joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')
 _WORD = re.compile(r"[A-Za-z][\w'-]*")
 
@@ -35,7 +34,9 @@ def code_as_written() -> str:
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """Yield the texts of a source file without inserted values: Python string literals, and quoted text in Rust."""
+    """Yield the texts of a source file: Python string literals, and quoted text in Rust, without the values inserted
+    into them.
+    """
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]

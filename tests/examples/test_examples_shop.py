@@ -30,7 +30,7 @@ def load() -> ModuleType:
 def test_users_who_arrive_at_once_are_all_taken_in() -> None:
     shop = load()
     with shop.Server(("127.0.0.1", 0), shop.Shop) as server, ExitStack() as stack:
-        # The server of the test never accepts connections, so those that exceed the kernel's queue would be retried and
+        # The test server never accepts connections. More connections than the kernel's queue holds would be retried and
         # finally time out.
         users = [stack.enter_context(socket.socket()) for _ in range(USERS)]
         for user in users:

@@ -1,4 +1,6 @@
-"""Every form of result file is recognised by its content and read; each example has the format that its tool writes."""
+"""Every form of result file is recognised by its content and read. Each example file has the format that its tool
+writes.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +199,7 @@ def test_summary_of_wrk2(tmp_path: Path) -> None:
     assert summary.throughput_per_s == pytest.approx(49.5)
     assert summary.mean_s == pytest.approx(0.002)
     assert summary.percentiles_s["p50"] == pytest.approx(0.0015)
-    # The p99 lies between the rows for 95 % and 99.0625 % of the requests.
+    # The file has rows for 95 % and 99.0625 % of the requests; p99 lies between them.
     assert 0.0055 < summary.percentiles_s["p99"] < 0.006
     assert any("only the 1,000 requests after" in note for note in found.notes)
 
@@ -209,8 +211,8 @@ def test_summary_of_locust(text: str, tmp_path: Path) -> None:
     assert (found.requests, found.errors) == (600, 6)
     assert found.mean_s == pytest.approx(0.0125)
     assert found.percentiles_s == pytest.approx({"p50": 0.01, "p90": 0.02, "p95": 0.025, "p99": 0.04})
-    # In the history file, 495 successful requests lie between two rows that are 10 s apart, or 49.5 /s. In the stats
-    # file, there are 60 requests/s and 0.6 failures/s.
+    # In the history file, two rows 10 s apart differ by 495 successful requests, or 49.5 /s. In the stats file, 60
+    # requests/s minus 0.6 failures/s are 59.4 /s.
     assert found.throughput_per_s == pytest.approx(49.5 if text == LOCUST else 59.4)
 
 

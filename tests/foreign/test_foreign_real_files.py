@@ -19,10 +19,10 @@ def test_vegeta_counts_and_times_the_same(name: str) -> None:
     assert (found.requests, found.errors) == (report["requests"], 0)
     times = found.response_time_ms
     assert float(times.mean) == pytest.approx(report["latencies"]["mean"] / 1e6, rel=1e-6)
-    # The rate that vegeta states covers the time from the first to the last start, but the last request ends later. So
-    # it differs slightly from the throughput.
+    # vegeta computes its rate over the time from the first to the last start; the throughput is over the time until the
+    # last request ends. So they differ slightly.
     assert float(found.throughput_per_s) == pytest.approx(report["rate"], rel=2e-3)
-    # vegeta computes percentiles from a digest of the times, which is approximate, so they differ slightly.
+    # vegeta takes percentiles from a digest, which approximates the times. So they differ slightly.
     for key, value in (("50th", times.p50), ("90th", times.p90), ("95th", times.p95), ("99th", times.p99)):
         assert float(value) == pytest.approx(report["latencies"][key] / 1e6, rel=0.03)
 
@@ -38,5 +38,5 @@ def test_the_percentile_plot_of_vegeta() -> None:
 def test_hey_was_asked_for_2000_requests_by_four_workers() -> None:
     found = towtank.judge(DATA / "hey.csv.gz")
     assert (found.form, found.requests, found.errors) == ("hey CSV", 2000, 0)
-    # Four workers, each limited to 50 /s, send at most 200 /s.
+    # Each of the four workers sends at most 50 requests/s, so there are at most 200 /s.
     assert float(found.throughput_per_s) <= 200

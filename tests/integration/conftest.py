@@ -1,4 +1,4 @@
-"""Fixtures for tiny studies on the null server, which check that no process is left behind."""
+"""Fixtures for tiny studies on the null server. They check that no process is left behind."""
 
 import os
 import signal
@@ -13,14 +13,15 @@ from integration_bench import Bench
 
 from towtank.engine import binary
 
-# Time limit within which all processes of a run must have ended: grace periods of guards and engine, on a busy machine.
-# [s]
+# Time after which no process of a run may exist any more. It includes the grace periods of guards and engine, on a busy
+# machine. [s]
 GONE_WITHIN_S = 30.0
 
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    # Each test has its own state folder, because two tests must not start systems with the same data.
+    # Each test has a separate state folder: with a common one, parallel tests could not start systems with the same
+    # data.
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
     made = Bench(tmp_path, dict(os.environ))
     yield made

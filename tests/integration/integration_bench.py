@@ -117,7 +117,7 @@ class Bench:
         until(lambda: any(event["k"] == "stage" and event["name"] == stage for event in self.events(run)), 60.0)
 
     def group(self, run: str, tier: str = "content") -> int:
-        """Return the process id of the server of a tier, which is the child of its guard process."""
+        """Return the process id of the server of a tier, a child of the tier's guard process."""
         header = json.loads((self.results / "runs" / run / "observe" / "probe.ndjson").read_text().splitlines()[0][9:])
         guard = header["groups"][tier]["pid"]
         children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()

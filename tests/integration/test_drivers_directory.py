@@ -1,5 +1,5 @@
-"""LDAP directories under the load of the real engine: the operations that OpenLDAP's monitor and the engine count are
-equal.
+"""LDAP directories under the load of the real engine. OpenLDAP's monitor and the engine must count the same
+operations.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ ADMINISTRATORS = "administers.it"
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """Allow requests to the monitor to take longer while the server is loaded."""
+    """Give requests to the server's monitor more time, because the server is loaded."""
     with patient_scrapers():
         yield
 
 
 class Monitor:
-    """Operations that the server counts, without those of the monitor's own requests."""
+    """Operations that the LDAP server counts, minus the requests of this class itself."""
 
     def __init__(self, scraper: Any) -> None:
         self._scraper = scraper
@@ -74,9 +74,9 @@ class Monitor:
         return {name: now[name] - value - self.looks * self._own[name] for name, value in self.before.items()}
 
     def settled(self, enough: Callable[[dict[str, float]], bool]) -> dict[str, float]:
-        """Wait until the counts are large enough and two consecutive reads agree, and return the counts.
+        """Wait until the counts are large enough and two consecutive reads are equal; return the counts.
 
-        Before that, operations may still be in progress.
+        As long as two reads differ, operations are in progress.
         """
         last: dict[str, float] = {}
 
@@ -128,7 +128,7 @@ def test_the_server_counts_what_the_engine_counts(bench: Bench, connections: str
     assert sessions is None or seen["connections"] == sessions
     # Every LDAP session sends an unbind request, by its workload step or at its end.
     assert seen["unbind"] == seen["connections"]
-    # The responses to the monitor's requests vary in size with the digits of the counters, so a tolerance is needed.
+    # Responses to the monitor's own requests vary in size with the digits of the counters, so a tolerance is needed.
     assert sent == pytest.approx(sum(sums["in"] for sums in steps.values()), abs=300 * monitor.looks)
 
 
@@ -221,7 +221,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Suspend a server process during the block; data that arrives meanwhile is handled afterwards."""
+    """Suspend a server process during the block. It handles data that arrives meanwhile after the block."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Files and bytes under the load of the real engine: counts agree with the files on disk and the bytes on the
+"""Files and bytes under the load of the real engine: its counts agree with the files on disk and the bytes on the
 network.
 """
 
@@ -56,7 +56,7 @@ groups: {g: {loop: {mix: {work: 100}}}}
 
 
 def run(bench: Bench, text: str, addresses: dict[str, list[str]], **changes: Any) -> dict[str, Counter[str]]:
-    """Run a workload for a second; return the counts of each step by name."""
+    """Run a workload for a second; return, by step name, the counts of the step."""
     (bench.folder / "workload.yaml").write_text(text)
     plan = plan_of(bench.folder, addresses, users=3, **changes)
     result, sums = drive(plan, bench.folder)

@@ -1,4 +1,6 @@
-"""Statements on a real MariaDB: engine and server count the same numbers, and kinds of failures are distinguished."""
+"""Statements on a real MariaDB: the engine and the server count the same numbers, and kinds of failures are
+distinguished.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +146,7 @@ def test_the_server_counted_what_the_engine_counted(bench: Bench, mode: str) -> 
     assert counted == {name: sum(ok[step] for step in steps) for name, steps in COUNTED.items()}
     assert rows == ok["take"]
     assert {text for (text,) in who} <= {"it's 0", "it's 1", "it's 2"}
-    # The last new connection is that of this test, which reads the counters, so it is subtracted.
+    # The connection of this test, which reads the counters, is subtracted.
     sessions = after["Connections"] - before["Connections"] - 1
     assert sessions == {"per_user": 3, "pool": 2, "new_each_time": ok["commit"]}[mode]
     # Each session prepares each of its five statements exactly once.
@@ -195,7 +197,7 @@ def test_a_call_out_of_time_costs_its_session_and_leaves_nothing_open(bench: Ben
 """
     with database(bench) as address:
         result = drive(bench, steps, address, seconds=0.5, timeouts={"connect_s": 5, "response_s": 5, "drain_s": 0.5})
-        # The server notices that the client has closed the connection only when the statement ends, and then rolls back
+        # The server notices that the client has closed the connection only when the statement ends. Then it rolls back
         # the transaction.
         until(lambda: status(address)["Threads_connected"] == 1)
         left = ask(address, "select count(*) from thing where note = 'x'")[0][0]

@@ -1,5 +1,5 @@
-"""The order-entry workload on real databases: after the load, sums agree and the number of orders equals that of
-commits.
+"""The order-entry workload on real databases. After the load, sums in the database agree, and it has one new order for
+each commit.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def committed(out: Path, step: str) -> int:
 def test_sums_agree_and_orders_are_those_that_were_committed(
     bench: Bench, study: str, asks: Callable[[str], Ask], connections: str | int
 ) -> None:
-    # Commits need not survive a power failure in this test, because some disks take seconds to guarantee this.
+    # Some disks take seconds to write data durably. So in this test, commits need not survive a power failure.
     loaded = load_study(EXAMPLE / study, preset="quick", changes=QUICK_COMMITS[study])
     spec = next(spec for spec in loaded.design() if spec.users != 1)
     with build_system(spec.system, EXAMPLE, bench.folder / "logs") as system:

@@ -1,4 +1,4 @@
-"""Database sessions of the engine with servers that close them, or that roll back slowly."""
+"""Database sessions of the engine, with servers that close connections or roll back slowly."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_a_slow_rollback_is_a_time_of_the_server(bench: Bench) -> None:
     assert lag.quantile(0.5) < ROLLBACK_S / 3
     begins = measurement.columns("step")
     slowest = max(column.exchange_sum_s.sum() / column.ended.sum() for column in begins.values())
-    # Each transaction except the first waits for the rollback of the previous one, so the mean time of BEGIN is more
-    # than half of the rollback time.
+    # Each transaction but the first waits until the previous one is rolled back. So BEGIN takes, on average, more than
+    # half of the rollback time.
     assert slowest > ROLLBACK_S / 2
 
 
@@ -144,7 +144,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # At any time two sessions are open, and some closed sessions whose end the server has not noticed yet.
+        # At any time two sessions are open. The server may not have noticed the end of some closed ones.
         assert clients.most < 0.5 * clients.all
 
 
@@ -155,7 +155,7 @@ def test_bytes_of_calls_that_time_out_count(bench: Bench) -> None:
             client.sendall(bytes(500))
 
     with server(half) as (address, _):
-        # The timeout is long enough for the first half of the response to arrive, even on a busy machine.
+        # The timeout must be long enough to receive the first half of the response even on a busy machine.
         step = "{tcp: {send: 10 B, receive: 1000 B}, timeout: 5 s, name: exchange}"
         ended, sums = run(bench, step, [f"tcp://{address}"], 3)
     failed = ended["totals"]["failed"]["timeout"]

@@ -1,5 +1,5 @@
-"""The example `balanced` at small scale: requests by server, as counted by the gateways, in summaries and in the
-report.
+"""The example `balanced` at small scale: the gateways count the requests by server; the summaries and the report state
+them.
 """
 
 from __future__ import annotations
@@ -47,14 +47,13 @@ def _judge(summary: dict[str, Any]) -> None:
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read once a second, and the requests between two readings are assumed to be evenly distributed. So a
-    # difference of 25 % is allowed.
+    # Counters are read once a second, and requests count as evenly distributed between two readings. So a difference of
+    # 25 % is allowed.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":
         assert share == pytest.approx(0.5, abs=2 * USERS / answered)
         assert result["fairness"] > 0.995
     else:
-        # The allowance is six standard deviations of a binomial share, which chance exceeds in fewer than 1 of 10^8
-        # runs.
+        # The tolerance is six standard deviations of a binomial share: chance exceeds it in fewer than 1 of 10^8 runs.
         assert abs(share - 0.5) < 6 * 0.5 / math.sqrt(answered)

@@ -1,4 +1,4 @@
-"""The GitHub action and the pre-commit hook work as documented: their commands run unchanged."""
+"""The GitHub action and the pre-commit hook work as documented. The tests run their commands unchanged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(name: str) -> Any:
 class Job:
     """Runs the steps of the action in bash, with the values that GitHub would insert.
 
-    A stand-in for `gh` stores its input.
+    A stand-in for the program `gh` stores its input.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Job:
             "github.repository": "owner/name",
         }
         self.program("towtank", f'exec {shlex.quote(sys.executable)} -m towtank "$@"')
-        # No comment of the action exists on the pull request yet, so editing the last comment must fail.
+        # The pull request has no comment of the action yet, so the stand-in for `gh` fails to edit the last comment.
         self.program("gh", 'echo "$@" >> gh.log; case "$*" in *--edit-last*) exit 1;; esac; cp "$5" comment.md')
         for step in action["runs"]["steps"]:
             if "run" in step and self.status == 0 and (comments or step["id"] != "comment"):

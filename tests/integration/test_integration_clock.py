@@ -1,5 +1,5 @@
-"""The wall clock of the machine is set during the load: times stay correct, and the run reports the step of
-the clock.
+"""The wall clock of the machine is set during the load. Measured times must stay correct, and the run must report the
+step of the clock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from towtank.results import lines
 pytestmark = pytest.mark.waits
 
 HOUR_S = 3600
-# Library that is preloaded before the C library. It shifts the wall clock of a process once a file exists.
+# Source of a library that is loaded before the C library. It shifts the wall clock of a process as soon as a file
+# exists.
 SHIM = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,7 +52,7 @@ time_t time(time_t *out) {
 
 @pytest.fixture
 def settable(bench: Bench, tmp_path: Path) -> Path:
-    """Return the path of a file whose creation shifts the wall clock of all programs of the bench."""
+    """Return a path. When a file is created there, the wall clock of all programs of the bench is shifted."""
     compiler = shutil.which("cc")
     assert compiler is not None, "the engine is built with a compiler of C"
     (tmp_path / "shim.c").write_text(SHIM)
@@ -77,8 +78,8 @@ def test_a_clock_that_is_set_harms_no_time_and_is_told(bench: Bench, settable: P
     assert doubts["clock_jump"]["seen"] == pytest.approx(HOUR_S, abs=60)
     assert "machine_suspended" not in doubts
     assert summary["accounting"]["holds"]
-    # Times are measured with the monotonic clock. So recorded intervals have plausible lengths and are in order,
-    # although the wall clock jumps by an hour.
+    # Times are measured with the monotonic clock. Although the wall clock jumps by an hour, the recorded intervals must
+    # have plausible lengths and be in order.
     intervals = [
         document for document in lines.read(run / "engine" / "worker-00.0000.ndjson") if document["k"] == "interval"
     ]

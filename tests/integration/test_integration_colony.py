@@ -1,5 +1,5 @@
-"""A smaller version of the study with one, a few and many database servers. Each host has a database with its own
-users.
+"""Small version of the study with one, a few, or many database servers. Each host has one database, with users of its
+own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ pytestmark = pytest.mark.waits
 MANY = """{many: {hosts.server.copies: 3, hosts.server.cpus: 0.3, services.database.population.values.warehouses: 2,
 parameters.warehouses: 2}}"""
 MEASURE = "{value: {of: spread.orders.fairness, at: {servers: many, hit_ratio: high}}}"
-# One user per database and a long window are used: on a busy machine, a saturated database answers too few requests for
-# its metrics in time.
+# One user per database and a long window: on a busy machine, a saturated database would not return its metrics in time.
 SMALLER = (
     f"factors.servers={MANY}",
     "factors.hit_ratio={high: {services.database.population.values.fill: 100}}",
@@ -47,7 +46,8 @@ def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_repor
     spread = summary["spread"]["orders"]
     assert list(spread["members"]) == databases
     assert all(member["transactions"] > 0 for member in spread["members"].values())
-    # Every transaction belongs to a user, and every user to a database, so the throughputs of the groups add up.
+    # Every transaction belongs to a user, and every user to a database. So the throughputs of all databases add up to
+    # the total.
     done = sum(member["throughput_per_s"]["value"] for member in spread["members"].values())
     assert done == pytest.approx(summary["throughput_per_s"]["value"])
     # The counts that each database reports show that it has executed transactions.

@@ -52,7 +52,7 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Server that prints no message about clients that disconnect or reject its certificate."""
+    """Server that prints no message if a client disconnects or rejects its certificate."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""The studies of links between hosts and of file systems, at small scale, run by the real command line."""
+"""Two studies at small scale, on links between hosts and on file systems, run by the real command line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def small(bench: Bench, name: str, users: int, steady: str, **levels: list[str])
 
 
 def value(summary: dict[str, Any], *path: str) -> float:
-    """Return the value of an estimate at a path of keys in a summary."""
+    """Return the value of the estimate that is below the given keys of a summary."""
     node: Any = summary
     for key in path:
         node = node[key]
@@ -85,12 +85,13 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         if link in ("loopback", "unix_socket"):
             assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
             continue
-        # Headers are 4 % of packets of 1,492 bytes. Packets that are in transit or retransmitted are in only one of the
-        # two counts.
+        # Packets have 1,492 bytes, 4 % of them headers. A packet in transit when counters are read, or sent again, is
+        # in only one of the two counts.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
         relays = {name for name in summary["tiers"] if summary["tiers"][name]["kind"] == "relay"}
         assert relays == ({"relay-client", "relay-server"} if link == "tun" else set())
-        # The load generator is in the control group of its host, so the CPU time of this host includes it.
+        # The load generator runs in the control group of its host, so the CPU time of the host includes that of the
+        # generator.
         assert value(summary, "hosts", "client", "cpus_used") > 0.5 * summary["generator"]["cpus_used"] > 0
     manifest = bench.manifest("r001")
     assert manifest["generator_host"] == "client"
@@ -104,9 +105,8 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     kept, anew = found["bridge/request_response"], found["bridge/connect"]
     assert kept["connections"]["opened_in_run"] == 1
     assert value(anew, "connections", "opened_per_s") > 0.9 * value(anew, "throughput_per_s") > 1
-    # A request takes at least one packet of 67 bytes in each direction, and a new connection several more. Counters of
-    # the device are read once a second, not exactly at the edges of the measured seconds, so smaller factors are
-    # required.
+    # A request takes at least one packet of 67 bytes in each direction; a new connection takes several more. Device
+    # counters are read once a second, not exactly at the edges of the window, so fewer packets are demanded: 1.3 and 4.
     for summary, least in ((kept, 1.3 * 67), (anew, 4 * 67)):
         host = summary["hosts"]["client"]
         carried = host["transmit_bytes_per_s"] + host["receive_bytes_per_s"]

@@ -1,5 +1,5 @@
-"""The diagnosis names the known limit of a running application: with `drive`, and with a study that reads the metrics
-of the application.
+"""The diagnosis names the known limit of a running application. It is made by `drive`, and by a study that reads the
+metrics of the application.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from own_application import own_application
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
-# CPU limit of the control group that is created below the control group of the tests, if the machine allows it.
+# CPU limit of the control group that the test creates, if the machine allows it, below its own control group. [CPUs]
 QUOTA = "0.5"
 
 
@@ -36,7 +36,7 @@ def towtank(*arguments: str, folder: Path) -> dict:
 
 
 def driven(url: str, folder: Path, *options: str) -> dict:
-    """Return the diagnosis of `towtank drive` if only the address of the server is given."""
+    """Return the diagnosis of `towtank drive`, which gets only the address of the server."""
     load = options or ("--users", "16")
     return towtank("drive", url, "--duration", "6s", "--ramp", "1s", *load, folder=folder)["diagnosis"]
 

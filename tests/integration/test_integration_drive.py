@@ -17,8 +17,8 @@ from towtank.system.process import tail
 
 pytestmark = pytest.mark.waits
 
-# Memory limit of the engine with a few users, whatever a server sends. Each user needs at most 64 KiB for headers and 1
-# MiB for captured bodies; program, tables and histograms need tens of megabytes.
+# Largest allowed memory of the engine with a few users, whatever a server sends. Program, tables and histograms need
+# tens of megabytes; each user needs at most 64 KiB for headers and 1 MiB for captured bodies.
 MEMORY_AT_MOST_BYTES = 150 * 2**20
 
 
@@ -80,8 +80,8 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # In 2 s, two users with requests of half a second serve 8 arrivals; 2 more are in progress and 3 wait. About 187
-    # are dropped.
+    # 200 arrivals are due in 2 s. Two users with requests of 0.5 s complete 8 at most; 2 are in progress and 3 wait in
+    # the backlog. The other 187 are dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}
@@ -140,7 +140,7 @@ def test_hostile_server_neither_crashes_nor_swells_the_engine(
     bench: Bench, serve: Callable[..., str], kind: str, failures: set[str]
 ) -> None:
     url = f"http://{serve('--misbehave', kind)}/"
-    # The timeout is long except for silent servers. If it was short, a machine that stops at times would turn other
+    # Only silent servers get a short timeout. On a machine that stops at times, a short timeout would turn other
     # failures into time-outs.
     times = ("--duration", "4s", "--timeout", "400ms") if kind == "silent" else ("--duration", "1s", "--timeout", "5s")
     code, document, _ = drive(bench, url, "--users", "4", "--think", "20ms", *times)
@@ -225,8 +225,8 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
 
 
 def test_disk_that_takes_no_more_is_reported(bench: Bench, serve: Callable[..., str]) -> None:
-    """The size of files is limited instead of filling a disk, because the engine gets an error from a write in both
-    cases.
+    """The test limits the size of files, because a full disk has the same effect: a write of the engine returns an
+    error.
     """
     url = f"http://{serve()}/"
     out = bench.folder / "kept"

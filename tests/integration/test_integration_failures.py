@@ -67,7 +67,7 @@ def described(summary: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def good_while(summary: dict[str, Any], begin_s: float, end_s: float) -> float:
-    """Return the number of successful transactions in the whole seconds between two times."""
+    """Return the number of successful transactions in the complete seconds between two times."""
     timeline = summary["timeline"]
     seconds = zip(timeline["t_s"], timeline["throughput_per_s"], strict=True)
     return sum(rate for at, rate in seconds if rate and begin_s + 1 <= at <= end_s - 1)

@@ -1,4 +1,4 @@
-"""Servers that attack their load generator, over every protocol of the engine; a new protocol adds its attacks here.
+"""Servers that attack their load generator, over every protocol of the engine. Attacks over a new protocol belong here.
 
 During each attack, other users of the same thread use a good server. The tests check that memory stays below a bound,
 and that the other users complete a minimum share of their undisturbed work. Every exchange must end with a known kind
@@ -24,13 +24,13 @@ from integration_bench import Bench
 
 pytestmark = pytest.mark.waits
 
-# Without an attack the engine uses about 12 MiB. A response that a protocol driver of the engine reads may take 64 MiB,
-# and a session holds one response at a time.
+# Largest allowed memory of the engine. Without an attack it uses about 12 MiB. A response may take 64 MiB, and a
+# session holds one response at a time. [bytes]
 MEMORY_AT_MOST = 192 * 2**20
-# Smallest allowed number of transactions of the users of the good server, relative to the number without an attack.
-# They think for 20 ms, and a response takes far less.
+# During an attack, the users of the good server must complete at least this fraction of the transactions without an
+# attack. They think for 20 ms; a response takes far less. [1]
 KEPT_AT_LEAST = 0.4
-# Largest number of attempts: if other programs disturb one of the two measurements, both are repeated.
+# Largest number of attempts. If other programs disturb the measurement with or without the attack, both are repeated.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -67,7 +67,9 @@ MYSQL = struct.pack("<I", len(GREETING))[:3] + b"\0" + GREETING
 
 @dataclass(frozen=True)
 class Attack:
-    """Bytes that an attacking server sends first, and bytes that it then sends as long as the client reads."""
+    """Bytes that an attacking server sends first, and bytes that it then sends again and again as long as the client
+    reads.
+    """
 
     name: str
     step: str
@@ -183,7 +185,7 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Return an empty dictionary that stores the number of transactions without an attack, so that it is measured only
+    """Return an empty dictionary for the numbers of transactions without an attack, so that they are measured only
     once.
     """
     return {}
@@ -208,8 +210,8 @@ def test_an_attack_costs_memory_and_others_no_more_than_is_stated(
 
 
 def attacked(bench: Bench, serve: Callable[..., str], attack: Attack) -> int:
-    """Return the number of transactions of the good server's users during an attack, after checking memory use and the
-    kind of failure.
+    """Return the number of transactions that the users of the good server complete during an attack. Also check memory
+    use and the kind of failure.
     """
     options = ("--http2",) if attack.http2 else ()
     good = serve(*options)

@@ -1,4 +1,6 @@
-"""Systems on virtual hosts, by the real command line: studies, systems that keep running, missing requirements."""
+"""Systems on virtual hosts, run by the real command line: studies, systems that keep running, and missing
+requirements.
+"""
 
 import json
 import os
@@ -44,7 +46,7 @@ def on_hosts(bench: Bench) -> Bench:
 
 
 def prefix_of(bench: Bench, address: str) -> str:
-    """Return the prefix of the system that uses an address, from the name of the device in the same network."""
+    """Return the name prefix of the system that uses an address: the name of the network device in the same network."""
     shown = subprocess.run(["ip", "-json", "-4", "address"], capture_output=True, text=True, check=True).stdout
     network = address.rpartition(".")[0]
     for device in json.loads(shown):

@@ -1,6 +1,6 @@
-"""Any process of a run is killed or stopped at any time: no record is lost, and nothing is left behind.
+"""Any process of a run is killed or stopped at any time. No record may be lost, and nothing may be left behind.
 
-`--resume` then completes the study.
+`--resume` must then complete the study.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from towtank.system.hosts import cleaning
 pytestmark = pytest.mark.waits
 
 KILLS = int(os.environ.get("TOWTANK_KILLS", "50" if os.environ.get("CI") else "10"))
-"""Number of kills, half of them on each provider; the nightly suite has 1,000."""
+"""Number of kills, half of them with each provider of hosts; the nightly suite has 1,000."""
 HELD_S = float(os.environ.get("TOWTANK_HELD_S", "10"))
 SYSTEM = """
 schema: towtank/system/1
@@ -52,12 +52,12 @@ LENGTH_S = {"local": 4.4, "namespaces": 6.4}
 
 
 def parts_of(provider: str) -> list[str]:
-    """Return the process roles that exist with a provider; a janitor process exists only with virtual hosts."""
+    """Return the roles of the processes with a provider of hosts. Only virtual hosts have a janitor process."""
     return [part for part in PARTS if part != "janitor" or provider == "namespaces"]
 
 
 class Watched:
-    """Study on hosts of a provider, with everything that it creates outside of its folder."""
+    """Study on hosts of a provider, and everything that this study creates outside of its folder."""
 
     def __init__(self, bench: Bench, provider: str) -> None:
         if provider == "namespaces":
@@ -92,8 +92,8 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or as soon as such a process exists; return the role, or `nobody` if none
-    existed.
+    """Kill a process of a role at a time, or later when such a process exists. Return the role; if no such process
+    existed, return `nobody`.
     """
     deadline = time.monotonic() + at
     while process.poll() is None:
@@ -124,7 +124,8 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # Without a janitor process, a temporary folder known only to the killed conductor is removed by the next run.
+    # If the conductor is killed and there is no janitor process, nothing knows its temporary folder. The next run
+    # removes this folder.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():
@@ -143,7 +144,8 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     until(lambda: not watched.left(), 60.0)
 
 
-# Doubts that a stopped process of each role must raise; conductor, guards and janitor do not affect the load.
+# By role: the doubts that a stopped process must raise. Conductor, guards and janitor do not affect the load, so they
+# raise none.
 SAID = {
     "engine": {"generator_stalled"},
     "probe": {"observation_gap"},
@@ -181,8 +183,8 @@ def test_a_process_that_is_held_is_a_doubt_or_harms_nothing(
     doubts = [reason for reason in summary["verdict"]["reasons"] if reason["level"] != "note"]
     own = SAID.get(part, set())
     assert own <= {reason["kind"] for reason in doubts}, summary["verdict"]
-    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`, so such delays raise no
-    # doubt.
+    # On a busy machine all processes are delayed at times, but by far less than `HELD_S`. Such delays must raise no
+    # doubt about another process.
     others = set().union(*SAID.values()) - own
     assert not any(reason["kind"] in others and reason["seen"] > HELD_S / 2 for reason in doubts), summary["verdict"]
     assert summary["accounting"]["holds"]
@@ -212,7 +214,7 @@ def test_a_probe_beside_a_system_that_already_runs_is_a_doubt_if_it_is_held_or_k
 
 
 MOMENTS = int(os.environ.get("TOWTANK_MOMENTS", "8"))
-"""Number of times at which engine and probe are stopped or killed; the acceptance test has 40."""
+"""Number of times at which engine or probe is stopped or killed; the acceptance test has 40."""
 LOAD_S = 6.0
 SHORT_HELD_S = 3.0
 NAMED = {"engine": {"generator_stalled", "engine_failed"}, "probe": {"observation_gap"}}
@@ -224,8 +226,8 @@ def drawn_harm(number: int) -> tuple[str, signal.Signals, str, float]:
     part = ("engine", "probe")[number % 2]
     how = (signal.SIGSTOP, signal.SIGKILL)[number // 2 % 2]
     system = ("existing", "local", "namespaces")[number // 4 % 3]
-    # The time is well before the end of the load, because a process that stays stopped until after the load affects no
-    # recorded data.
+    # A process that is still stopped when the load ends affects no recorded data. So the time is well before the end of
+    # the load.
     return part, how, system, drawn.uniform(0.3, LOAD_S - (SHORT_HELD_S if how == signal.SIGSTOP else 0.0) - 0.2)
 
 

@@ -1,5 +1,5 @@
-"""A real server with a known service demand (a null server that works for each request), measured and fitted
-as usual.
+"""A real server whose service demand is known: a null server that works for each request. It is measured and fitted as
+usual.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 
 def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, found: list[list[Any]]) -> None:
-    """Record how often the intervals of a quantity contain the true value; if one end is None, the interval counts as
+    """Record how many intervals of a quantity contain the true value. An interval with an end that is None counts as
     missing.
     """
     given = [ends for ends in found if ends[0] is not None and ends[1] is not None]
@@ -91,7 +91,8 @@ def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, foun
 
 
 def least_by_chance(series: int) -> int:
-    """Return a number of intervals with the true value that is not reached by chance in 1 of 1,000 cases.
+    """Return the number of intervals that must contain the true value; chance gives fewer in less than 1 of 1,000
+    cases.
 
     Each interval is assumed to contain the true value with a probability of 95 %.
     """
@@ -126,8 +127,8 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
         knees.append([knee["low"], knee["high"]])
         limits.append((model.get("confidence_interval") or {}).get("limit_throughput") or [None, None])
     case = f"{WORK_S * 1000:g} ms for each request, {variation}"
-    # Random demands vary by chance, so three standard errors are allowed. In a single study, a machine that stops at
-    # the edge of a window shifts CPU time by up to one sampling interval of the probe.
+    # Random demands vary by chance, so three standard errors are allowed. In a single study, if the machine stops at
+    # the edge of a window, up to one sampling interval of CPU time falls on the wrong side.
     chance = 3 / math.sqrt(count) if variation == "exponential" else 0.0
     relative = 0.02 if SERIES else 0.10
     certified(

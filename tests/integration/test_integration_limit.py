@@ -1,7 +1,7 @@
-"""Real searches for a limit known from first principles, and a settle stage that ends when the load is steady.
+"""Real searches for a limit that is known from calculation, and a settle stage that ends when the load is steady.
 
-Four connections to a server that responds after 100 ms allow at most 40 requests/s. N > 4 users without think time
-get responses after N x 25 ms. So an objective of a mean below 540 ms is met by up to 21.6 users.
+The server responds after 100 ms, so four connections allow at most 40 requests/s. N > 4 users without think time get
+responses after N x 25 ms. So up to 21.6 users meet the objective of a mean below 540 ms.
 """
 
 import json
@@ -93,8 +93,8 @@ def test_search_finds_the_known_limit(bench: Bench) -> None:
         assert (max(passed), min(failed)) == (20, 22)
         assert limit["low"] <= KNOWN <= limit["high"]
         assert limit["failure"]["kind"] == "objective_missed"
-    # On a quiet machine the interval of the limit is at most as wide as the distance between the two adjacent tested
-    # levels.
+    # On a quiet machine, the interval of the limit is at most as wide as the distance between the highest passed and
+    # the lowest failed level.
     if all(mean_s(plateau) < 1.02 * plateau["level"] / CARRIED for plateau in limit["plateaus"]):
         assert limit["high"] - limit["low"] <= 6
     assert summary["users"]["asked"] == limit["window_level"]

@@ -1,4 +1,4 @@
-"""A smaller version of the study that compares one node with four: nodes and mounts are on separate hosts, and one node
+"""Small version of the study that compares one node with four. Nodes and mounts are on separate hosts, and one node
 fails under load.
 """
 
@@ -45,8 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node is first. A single load level is too few for a fitted curve, which is reported before the
-    # second run starts.
+    # The run with one node is first. Before the second run starts, it is reported that one load level is too few to fit
+    # a curve.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -64,14 +64,14 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # Requests go to the nodes in turn, so their counts differ by at most one at the edges of a second, and each node
-    # gets its share.
+    # Requests go to the nodes in turn. So their counts differ by at most one at the edges of a second, and all nodes
+    # get about the same number.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None
     assert event["on"] == "content-3"
     assert summary["window"]["asked_end_s"] <= event["begin_s"]
-    # After the run, every document whose storage a node confirmed was read back completely from any node.
+    # After the run, every document that a node confirmed as stored was read back completely, through any node.
     stored = summary["stored"]
     assert stored["acknowledged"] > 0
     assert stored["found"] == stored["acknowledged"] == stored["read"]

@@ -1,7 +1,7 @@
 """Each limit that can be set in `examples/own-application` gives the throughput that follows from its numbers.
 
-Other programs on the machine take CPU time from the application. So limits of CPU are compared with the CPU time that
-its workers received while they were ready to run.
+Other programs on the machine take CPU time from the application. So the throughput under a CPU limit is compared with
+the CPU time that the workers received while they were ready to run.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_the_pool_lets_4_queries_run_at_a_time(bench: Bench, users: int) -> None
     assert document["errors"] == 0
     assert document["throughput_per_s"] == pytest.approx(min(users, 4) / 0.03, rel=WITHIN)
     assert after["shop_pool_size"] == 4
-    # All users without a connection wait for one. A wait is counted only when it ends.
+    # All users without a connection wait for one all the time. A wait counts only when it ends.
     assert waited_s == pytest.approx(max(users - 4, 0) * DURATION_S, rel=2 * WITHIN, abs=0.1)
     assert after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"] < 0.1 * DURATION_S
 
@@ -131,7 +131,8 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # 32 users get the status 503 without the 21 ms of a good response, so more than 264 - 100 errors per second occur.
+    # At most 100 good responses per second are sent, each after 21 ms; the others are the status 503 at once. So 32
+    # users make more than 264 requests per second, and more than 264 - 100 fail.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 
@@ -157,8 +158,8 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine the workers get less CPU time, and their share varies from second to second. Then only an upper
-    # bound of the throughput can be checked.
+    # On a busy machine, the CPU time of the workers is shorter and varies from second to second. Then only the upper
+    # bound of the throughput is checked.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)
     if min(given) > 1 - WITHIN:
@@ -252,7 +253,7 @@ def test_a_query_that_fails_is_an_error_of_the_report_and_the_next_one_connects_
         get = b"GET /report HTTP/1.1\r\nConnection: close\r\n\r\n"
         assert answers(shop, get) == ["HTTP/1.1 200 OK"]
         assert shop.database is not None
-        # The main process of the database server ends all sessions, and continues.
+        # The main process of the database server stays; the processes that it started for the sessions are ended.
         leader = int((shop.database / "data" / "postmaster.pid").read_text().split()[0])
         for pid in Path(f"/proc/{leader}/task/{leader}/children").read_text().split():
             if b"shop postgres" in Path(f"/proc/{pid}/cmdline").read_bytes():

@@ -1,7 +1,7 @@
-"""Load levels as shares of a limit known from first principles: a pilot run, the runs, and a resumed study.
+"""Load levels as shares of a limit that is known from calculation: a pilot run, the runs, and a resumed study.
 
-Four connections to a server that responds after 100 ms allow 40 requests/s. The line of 10 /s for each user without
-think time reaches this throughput at 4 users.
+The server responds after 100 ms, so four connections allow 40 requests/s. Each user without think time makes 10 /s; 4
+users reach this limit.
 """
 
 import json
@@ -38,7 +38,7 @@ def test_levels_come_from_a_pilot_run_that_resuming_does_not_repeat(bench: Bench
     said = f"pilot run: about {limit:.0f} users; 50 % = {few} users, 200 % = {many} users"
     assert said in ended.stderr, ended.stderr
     assert [plateau["users"] for plateau in plateaus] == [2**number for number in range(len(plateaus))]
-    # On a machine that stops at times the throughput is lower, which changes the measured limit.
+    # A machine that stops at times lowers the throughput, and so changes the measured limit.
     if all(plateau["throughput_per_s"] > 0.92 * min(10 * plateau["users"], 40) for plateau in plateaus):
         assert len(plateaus) == 4
         assert 3.5 < limit < 4.5

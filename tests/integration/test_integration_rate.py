@@ -1,4 +1,4 @@
-"""Runs each kernel of `towtank rate` for a short time, to check that it works; the counts are not checked."""
+"""Runs each kernel of `towtank rate` for a short time. The test checks that it works, not the counts."""
 
 from __future__ import annotations
 

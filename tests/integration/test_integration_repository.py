@@ -1,4 +1,6 @@
-"""One workload on two repository server products: each server still has the documents whose storage it confirmed."""
+"""One workload on two server products for repositories. Afterwards each server must still have the documents that it
+confirmed as stored.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ SERVICES = {
 POPULATION = "population: {scale: 0.00001, seed: 3}"
 STEPS = {".txt": "add_document / create small document", ".xls": "add_document / create large document"}
 DELETE = "remove_own_document / delete"
-# Sizes of the contents that the workload creates, in bytes; after an edit, documents of both classes have the small
-# size.
+# Sizes of the contents that users create, by suffix. After an edit, documents of both suffixes have the small size.
+# [bytes]
 SIZES = {".txt": {10240}, ".xls": {102400, 10240}}
 
 pytestmark = [pytest.mark.waits, pytest.mark.timeout(400), pytest.mark.xdist_group("repository")]
@@ -78,7 +80,7 @@ def write_study(folder: Path, kind: str, endpoints: Endpoints) -> Path:
 
 
 def counted(results: Path) -> dict[str, tuple[int, int, int]]:
-    """Return the numbers of successful, failed and unanswered requests of the whole run, by step."""
+    """Return, by step, the numbers of successful, failed and unanswered requests over the entire run."""
     (intervals,) = results.glob("runs/*/intervals.parquet")
     rows = duckdb.sql(
         f"SELECT name, sum(ok), sum(failed), sum(started) - sum(ok) - sum(failed) FROM '{intervals}' "

@@ -44,8 +44,8 @@ def test_bounds_of_a_study_file_reach_the_summary(bench: Bench) -> None:
     workload = bench.folder / "workload.yaml"
     workload.write_text(workload.read_text().replace("[{get: /}]", "[{get: /}, {think: 300 ms}]"))
     found = summary(bench, "study.yaml")
-    # Three users serve at most 3 x 2.2 / 0.3 = 22 of 402 arrivals in 2.2 s; 3 are in progress and 5 wait. All others
-    # are dropped.
+    # 402 arrivals are due in 2.2 s. Three users with requests of 0.3 s complete 3 x 2.2 / 0.3 = 22 at most; 3 are in
+    # progress and 5 wait. The others are dropped.
     assert 350 <= found["accounting"]["not_started"]["overflow"] <= 395
     assert "overflow" in kinds(found)
     assert "generator_saturated" not in kinds(found)
@@ -60,7 +60,7 @@ def example(bench: Bench) -> Bench:
 def test_the_example_of_a_day_follows_its_curve(example: Bench) -> None:
     found = summary(example, "study.yaml", "--set", "load.trace.stretch=0.25", "--set", "load.trace.settle=200 ms")
     assert (found["window"]["steady"], "no_steady_state" in kinds(found)) == (False, False)
-    # Mean rate of the curve in `day.csv`; each of its 24 hours lasts a quarter of a second in this run.
+    # Mean rate of the curve in `day.csv`: its 24 hours are equally long, a quarter of a second each in this run. [1/s]
     assert found["rate"] == pytest.approx(1681 / 24)
     asked = {test["test"]: test["asked"] for test in found["audit"]["tests"]}
     assert asked["number of arrivals"]["rate_per_s"] == pytest.approx(1681 / 24)

@@ -1,5 +1,5 @@
-"""Secrets do not leak: recognizable values (canaries) are in every place that can hold a secret, and are found only in
-the expected private files.
+"""Secrets do not leak. Canaries (recognizable secret values) are in every place that can hold a secret; afterwards they
+are found only in the expected private files.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
         "POST /json",
         "POST /text",
     ]
-    # The login in the address is sent with every request that has no other authorization, also with requests of the
+    # The login in the address is sent with every request that has no other authorization, including requests for the
     # metrics page.
     assert server.authorizations("/json") == {basic(canary("user"), canary("password"))}
     assert server.authorizations("/metrics") == {basic(canary("user"), canary("password"))}
@@ -136,7 +136,7 @@ def test_a_study_keeps_its_secrets(bench: Bench, arguments: Arguments) -> None:
     assert basic("ann", canary("setused")) in server.authorizations("/list")
 
 
-# These values do not look like secrets, so only the names of their keys show that they are.
+# These values do not look like secrets; only the keys that they belong to show that they are.
 LETTERS, DIGITS = "canarybird", "90817263"
 PLAIN_WORKLOAD = f"""
 schema: towtank/workload/1
@@ -270,7 +270,7 @@ def test_an_endpoint_with_a_login_is_refused_without_showing_it(bench: Bench) ->
     assert found_in(ended.stdout + ended.stderr) == []
 
 
-# Two of the servers check logins, and the content server gets the address of one of these.
+# Servers for the test: two of them check logins, and the content server gets the address of one of these two.
 DATABASES = """
 schema: towtank/system/1
 name: stores

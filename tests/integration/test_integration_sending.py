@@ -1,6 +1,4 @@
-"""Metrics are sent during a run with the real engine; a real Prometheus then returns the values that the run
-recorded.
-"""
+"""The real engine sends metrics during a run. Afterwards a real Prometheus returns the values that the run recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ from waiting import until
 pytestmark = pytest.mark.waits
 
 Query = Callable[[str], dict[str, float]]
-# The last value within 30 minutes is queried, because stale markers have ended the series.
+# Stale markers have ended the series, so the query is for the last value within 30 minutes.
 _LAST = "last_over_time({}[30m])"
 
 
@@ -66,7 +64,9 @@ def _is_ready(url: str) -> bool:
 
 @pytest.fixture
 def query(prometheus: str) -> Query:
-    """Return a function that asks Prometheus a query, and returns the values by the label in the query's `by`."""
+    """Return a function that sends a query to Prometheus and returns the values, by the label that the query
+    groups by.
+    """
 
     def ask(text: str) -> dict[str, float]:
         place = f"{prometheus}/api/v1/query?" + urllib.parse.urlencode({"query": text, "time": str(time.time() + 1)})

@@ -1,5 +1,5 @@
-"""The storage studies at small scale, by the real command line on real file systems: each study shows its intended
-effect.
+"""The storage studies at small scale, run by the real command line on real file systems: each shows the effect that it
+is made for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     yaml = YAML()
     document = yaml.load(study)
     del document["claims"]
-    document.pop("objectives", None)  # objectives and claims name load levels that only the whole study has
+    document.pop("objectives", None)  # objectives and claims are for load levels that only the entire study has
     document["repetitions"] = 1
     document["factors"]["users"] = [users]
     for factor, kept in levels.items():
@@ -70,7 +70,7 @@ def test_one_node_on_both_file_systems(bench: Bench) -> None:
     assert set(servers) == {"store-1", "store-2"}
     assert value(found["parallel"], "mounts", "area", "server_calls_per_s") > 1
     assert value(found["parallel"], "mounts", "area", "write_bytes_per_s") > 0
-    # At the other level no user uses the mount, and only the probe reads its counters.
+    # At the other level (`local`) no user uses the mount; only the probe reads its counters.
     assert value(found["local"], "mounts", "area", "write_bytes_per_s") == 0
     assert set(found["parallel"]["tiers"]) == {"store-1", "store-2", "area", "content"}
 
@@ -98,8 +98,8 @@ def test_both_limits_of_the_cache_take_effect(bench: Bench) -> None:
     found = small(bench, "content-cache", 20, levels)
     mounts = {level: summary["storage"]["mounts"]["area"] for level, summary in found.items()}
     assert mounts["128_MiB/few"]["cache_files"] < mounts["128_MiB/many"]["cache_files"]
-    # Bytes that the mount reads from its server, divided by the bytes that programs read from the mount. The mount's
-    # own count of cached bytes is wrong.
+    # Bytes received from the server of the mount, divided by the bytes that programs read from the mount. The mount's
+    # own count of cached bytes is wrong, so it is not used.
     read = {
         level: from_server(summary) / value(summary, "asked", "read_bytes_per_s") for level, summary in found.items()
     }
@@ -127,7 +127,7 @@ def test_inodes_run_out_and_nothing_that_was_stored_is_lost(bench: Bench) -> Non
     assert [stored[fate] for fate in ("lost", "different", "unreadable", "unread")] == [0, 0, 0, 0]
     assert disk["free_bytes_least"] > 0.5 * disk["size_bytes"]
     reasons = {reason["kind"]: reason for reason in full["verdict"]["reasons"]}
-    # At the time of a sample, the inode of a removed file may already be free, so both messages are possible.
+    # When a sample is taken, the inode of a removed file may already be free again, so both messages are possible.
     assert re.search(r"had no inodes left|% of its inodes left", reasons["storage_full"]["message"])
     assert disk["free_inodes_least"] < 0.01 * disk["size_inodes"]
     assert failed(found["enough"], "add_document") == 0

@@ -1,4 +1,4 @@
-"""Documents that users stored are read back, with the real engine: lost and changed documents are detected."""
+"""Documents that users stored with the real engine are read back: lost and changed documents are detected."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Shelf:
     removed: int = 0
 
     def take(self, key: str, content: bytes) -> None:
-        """Store a document, but discard one in eight documents and truncate one in eight."""
+        """Store a document. One in eight is then discarded, and another one in eight truncated."""
         self.lost.discard(key)
         self.changed.discard(key)
         self.held[key] = content
@@ -220,7 +220,7 @@ stored:
 
 
 def damage(plan: Path, over: threading.Event, harmed: dict[str, set[str]]) -> None:
-    """While users store documents, remove some files and change others; users no longer access these files."""
+    """While users store documents, remove and change some stored files. Users do not access these files again."""
     while not over.wait(0.05):
         if not plan.is_file():
             continue

@@ -1,4 +1,4 @@
-"""Loads that are disturbed while they run: no such run may get the verdict valid."""
+"""Loads that are disturbed while they run: no such run may be called valid."""
 
 import json
 import os

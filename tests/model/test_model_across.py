@@ -1,4 +1,4 @@
-"""Predictions for many servers from measurements of few: exact for exact measurements, refused if the data do not
+"""Predictions for many servers from measurements of few: exact if the measurements are exact, refused if they do not
 suffice.
 """
 
@@ -82,8 +82,8 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # 4 ms of CPU time take 8 ms on half a CPU. So the shared host limits the throughput to 125 transactions/s, while
-    # four nodes alone would allow 200.
+    # A transaction needs 4 ms of CPU time on the shared host, which has half a CPU: this takes 8 ms. So the shared host
+    # limits the throughput to 125 transactions/s; the four nodes alone would allow 200.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -96,8 +96,8 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # A transaction takes 2 ms of CPU time. This is less than the 10 ms that a quota of 0.1 CPUs allows in a period, and
-    # much less than the 40 ms of 0.4 CPUs.
+    # In each period of 100 ms a quota of 0.1 CPUs allows 10 ms of CPU time, and 0.4 CPUs allow 40 ms. A transaction
+    # takes 2 ms.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)

@@ -1,4 +1,4 @@
-"""Check of measurements before a model is fitted: the violated operational law, and the counter that is named as the
+"""Check of measurements before a model is fitted: which operational law is violated, and which counter is named as the
 cause.
 """
 
@@ -53,14 +53,14 @@ def test_one_wrong_counter_is_named(change: dict[str, float], suspect: str) -> N
 
 
 def test_a_run_with_untimed_transactions_is_neither_held_nor_suspect() -> None:
-    # All transactions take 0.5 s, but the mean of the timed transactions is 0.1 s. With this mean, N = X (R + Z) would
-    # be violated by 16 %.
+    # Only some transactions are timed. All of them take 0.5 s, but those that are timed have a mean of 0.1 s. With this
+    # mean, N = X (R + Z) would be violated by 16 %.
     untimed = replace(RUNS[2], response_s=0.1, is_timed=False)
     findings = audit([*RUNS[:2], untimed, *RUNS[3:]])
     assert {finding.name for finding in findings} == {"r001", "r002", "r004", "r005"}
     assert all(not finding.suspect for finding in findings)
-    # A run with untimed transactions is also no evidence about other runs: otherwise the think time of the only other
-    # run would be suspect.
+    # The run with untimed transactions is no evidence about other runs either. Otherwise the think time of the only
+    # other run would be suspect.
     alone = replace(RUNS[0], think_s=1.0)
     witness = replace(RUNS[1], is_timed=False)
     assert suspects([alone, witness]) == suspects([alone])
@@ -82,8 +82,8 @@ def test_cpu_time_of_one_tier_that_stands_apart_is_named() -> None:
 
 
 def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
-    # The stored contents are read once a minute. In this run the store uses 445 % more CPU time than in other runs, but
-    # this is only 0.4 % of a CPU.
+    # The store reads its contents once a minute, which falls into one run: there it uses 445 % more CPU time than in
+    # other runs, but only 0.4 % of a CPU.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-5 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": runs[2].cpus["store"] + 0.004})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}
@@ -92,7 +92,7 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_small_difference_of_a_tier_is_background_although_the_tier_itself_is_not() -> None:
-    # In this run the store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier,
+    # In one run the store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier,
     # below the limit of 2 %.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-4 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": 1.5 * runs[2].cpus["store"]})
@@ -117,7 +117,7 @@ def test_the_same_factor_in_every_run_points_to_users_or_throughput() -> None:
 
 
 def test_the_same_time_missing_in_every_cycle_points_to_the_think_time() -> None:
-    # Response times grow with the load, so a cycle that lacks one second is not wrong by the same factor in each run.
+    # Every cycle lacks one second. Response times grow with the load, so the relative error differs between the runs.
     runs = [
         Quantities(f"r{number}", users, users / (2.0 + 0.01 * users), 0.01 * users, 1.0)
         for number, users in enumerate((10.0, 50.0, 200.0, 400.0))
@@ -191,7 +191,7 @@ def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None
 
 
 def test_a_cycle_that_is_too_long_by_one_time_proposes_no_negative_think_time() -> None:
-    """Every cycle is 3 s too long. This cannot be an error of the think time, because the think time is only 2 s."""
+    """Every cycle is 3 s too long. The think time is only 2 s, so it cannot be the cause."""
     runs = [replace(run, response_s=run.response_s + 3.0) for run in RUNS]
     assert all(finding.suspect != "think time" for finding in audit(runs))
 

@@ -1,4 +1,6 @@
-"""Hit ratios of caches from traces, access logs and laws of popularity, and the load that remains for the disk."""
+"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the load that is left for the
+disk.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,14 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
         "references_per_s": 1.0,
     }
     small, large = document["limits"]
-    # In a cache of 15 bytes, b (20 bytes) evicts a, and later a and c fit together. So the only hit is that of a after
-    # c.
+    # A cache of 15 bytes: b (20 bytes) does not fit beside a and evicts it; later a and c fit together. So the only hit
+    # is the reference to a after c.
     assert small["miss_ratio"] == pytest.approx(5 / 6)
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
     assert large["entry_miss_ratio"] == pytest.approx(4 / 6)
-    # With the miss ratio m and r reads, disk visits are V = m r = 4/6 x 3 = 2, and the disk demand is D = V S = 0.6 s.
-    # The disk utilization is U = X m S = 1 x 4/6 x 0.3.
+    # The miss ratio is m = 4/6, a miss takes r = 3 reads, and the disk takes S = 0.3 s for each. So disk visits are V =
+    # m r = 4/6 x 3 = 2, and the disk demand is D = V S = 0.6 s. The disk utilization is U = X m S = 1 x 4/6 x 0.3.
     assert large["disk_visits"] == pytest.approx(2.0)
     assert large["disk_demand_s"] == pytest.approx(0.6)
     assert large["disk_utilization"] == pytest.approx(0.2)

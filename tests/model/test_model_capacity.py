@@ -1,4 +1,6 @@
-"""The model document of a report: its content, its reproducibility, and the reason if there is no model."""
+"""The model document of a report: its content, that it can be reproduced, and the reason stated if there is no
+model.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +62,7 @@ def test_the_utilization_law_holds_along_the_curve(document: dict[str, Any]) -> 
         for row in content["measured"]:
             # The utilization of the fitted curve agrees with the measured utilization except for noise.
             assert at[row["load"]] == pytest.approx(row["utilization"], rel=0.12)
-        # A part of the tier (its database) is reported too; the utilization by this part is below that of the whole
-        # tier.
+        # The database, a part of the tier, is reported too. Its utilization is below that of the tier.
         part = {row["load"]: row["median"] for row in configuration["utilization"]["content / database"]["curve"]}
         assert all(part[load] <= whole + 1e-9 for load, whole in at.items() if load >= 12)
 

@@ -1,4 +1,4 @@
-"""Formulas compared with known values: moments of queues with known closed forms, and regressions by statsmodels."""
+"""Formulas compared with known values: moments of queues with closed forms, and regressions of statsmodels."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_moments_of_m_m_2_and_a_delay_are_the_known_ones(tmp_path: Path) -> None
     """The mean and the variance of an M/M/2 queue followed by a delay are known (Gross et al., section 2.3).
 
     The wait is 0 with probability 1 - C, otherwise exponential with rate theta = m mu - lambda. So its mean is W = C /
-    theta, and its variance C (2 - C) / theta^2. A constant delay adds to the mean only; an exponential delay also adds
-    d^2 to the variance.
+    theta, and its variance C (2 - C) / theta^2. The delay d adds to the mean; an exponential delay also adds d^2 to the
+    variance.
     """
     rate, service, delay = 12.0, 0.1, 0.05
     waits, theta = erlang_c(2, rate * service), 2 / service - rate
@@ -83,10 +83,10 @@ def _by_visits(entries: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Path) -> None:
-    """At a delay the time of each transaction is exponential, so that of a mixture has 1 - p = a exp(-t / 10 ms) + b
-    exp(-t / 100 ms).
+    """At a delay the time of each transaction is exponential. For a mixture of two transactions, 1 - p = a exp(-t / 10
+    ms) + b exp(-t / 100 ms).
 
-    a and b are the shares of the two transactions.
+    a and b are the fractions of the two transactions.
     """
     transactions = {"short": {"share": "80 %"}, "long": {"share": "20 %"}}
     classes = {"a": {"users": 3, "think": "1 s", "transactions": transactions}}
@@ -101,7 +101,9 @@ def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Pa
 
 
 def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
-    """The p-value of the square and the slopes at both ends are compared with a regression on 1, X and X^2."""
+    """Busy time is a parabola of the throughput X. The p-value of its square and its slopes at both ends are compared
+    with a regression on 1, X and X^2.
+    """
     rate = np.array([5.0, 10, 20, 35, 60, 80])
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
     found = demand_from_levels(rate, busy, 2)
@@ -127,8 +129,8 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
     """The error of a further measurement has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
 
-    s is the standard deviation of the residuals, or of their ratio to the errors of the points if these are known.
-    From 40,000 random errors the variance is known to 2 %.
+    s is the standard deviation of the residuals. If the errors of the points are known, it is that of the residuals
+    divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
@@ -137,7 +139,7 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # A load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the errors at both
+    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of those of the two
     # levels.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
@@ -166,8 +168,8 @@ def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
 def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     """A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms.
 
-    If the demand varies, the line of busy servers rotates about the mean of the levels: 20 transactions/s and 0.3 busy
-    servers.
+    Busy servers are a line over throughput, with the demand as slope. The mean of the levels, 20 transactions/s and 0.3
+    busy servers, is a fixed point of this line.
     """
     demand = {"value": 0.010, "low": 0.00804, "high": 0.01196}
     levels = [{"throughput": 10.0, "utilization": 0.1}, {"throughput": 30.0, "utilization": 0.2}]
@@ -176,8 +178,8 @@ def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     busy = _of_line(resource, rates)
     assert busy is not None
     assert busy.mean(axis=0) == pytest.approx([0.3, 0.4, 0.2], rel=0.01)
-    # At 10 transactions/s from the mean of the levels, the error is 10 x 1 ms; 20,000 random demands determine it to
-    # 0.5 %.
+    # 10 transactions/s away from the mean of the levels, the error is 10 x 1 ms. From 20,000 random demands it is known
+    # to 0.5 %.
     assert busy.std(axis=0) == pytest.approx([0.0, 0.01, 0.01], rel=0.02, abs=1e-12)
     assert busy[:, 1] - 0.3 == pytest.approx(0.3 - busy[:, 2], rel=1e-9)
     sure = _of_line({**resource, "demand_s": {"value": 0.010, "low": None, "high": None}}, rates)

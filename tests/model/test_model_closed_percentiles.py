@@ -15,7 +15,7 @@ from towtank.model.stations import NODE, stations_of
 
 
 def test_two_users_who_never_think_share_the_server_for_ever() -> None:
-    """With two users without think time, both are always at the server, so the response time is exponential with mean 2
+    """Two users without think time are both at the server all the time, so the response time is exponential with mean 2
     S. For a single user the mean is S.
     """
     assert sharing_moments(2, 3.0, 1, 0.0) == pytest.approx((6.0, 36.0), rel=1e-12)
@@ -28,8 +28,8 @@ def test_two_users_who_think_by_hand() -> None:
     """By hand, for service time S = 1 and think time 1: an arriving user finds 0 or 1 other user with probability 1/2
     each.
 
-    T0 and T1 are the mean times if 0 or 1 other is present, E0 and E1 the second moments. Alone: T0 = 1/2 + T1 / 2;
-    together each ends at rate 1/2: T1 = 1 + T0 / 2. So T0 = 4/3 and T1 = 5/3. E0 = 2 T0 / 2 + E1 / 2 and
+    T0 and T1 are the mean times if 0 or 1 other user is present, E0 and E1 the second moments. A user alone: T0 = 1/2 +
+    T1 / 2. Two users, each served at rate 1/2: T1 = 1 + T0 / 2. So T0 = 4/3 and T1 = 5/3. E0 = 2 T0 / 2 + E1 / 2 and
     E1 = 2 T1 + E0 / 2, so E0 = 4 and E1 = 16/3.
     """
     mean, variance = sharing_moments(2, 1.0, 1, 1.0)
@@ -59,8 +59,8 @@ def test_many_users_are_an_open_queue(used: float) -> None:
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """The knee is at 110 users. With 600 users about 490 are always at the server, so each is served at a constant low
-    rate.
+    """The knee is at 110 users. Of 600 users about 490 are at the server at any time, so each of them is served at a
+    nearly constant, low rate.
     """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
     assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)
@@ -98,9 +98,9 @@ SEVERAL = {
 
 @pytest.mark.parametrize("case", list(SEVERAL))
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """The number of jobs at a saturated station is nearly constant, also with users of several classes.
+    """The number of jobs at a saturated station is nearly constant, also if several classes use it.
 
-    With the formula for an open queue, p95 of 60 users would be 44 % and p99 74 % too long.
+    The formula for an open queue would give a p95 of 60 users that is 44 % too long, and a p99 that is 74 % too long.
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
@@ -119,9 +119,10 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
 
 @pytest.mark.parametrize("case", ["closed", "open", "transactions"])
 def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Beyond the knee the length of the queue hardly varies, and neither does the time in the queue.
+    """Beyond the knee the length of the queue hardly varies, so the time in the queue hardly varies either.
 
-    Computed as for an open queue, p95 of 60 users and 3 users of another class would be twice as long.
+    The formula for an open queue would give a p95 of 60 users, together with 3 users of another class, that is twice as
+    long.
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "fcfs", "demand": {"web": "100 ms", "batch": "100 ms"}}}
@@ -188,8 +189,7 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
 
 
 def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
-    """Beyond the knee the variance of the response time is caused by the job's own service time, and hardly by the
-    queue.
+    """Beyond the knee, the response time varies because of the job's own service time, hardly because of the queue.
 
     The mean response time does not depend on the distribution of service times.
     """
@@ -206,8 +206,8 @@ def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
     """A wait that occurs with probability p and is exponential with a mean of 1 s has the mean p and the second moment
     2 p.
 
-    If it is scaled to a mean w > p, the probability rises first: the second moment is 2 w up to w = 1, and 2 w^2 above.
-    If it is scaled to w < p, every wait becomes shorter: 2 p (w / p)^2.
+    Scaling this wait to a mean w > p first raises its probability: the second moment is 2 w up to w = 1, and 2 w^2
+    above. Scaling it to w < p makes every wait shorter: 2 p (w / p)^2.
     """
     ends = np.array([0.0, 1.0])
     cases = ((0.5, 0.5, 1.0), (0.5, 0.8, 1.6), (0.5, 1.5, 4.5), (0.5, 0.25, 0.25), (1e-300, 0.8, 1.6))

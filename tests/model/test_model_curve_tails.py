@@ -1,5 +1,5 @@
-"""Order of service (sharing or order of arrival) of a fitted curve, determined from measured percentiles: exact cases
-of the machine repairman.
+"""Order of service (processor sharing or order of arrival) that a fitted curve takes from measured percentiles: exact
+cases of the machine repairman model.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ stations: {{bottleneck: {{servers: 1, discipline: {order}, demand: {{transaction
 def in_turn_p95(users: int) -> float:
     """Return the exact 95th percentile of the machine repairman with service in the order of arrival. [s]
 
-    An arriving job finds the number of jobs of a system with one user less (S. S. Lavenberg and M. Reiser, "Stationary
-    state probabilities at arrival instants for closed queueing networks", Journal of Applied Probability 17(4), 1980).
-    Its time is the sum of their service times and its own: an Erlang distribution for each number.
+    The number of jobs that an arriving job finds has the distribution of a system with one user less (S. S. Lavenberg
+    and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing networks", Journal of Applied
+    Probability 17(4), 1980). The response time is the sum of their service times and its own: for each number, an
+    Erlang distribution.
     """
     others = users - 1
     logs = [
@@ -56,8 +57,8 @@ def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None
     assert found.discipline == IN_TURN
-    # The exact mixture of Erlang distributions is approximated by a gamma distribution, with an error of less than a
-    # sixth at every level.
+    # The exact distribution is a mixture of Erlang distributions. It is approximated by a gamma distribution; the error
+    # is less than a sixth at every level.
     assert all(abs(math.log(ratio)) < 1 / 6 for _, ratio in found.by_level), found.by_level
     assert found.low <= found.ratio <= found.high
 
@@ -78,8 +79,8 @@ def test_jobs_that_share_the_servers_are_known_by_theirs() -> None:
 def test_each_percentile_has_a_ratio_of_its_own() -> None:
     """2 % of the jobs stop for 0.5 s, which hardly changes p95 but determines p99.
 
-    Measured were a mean of 30 ms, p95 of 70 ms and p99 of 513 ms, at rates where a gamma distribution has a p99 near
-    110 ms.
+    The measured mean is 30 ms, p95 is 70 ms, and p99 is 513 ms. A gamma distribution with this mean and p95 has a p99
+    near 110 ms.
     """
     measured = [
         {"load": users, "response_time_s": {"p95": {"value": 0.070}, "p99": {"value": 0.513, "low": 0.4, "high": 0.6}}}
@@ -90,7 +91,8 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     ratio, low, high = found.others["p99"]
     assert set(found.others) == {"p99"}
     assert low < ratio < high
-    # The computed p95 and p99 of a level are from the same distribution, so p99 / p95 is between 1 and 2.2.
+    # Computed p95 and p99 of a level are from one distribution; their ratio p99 / p95 is between 1 and 2.2. The
+    # measured ratio is 513 / 70.
     assert ratio / found.ratio > 513 / 70 / 2.2
     assert found.document()["others"] == {"p99": [ratio, low, high]}
 

@@ -26,7 +26,9 @@ BACKGROUND = 0.08
 
 
 def series(noise: float, mixes: float = 1.0, count: int = 240, seed: int = 3) -> Series:
-    """Return measured intervals of a system with three classes; with `mixes` 0 the classes keep fixed proportions."""
+    """Return measured intervals of a system with three classes. If `mixes` is 0, the proportions of the classes are
+    fixed.
+    """
     stream = np.random.default_rng(seed)
     common = stream.uniform(5, 20, (count, 1))
     own = stream.uniform(1, 20, (count, 3))
@@ -144,8 +146,8 @@ def test_demands_of_a_results_folder(tmp_path) -> None:  # type: ignore[no-untyp
     assert demand["low"] <= mean <= demand["high"]
     classes = configuration["classes"]["content"]["classes"]
     assert set(classes) == set(truth)
-    # Of five 95 % intervals, all five contain the true value in three of four such studies, and at least four of them
-    # in nearly all studies.
+    # There are five 95 % intervals. In three of four such studies all five contain the true value, in nearly all
+    # studies at least four do.
     assert sum(classes[name]["low"] <= truth[name] <= classes[name]["high"] for name in truth) >= 4
     assert classes["add_document"]["identified"]
 
@@ -184,8 +186,8 @@ def test_the_command_ends_with_4_without_demands(
 
 
 def test_only_a_command_with_out_speaks_of_it(tmp_path: Path) -> None:
-    """A message names the option `--out` only if the command has it and a user gave it: `size` writes a model file
-    without this option.
+    """A message names the option `--out` only if the command has this option and a user set it. `size` writes a model
+    file, but has no such option.
     """
     answer: Any = SimpleNamespace(
         document={}, choice=SimpleNamespace(candidates=[], chosen=None, refused={"closed": "two points"})

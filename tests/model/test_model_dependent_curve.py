@@ -1,5 +1,5 @@
-"""Curves whose demand changes with the load, compared with exact networks and with simulated systems whose idle server
-must wake up.
+"""Curves whose demand changes with the load, compared with exact networks and with simulated systems whose server must
+wake up after idling.
 
 The tests also check that such a curve is chosen only if the data require it.
 """
@@ -50,7 +50,9 @@ def exact_throughput(users: int, demand: Fraction, rates: list[Fraction], delay:
 
 
 def measured(curve: ClosedCurve, truth: Any, seed: int, users: Any = USERS, spread: float = 0.01) -> Observations:
-    """Simulate measurements of a curve: throughput, response time and busy servers, with random errors."""
+    """Simulate measurements of a system that follows a curve: throughput, response time and busy servers, with random
+    errors.
+    """
     noise = np.random.default_rng(seed).standard_normal((3, len(users)))
     parameters = np.array([truth])
     rate = curve.throughput(parameters, users)[0]
@@ -72,7 +74,7 @@ def test_rates_against_rational_numbers() -> None:
     rates = [Fraction(4, 5), Fraction(1), Fraction(3, 2)]
     expected = [float(rate) for rate in exact_throughput(60, Fraction(1, 10), rates, Fraction(3))]
     found = network_throughput(60, [(0.1, tuple(map(float, rates)))], 3.0)
-    # The logarithms used in the computation are a few hundred, which costs two of sixteen digits.
+    # The computation uses logarithms of a few hundred, which costs two of sixteen digits.
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -94,8 +96,8 @@ def test_the_utilization_is_its_own_fixed_point(ratio: float) -> None:
     parameters = np.array([[0.02, 0.1, ratio]])
     rate = curve.throughput(parameters, USERS)
     share = curve.busy(parameters, rate) / 2
-    # At each point the utilization is throughput times the demand at this utilization, and the throughput is that of a
-    # closed curve with this constant demand.
+    # At each point, the utilization is the throughput times the demand at this utilization. The throughput is that of a
+    # closed curve whose demand is constant and has this value.
     assert share == pytest.approx(rate * curve.demand_at(parameters, share) / 2, rel=1e-12)
     for number, users in enumerate(USERS):
         demand = float(curve.demand_at(parameters, share[:, number])[0])
@@ -148,9 +150,10 @@ def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """Simulate a first-come-first-served server and users who think for 1 s; a server that is idle must wake up first.
+    """Simulate users who think for 1 s, and a server in the order of arrival. An idle server must wake up before it
+    serves.
 
-    The fitted curve does not assume this mechanism. Returns throughput, mean response time and utilization.
+    The fitted curve does not assume this mechanism. Return throughput, mean response time and utilization.
     """
     stream = random.Random(seed)
     queue = [(stream.expovariate(1.0), user) for user in range(users)]
@@ -202,7 +205,7 @@ def test_a_server_that_wakes_up_is_predicted_at_the_level_that_was_held_out(serv
 
 
 def fit_error(fitted: Any, points: Observations) -> float:
-    """Return the error that a kind of curve has at the highest level if it is fitted to the levels below."""
+    """Return the error at the highest level of a curve of the same kind that is fitted to the lower levels only."""
     alone = candidate(fitted.name, points, 1, 1.0, None).held_out
     assert alone is not None
     return float(alone["worst_error"])

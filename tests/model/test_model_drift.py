@@ -1,5 +1,5 @@
-"""Demands that drift beyond the measured utilizations: prediction bands that allow for the drift have the right
-coverage, and bands that do not are too narrow.
+"""Demands that change beyond the measured utilizations. Prediction bands that allow for this drift have the right
+coverage; bands that do not are too narrow.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
     for _ in range(SYSTEMS):
         fit = fitted(LOW, stream)
         moved = TRUE.copy()
-        # The highest measured utilization is 0.79, so the drift of the demand up to saturation is proportional to 1 -
-        # 0.79.
+        # The highest measured utilization is 0.79. The standard deviation of the drift from there to saturation is
+        # proportional to 1 - 0.79.
         moved[0, 0] *= np.exp(drift.DRIFT * stream.standard_normal() * (1 - 0.79))
         truth = fit.curve.throughput(moved, BEYOND)[0, 0]
         drawn = replicates(fit, 200)
@@ -65,7 +65,7 @@ def test_nothing_is_added_where_it_was_measured() -> None:
     found = drift.drifted(fit, drawn, loads)
     assert found.rates == pytest.approx(fit.curve.throughput(drawn, loads), rel=1e-12)
     assert (found.factors == 1).all()
-    # At the highest measured level the bottleneck was always busy, so no drift is added.
+    # At the highest measured level, the bottleneck was busy all the time, so no drift is added.
     assert drift.at_saturation(fit, drawn) == pytest.approx(drawn, rel=0.005)
 
 

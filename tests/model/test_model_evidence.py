@@ -1,4 +1,4 @@
-"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain, compared with values
+"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain: all compared with values
 computed by hand.
 """
 
@@ -54,7 +54,7 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 
 
 def test_ends_of_a_curve() -> None:
-    """10 users make 10 /s, so 30 users would ideally make 30 /s; the measured 24 /s are a fifth less.
+    """10 users make 10 /s. In proportion, 30 users would make 30 /s; the measured 24 /s are a fifth less.
 
     The response time at 30 users is seven times as long as at 10 users.
     """
@@ -100,7 +100,7 @@ def test_estimators_of_a_class_are_compared_by_largest_over_smallest() -> None:
 
 
 def test_a_mixture_of_exponential_services_varies_more() -> None:
-    """Half of the exponential times have a mean of 1 s, the other half of 3 s.
+    """Half of the service times are exponential with a mean of 1 s, the others with a mean of 3 s.
 
     The mean is 2 s and the mean square (2 + 18) / 2 = 10, so the squared coefficient of variation is 10 / 4 - 1 = 1.5.
     """
@@ -134,8 +134,8 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # Queues at a utilization of 50 % explain a growth of the response time by a factor of up to four, so there is
-        # no limit.
+        # The response time grows by a factor of 3.9. At a utilization of 50 %, queues explain a factor of up to four,
+        # so there is no limit.
         ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
         (
             [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],
@@ -143,11 +143,11 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
             0.0,
             ("contention", None),
         ),
-        # A saturated resource is not reported as a limit as long as throughput is not reduced.
+        # As long as throughput is not reduced, a saturated resource is not reported as a limit.
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 0.0, ("none", None)),
         ([evidence("use of a", 0.9, "cpu"), evidence("use of b", 0.95, "cpu")], SHARP, 0.0, ("cpu", "b")),
-        # A doubt about the load generator outweighs all other evidence, even if neither throughput nor response time
-        # became worse.
+        # A doubt about the load generator outweighs all other evidence, even though throughput and response time are as
+        # expected.
         ([evidence("use of a", 0.9, "cpu"), evidence("share of g", 0.8, "generator")], 1.0, 0.0, ("generator", "g")),
     ],
 )
@@ -180,9 +180,10 @@ def test_residuals_are_drawn_in_blocks_after_carlstein() -> None:
 
 
 def test_the_network_of_a_file_is_checked_with_all_delays() -> None:
-    """One user with a demand of 10 ms, 0.5 s in other places and 1 s of think time has a throughput of 1 / 1.51 s.
+    """The cycle of one user consists of a demand of 10 ms, 0.5 s at other stations and 1 s of think time, so the
+    throughput is 1 / 1.51 s.
 
-    The throughput of two users is that of the exact machine repairman.
+    The throughput of two users is that of the exact machine repairman model.
     """
     points = SimpleNamespace(load=np.array([1.0, 2.0]), throughput=np.array([0.6, 1.4]), error=np.array([0.05, 1.0]))
     candidate: Any = SimpleNamespace(fit=SimpleNamespace(points=points))

@@ -30,9 +30,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def faults(path: Path, text: str) -> list[str]:
-    """Return the faults that `validate` prints, without the name of the file; check that `solve` prints the same
-    faults.
-    """
+    """Return the faults that `validate` prints, without the name of the file. Check that `solve` prints the same."""
     path.write_text(text, "utf-8")
     found, solved = towtank("validate", path), towtank("model", "solve", path)
     assert (found.returncode, solved.returncode) == (2, 2)

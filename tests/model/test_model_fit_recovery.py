@@ -1,5 +1,5 @@
-"""Fits to simulated measurements: parameters are recovered, intervals have the right coverage, and the right curve is
-chosen.
+"""Fits to simulated measurements: parameters are recovered, intervals have the right coverage, and the curve that
+generated the data is chosen.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def test_a_closed_system_gives_its_demands_back(tabled: Tabled) -> None:
 def test_cpu_time_determines_the_demand_below_saturation(tabled: Tabled) -> None:
     users = np.array([20.0, 50, 80, 110])
     curve = ClosedCurve(2, 2.0, with_busy=True)
-    # Background work uses 0.2 of two servers, so the other 90 % are left, and a demand of 40 ms takes 40 / 0.9 ms.
+    # Background work uses 0.2 of two servers, so 90 % of each is left, and a demand of 40 ms takes 40 / 0.9 ms.
     truth = np.array([[0.040, 0.1, 0.2]])
     rate = curve.throughput(truth, users)[0]
     assert rate == pytest.approx(ClosedCurve(2, 2.0).throughput(np.array([[0.040 / 0.9, 0.1]]), users)[0], rel=1e-9)
@@ -166,8 +166,8 @@ def test_repetitions_show_a_lack_of_fit() -> None:
 
 
 def test_lack_of_fit_by_hand() -> None:
-    # At x = 1, 2 and 4, pairs of points differ by +-0.1 from the line y = x. The means are on the line, so the lack of
-    # fit is 0.
+    # Two points at each of x = 1, 2 and 4 lie 0.1 above and below the line y = x. Their means are on the line, so the
+    # lack of fit is 0.
     load = np.array([1.0, 1, 2, 2, 4, 4])
     rate = load + np.tile([0.1, -0.1], 3)
     test = next(
@@ -187,7 +187,7 @@ def test_runs_of_signs_by_hand() -> None:
 
 
 def test_aicc_by_hand() -> None:
-    # Five points of y = 2 x with errors of +-0.3, so n = 5, and k = 2 for one parameter and the variance.
+    # Five points of y = 2 x have errors of +-0.3. So n = 5, and k = 2 counts one parameter and the variance.
     load = np.arange(1.0, 6)
     found = fit_curve(LINEAR, observations(load, 2 * load + 0.3 * np.array([1.0, -1, 1, -1, 0])))
     squares = float(found.misses @ found.misses)
@@ -224,8 +224,8 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
-    # The linear growth of 2 /s per user is measured up to 160 users, but the true system is limited to 451 /s. Without
-    # a bound, 618 (591 to 652) /s were predicted for 320 users.
+    # Throughput grows linearly by 2 /s per user up to 160 users, the highest measured load. The true system is limited
+    # to 451 /s; without an upper bound, 618 (591 to 652) /s were predicted for 320 users.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
@@ -236,7 +236,7 @@ def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
         assert low == pytest.approx(320, rel=0.03)
         assert high == pytest.approx(640, rel=0.05)
         assert low < 451 < high
-        # The response time is N / X - Z with the throughput X of 160 users.
+        # The longest response time is N / X - Z, if 320 users have only the throughput X of 160 users.
         assert beyond["response_s"][band][1] == pytest.approx(320 / low - 0.45)
 
 
@@ -251,7 +251,7 @@ def test_a_line_that_may_carry_nothing_has_no_slowest_response() -> None:
 
 
 def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
-    """The lower end of the prediction band is exactly zero; the highest measured load had a throughput of 96 /s."""
+    """The lower end of each prediction band is exactly zero. At the highest measured load the throughput was 96 /s."""
     row: dict[str, Any] = {"throughput": {band: [0.0, 120.0] for band in ("band_80", "band_95", "measurement_95")}}
     line = fit_curve(LINEAR, observations(LOAD, LOAD))
     _reach_down(row, line, np.ones((40, len(line.parameters))), 96.0, 0.0)
@@ -278,7 +278,7 @@ def test_residuals_that_resemble_their_neighbours_are_drawn_in_blocks() -> None:
 
 def test_errors_of_few_runs_are_pooled() -> None:
     values, errors = np.array([100.0, 200, 300]), np.array([0.01, 4.0, 3.0])
-    # Three runs have the relative errors 0.0001, 0.02 and 0.01; the root mean square is 0.01291.
+    # Three runs have relative errors of 0.0001, 0.02 and 0.01. The pooled error is their root mean square, 0.01291.
     pooled = pooled_errors(values, errors, np.array([3.0, 3, 3]))
     assert pooled / values == pytest.approx(np.full(3, np.sqrt((0.0001**2 + 0.02**2 + 0.01**2) / 3)))
     assert pooled_errors(values, errors, np.array([1.0, 1, 1])) is errors

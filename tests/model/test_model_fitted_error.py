@@ -1,4 +1,4 @@
-"""Intervals of the results of fitted models, and shares just below 100 %, as printed by `towtank model`."""
+"""Intervals of the results of fitted models, as `towtank model` prints them, and utilizations just below 100 %."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_intervals_of_a_fitted_queue_are_quantiles_over_its_replicates(tmp_path:
     answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(FACTORS)))
     demands = 0.05 * np.quantile(FACTORS, [0.025, 0.975])
     web, cpu = answer["classes"]["web"]["confidence_interval"], answer["stations"]["cpu"]["confidence_interval"]
-    # The response time is a convex function of D. So interpolation between two replicates has an error in proportion to
+    # The response time is a convex function of D, so interpolation between two replicates has an error that grows with
     # the square of their distance.
     assert web["response_time_s"] == pytest.approx(demands / (1 - 10 * demands), rel=1e-4)
     assert cpu["residence_time_s.web"] == pytest.approx(web["response_time_s"])
@@ -63,8 +63,8 @@ def replicates(app: np.ndarray[Any, Any], db: np.ndarray[Any, Any]) -> str:
 
 
 def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(tmp_path: Path, capsys: Any) -> None:
-    """At 90 /s a third of the replicates saturate `app`; its utilization is still min(1, arrival rate x demand /
-    servers).
+    """At 90 /s a third of the replicates saturate `app`. The utilization of a station is still min(1, arrival rate x
+    demand / servers).
 
     The utilization of a delay is 0.
     """
@@ -80,8 +80,8 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
         ends = stations[name]["confidence_interval"]["utilization"]
         assert ends == pytest.approx(np.quantile(loads, [0.025, 0.975]), rel=1e-4)
     assert stations["wan"]["confidence_interval"]["utilization"] == [0, 0]
-    # The saturated station `app` passes on at most 90 /s. The next station is M/M/2 with processor sharing, whose queue
-    # length is 2 u / (1 - u^2).
+    # If `app` is saturated, it passes on at most 90 /s. The next station, `db`, is M/M/2 with processor sharing, with a
+    # queue length of 2 u / (1 - u^2).
     used = offered["db"]
     queue = stations["db"]["confidence_interval"]["queue_length"]
     assert queue == pytest.approx(np.quantile(2 * used / (1 - used**2), [0.025, 0.975]), rel=1e-4)
@@ -92,8 +92,8 @@ def test_utilization_without_a_steady_state_is_the_offered_load_of_each_station(
 
 
 def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, capsys: Any) -> None:
-    """In half of the replicates `app` is saturated. The class `batch` does not visit it, so its response time stays D /
-    (1 - 10 D).
+    """In half of the replicates `app` is saturated. The class `batch` does not visit it, so its response time is D /
+    (1 - 10 D) in all replicates.
     """
     app, db = np.linspace(0.8, 1.2, 200), np.linspace(0.9, 1.1, 200)
     text = (
@@ -108,8 +108,8 @@ def test_a_class_away_from_the_saturated_station_keeps_its_time(tmp_path: Path, 
 
 
 def test_mixed_networks_know_no_queue_of_a_replicate_without_a_steady_state(tmp_path: Path, capsys: Any) -> None:
-    """Closed users of `db` also wait at `app`, which open arrivals saturate in some replicates; these replicates have
-    no queue length.
+    """In some replicates open arrivals saturate `app`. The closed users of `db` also wait there, so `db` has no queue
+    length in these replicates.
     """
     text = (
         "classes: {web: {rate: 90 /s}, users: {users: 5, think: 1 s}}\nstations:\n"

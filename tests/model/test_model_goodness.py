@@ -1,4 +1,4 @@
-"""Tests of the fit of curves, and intervals of their parameters, compared with values computed by hand."""
+"""Goodness of fit of curves, and intervals of their parameters, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from towtank.model.fitting.utilization_law import highest_throughput
 def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
     """Fit a line through the origin to two repetitions at each of the loads 1, 2 and 3.
 
-    All points have the same error, which is larger than half a percent, the smallest error that is assumed for a
-    throughput.
+    All points have the same error. It must be larger than half a percent, the smallest error that a throughput can have
+    in a fit.
     """
     rates = np.array(pairs).ravel()
     return fit_curve(LINEAR, observations(np.repeat([1.0, 2.0, 3.0], 2), rates, error=np.full(6, error)))
@@ -32,8 +32,8 @@ def proportional(pairs: list[tuple[float, float]], error: float = 1e5) -> Fit:
 def test_lack_of_fit_is_the_f_of_its_definition() -> None:
     """By hand: the slope is 268 / 28, and the residual sum of squares is 2616 - 268^2 / 28.
 
-    The two repetitions at each level differ by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The rest is the
-    lack of fit, with 3 levels - 1 parameter = 2 degrees of freedom (Draper and Smith, section 2.1).
+    The two repetitions at each level differ by 2, so the pure error is 3 x 2 with 3 degrees of freedom. The lack of fit
+    is the remaining sum of squares, with 3 levels - 1 parameter = 2 degrees of freedom (Draper and Smith, section 2.1).
     """
     found = goodness.judge(proportional([(9, 11), (22, 24), (25, 27)]), None)
     test = next(test for test in found.tests if test["test"] == "lack of fit")
@@ -49,7 +49,7 @@ def test_repetitions_that_do_not_differ_are_no_pure_error() -> None:
 
 
 class Saturating:
-    """Curve 1 - exp(-k N). Points that are all near 1 determine only a lower bound of k."""
+    """Curve 1 - exp(-k N). If all points are near 1, they determine only a lower bound of k."""
 
     name = "saturating"
     parameters = ("k",)
@@ -74,9 +74,9 @@ def saturating(edge: float) -> tuple[float | None, float | None]:
 
 
 def test_a_side_that_the_data_do_not_bound_has_no_end() -> None:
-    """The sum of squares is below its limit for every large k, so the interval of k has no upper end.
+    """For every large k, the sum of squares is below its limit. So the interval of k has no upper end.
 
-    If the parameter k has a distant bound, this does not change; a near bound becomes the end of the interval.
+    A bound of the parameter that is far away changes nothing. A near bound becomes the end of the interval.
     """
     low, high = saturating(1e12)
     assert low is not None
@@ -97,9 +97,9 @@ def test_the_end_of_a_profile_is_where_the_sum_of_squares_has_risen_to_its_limit
 
 
 def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
-    """The criterion (AICc) is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with n = 6 points.
+    """The criterion (AICc) is n ln(S / n) + 2 k + 2 k (k + 1) / (n - k - 1) with n = 6 points and the sum of squares S.
 
-    S is the sum of squares; k = 2 for a slope and the variance.
+    k = 2 counts the slope and the variance.
     """
     fit = proportional([(9, 11), (22, 24), (25, 27)], error=1e5)
     squares = (2616 - 268**2 / 28) / 1e10
@@ -108,9 +108,9 @@ def test_the_criterion_is_that_of_hurvich_and_tsai() -> None:
 
 
 def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> None:
-    """n = 10 for five levels of throughput and five of utilization.
+    """n = 10 counts five values of throughput and five of utilization.
 
-    k = 4 for demand, time in other places, background and the variance.
+    k = 4 counts demand, time at other stations, background and the variance.
     """
     stream = np.random.default_rng(2)
     curve = ClosedCurve(1, 1.0, with_busy=True)
@@ -130,7 +130,7 @@ def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> Non
 
 @pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
 def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
-    """The probability of few runs of equal signs is compared with an enumeration of all orders of the signs."""
+    """The probability of so few runs of equal signs is compared with a count over all orders of the signs."""
     counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
     for runs in range(2, above + below + 1):
         expected = sum(count <= runs for count in counts) / len(counts)
@@ -160,8 +160,8 @@ def test_errors_of_a_prediction_are_relative_to_what_was_measured() -> None:
 
 
 def test_a_limit_from_scattered_readings_is_reported_with_its_margin() -> None:
-    """The busy servers 0.1 + 0.01 X reach both servers at X = 190 /s; scattered readings widen the margin above this
-    limit.
+    """The busy servers, 0.1 + 0.01 X, reach the limit of two servers at X = 190 /s. If the readings scatter, the upper
+    bound of this limit is higher.
     """
     rates = np.array([20.0, 40, 60, 80, 100, 120])
     scatter = 0.02 * np.array([1, -1, 1, -1, 1, -1])
@@ -190,7 +190,7 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
 
 
 def test_points_in_proportion_stay_within_the_bounds() -> None:
-    """Noise rarely makes a proportional system seem superlinear: at most 2 of 40 fits may have a negative sigma."""
+    """Noise rarely makes proportional growth seem superlinear: at most 2 of 40 fits may have a negative sigma."""
     load = np.array([1.0, 2, 4, 8, 16, 32])
     negative = 0
     for seed in range(40):

@@ -41,7 +41,8 @@ def test_the_knee_of_power_by_brute_force() -> None:
 
 
 def test_the_knee_of_power_of_one_server_without_thinking_is_one_job() -> None:
-    # Power is X / R = X^2 / N. Here X = 1/S for every N >= 1, so power has no maximum within the range.
+    # Power is X / R = X^2 / N. X is 1/S for every N >= 1 here, so power falls from the lowest load on, without a
+    # maximum inside the range.
     load = np.array([1.0, 2, 4, 8, 16, 32])
     points = observations(load, np.full(6, 10.0) * (1 + 1e-3 * np.array([1, -1, 1, -1, 1, -1])))
     assert knees.power_knee(candidate("closed", points, 1, 0.0, None), 0.0) is None
@@ -79,7 +80,8 @@ def test_the_distance_knee_has_an_interval_where_errors_are_known() -> None:
     samples = knees.distance_samples(points)
     assert samples is not None
     knee = knees.knee("distance", knees.distance_knee(points.load, points.throughput), samples, "")
-    # The ends of the interval are measured loads near the true knee, which is at (0.1 + 1.9) / 0.02 = 100 users.
+    # The knee is estimated as a measured load, so both ends of its interval are measured loads. The true knee is (0.1 +
+    # 1.9) / 0.02 = 100 users.
     assert knee["low"] in USERS
     assert knee["high"] in USERS
     assert knee["low"] <= 100 <= knee["high"]

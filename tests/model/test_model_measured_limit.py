@@ -1,4 +1,6 @@
-"""A station of a fitted model that limits the measured load: how the model file and sizing report it."""
+"""The measured load may be limited by a station of the fitted model, or by something else: what the model file and the
+sizing report.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def test_servers_that_the_user_gives_are_asserted_where_nothing_shows_them() -> 
 
 
 def network(error: float, response: float, *, held_out: bool = True) -> dict[str, Any]:
-    """Return a network with the given relative errors of throughput and response time at the highest load."""
+    """Return a fitted network; at the highest load its throughput and response time have the given relative errors."""
     level = {"throughput": 50.0, "fitted_throughput": 50.0 * (1 + error), "response_s": 0.4,
              "fitted_response_s": 0.4 * (1 + response)}  # fmt: skip
     top = {"error": error, "response_error": response}
@@ -57,8 +59,8 @@ def network(error: float, response: float, *, held_out: bool = True) -> dict[str
 @pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize(
     ("error", "response", "limit"),
-    # The measured system has a pool. A network without it predicts more throughput than measured, or a response time
-    # without the wait for the pool.
+    # Relative errors of throughput and response time. In the first two cases the system has a pool that the network
+    # lacks: it predicts too much throughput, or a response time without the wait for the pool.
     [(0.15, -0.3, OTHER), (0.08, -0.9, OTHER), (0.05, -0.3, STATION), (-0.15, 0.4, STATION)],
 )
 def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(

@@ -1,5 +1,5 @@
-"""Service demands by transaction, from levels with different mixes: known demands are recovered, and levels are used as
-measured.
+"""Service demands by transaction, from levels with different mixes: known demands are recovered, and held-out levels
+are not used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def test_the_work_of_each_level_is_that_of_its_transactions(index: str) -> None:
         run = next(run for run in measured_levels.runs if run["run"] in point["runs"])
         counts = {name: row["count"] for name, row in run["transactions"].items()}
         costs.append(sum(counts[name] * demands[name] for name in counts) / sum(counts.values()))
-    # Demands of classes from a minute of exponential service times have large errors (tens of percent). At least half
+    # A minute of exponential service times determines the demands of the classes only to tens of percent. At least half
     # of the effect of the mix must be found.
     truth = np.array(costs) / np.mean(costs)
     assert np.abs(found.work - truth).max() < 0.5 * np.abs(truth - 1).max() + 0.01

@@ -1,5 +1,5 @@
-"""The demands of a network drift beyond the measured utilizations, as those of a curve do; at measured utilizations no
-error is added.
+"""Beyond the measured utilizations the demands of a network may drift, as those of a curve do. Within them, no error is
+added.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from towtank.model.fitting.networks.replicates import Network, fit_network
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    """Return a network that was fitted to exact measurements, with 2,000 equal replicates."""
+    """Return a network that was fitted to exact measurements. It has 2,000 replicates, all equal."""
     fitted = fit_network(exact(), count=3)
     return dataclasses.replace(fitted, draws=(fitted.parameters,) * 2000)
 
@@ -33,7 +33,8 @@ def test_the_demand_of_each_station_moves_as_far_as_it_was_short_of_full_use(net
     expected = DRIFT * (1 - reached(network))
     assert (reached(network) < 0.9).any()
     assert moved.std(axis=0) == pytest.approx(expected, rel=0.06)
-    # With 2,000 independent random values, a correlation of 0.1 is more than four standard errors.
+    # The drifts of two stations are independent. In 2,000 random values, a correlation of 0.1 is more than four
+    # standard errors.
     assert abs(np.corrcoef(moved.T)[0, 1]) < 0.1
 
 

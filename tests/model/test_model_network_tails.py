@@ -1,4 +1,4 @@
-"""Ratio of measured to computed percentiles, which corrects predicted percentiles, compared with values computed by
+"""Ratio of measured to computed percentiles. It corrects predicted percentiles, and is compared with values computed by
 hand.
 """
 
@@ -49,8 +49,8 @@ def measured(value: float) -> dict[str, Any]:
 
 
 def test_the_factor_is_the_geometric_mean_of_the_levels() -> None:
-    """At two levels the measured percentiles are 1.2 and 0.9 times the computed values. Their intervals are from 0.8 to
-    1.1 times the measured values.
+    """At two levels the measured percentiles are 1.2 and 0.9 times the computed ones. The intervals of the measured
+    percentiles are from 0.8 to 1.1 times their values.
     """
     of, solved = network()
     points: list[dict[str, Any]] = []

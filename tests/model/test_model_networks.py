@@ -1,5 +1,5 @@
 """Networks fitted to measurements: known demands are recovered, and predictions beyond the measurements are accepted or
-rejected.
+rejected as they should be.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
     assert [grouping.groups for grouping in network.groupings] == [((0,), (1,))] * 2
     np.testing.assert_allclose(network.parameters.demands, TRUTH.demands, rtol=1e-7)
     np.testing.assert_allclose(network.parameters.background, BACKGROUND, rtol=1e-6)
-    # The fit determines the delays in three rounds; each round multiplies their error by the share of the response time
-    # that depends on the delays.
+    # The delays are determined in three rounds. Each round multiplies their error by the fraction of the response time
+    # that they make up.
     np.testing.assert_allclose(network.parameters.delays, ELSEWHERE_S, rtol=1e-5)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
     np.testing.assert_allclose(solved.throughput, known.levels().throughput, rtol=1e-7)
@@ -106,7 +106,7 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
-    """At the highest level everything takes twice as long, because of a lock or a pool that does not affect the lower
+    """At the highest level everything takes twice as long, as with a lock or a pool that does not affect the lower
     levels. So the lower levels cannot predict it.
     """
     runs = tuple(
@@ -149,7 +149,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
         runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
     network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
     assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
-    # The data determine only a common demand of both classes, which is correct for the mix.
+    # The data determine only one demand for both classes together. For the measured mix it is right.
     np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
     assert not any(grouping.unsure for grouping in network.groupings)
 
@@ -159,15 +159,15 @@ def test_other_programs_take_their_share_of_the_servers(known: Measured) -> None
     freed = dataclasses.replace(at, others=np.zeros(2))
     held_up, free = (solve(known, [(TRUTH, condition)]) for condition in (at, freed))
     assert held_up.throughput[0] < free.throughput[0]
-    # Other programs leave half of the only CPU to `app`, so the throughput is at most 0.5 / demand.
+    # Other programs take half of the only CPU of `app`, so the throughput is at most 0.5 / demand.
     crowd = dataclasses.replace(at, users=2000)
     limit = 0.5 / float(TRUTH.demands[1] @ SHARES)
     assert solve(known, [(TRUTH, crowd)]).throughput[0] == pytest.approx(limit, rel=1e-6)
 
 
 def test_a_quota_leaves_so_much_of_a_server() -> None:
-    """With a quota of 0.1 CPUs, a station has 0.1 CPUs less the background load. At a high load transactions use all of
-    this.
+    """With a quota of 0.1 CPUs, a station has 0.1 CPUs minus the background load. At a high load the transactions use
+    all of this.
     """
     whole = exact()
     web, app = whole.stations
@@ -254,7 +254,7 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     kept = load_model(out).fitted
     assert kept is not None
     assert kept.held_out_interval == pytest.approx([low, high], rel=1e-3)
-    # The model file and the JSON document state the same result at the highest level.
+    # At the highest level, the model file and the JSON document must give the same result.
     answer = solve_models([load_model(out).document])[0]["answer"]["classes"]["users"]
     row = next(row for row in configuration["predictions"] if row["load"] == LEVELS[-1])
     assert answer["throughput_per_s"] == pytest.approx(row["throughput"]["curve"], rel=1e-6)
@@ -274,7 +274,7 @@ def test_sizing_takes_the_network_where_tiers_can_be_distinguished(folder: Path)
     assert "web, app can be distinguished" in found["trust"]["model_why"]
     tiers = found["answer"]["tiers"]
     assert set(tiers) == set(TIERS)
-    # By the exact network, `app` needs 100 / (1 + R) * 20.6 ms = about 2 CPUs, so both tiers are among the next
+    # In the exact network, `app` is used by 100 / (1 + R) * 20.6 ms = about 2 CPUs. So both tiers are named as the next
     # bottlenecks.
     assert {bottleneck["station"] for bottleneck in found["bottlenecks"]} == set(TIERS)
     plain, halved, bought = (row["classes"]["users"] for row in found["what_if"])
@@ -335,7 +335,7 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """40 runs with one interval each have throughputs from 80 to 120 /s, so the standard error of the mean is 12 /
+    """40 runs of one interval each have throughputs from 80 to 120 /s. So the standard error of their mean is 12 /
     sqrt(40) = 1.9 /s.
     """
     rates = np.linspace(80.0, 120.0, 40)
@@ -378,7 +378,9 @@ def test_shares_of_a_level_at_which_nothing_ended_are_those_of_all_levels() -> N
 
 
 def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
-    """In some random replicates a hardly used disk has a demand of zero, so its capacity has no upper end."""
+    """A disk is hardly used, so its demand is zero in some random replicates. The interval of its capacity has no upper
+    end.
+    """
     assert _carried({"value": 3571.4, "low": 1200.0, "high": None}) == "3,600 [1,200, unbounded]"
     assert _carried({"value": 3571.4, "low": None, "high": None}) == "3,571 [unbounded, unbounded]"
 

@@ -1,5 +1,5 @@
-"""With a CPU quota, work runs at full speed until the quota of a period is used up. Long and short periods are exact
-limits; simulations cover the range between them.
+"""With a CPU quota, work runs at full speed until the quota of a period is used up. For very long and very short
+periods the exact solution is known; between them, results are compared with simulations.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from towtank.model.quota import Quota, scaled_residence
 @pytest.mark.parametrize("cpus", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("utilization", [0.05, 0.3, 0.6])
 def test_in_a_long_period_it_is_a_fast_server(cpus: float, utilization: float) -> None:
-    # If periods are long, the station is an M/M/1 queue that runs the work of a transaction at the full speed of a CPU.
+    # If periods are long, the work of a transaction runs at the full speed of a CPU, so the station is an M/M/1 queue.
     assert scaled_residence(utilization, 500.0, cpus) == pytest.approx(cpus / (1 - utilization * cpus), rel=5e-3)
 
 
@@ -29,7 +29,7 @@ def test_in_a_short_period_it_is_a_slow_server(cpus: float, utilization: float) 
 @pytest.mark.waits
 @pytest.mark.parametrize(
     ("cpus", "most"),
-    # Quota in CPUs, and the allowed error of the approximation, which ignores that periods are discrete.
+    # Quota [CPUs], and largest relative error. The approximation ignores that periods are discrete.
     [(0.1, 0.05), (0.25, 0.08), (0.5, 0.14), (0.9, 0.23)],
 )
 @pytest.mark.parametrize("periods", [0.5, 2.0, 8.0, 20.0])
@@ -70,8 +70,8 @@ def test_what_is_no_part_of_a_cpu_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "demand_s", "most"),
-    # Demands of two periods, of half a period, and of a tenth of a period, with the allowed errors. In the last case,
-    # the response time near the knee may be a quarter too short.
+    # Quota [CPUs], demand [s] and largest relative error of the response time. The demands take two periods, half a
+    # period and a tenth of a period; in the last case the error near the knee may be a quarter.
     [(0.1, 0.2, 0.05), (0.1, 0.05, 0.12), (0.5, 0.01, 0.25)],
 )
 @pytest.mark.parametrize("users", [5, 12, 20, 60])
@@ -90,8 +90,8 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
 
 
 def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:
-    # The kernel accounts CPU time in 250 ticks a second. So 0.1 CPUs in periods of 20 ms run for a whole tick of 4 ms
-    # and then stop for 36 ms.
+    # The kernel counts CPU time in ticks of 4 ms. With 0.1 CPUs in periods of 20 ms, work runs for one tick and then
+    # stops for 36 ms, so the period is 40 ms.
     assert Quota.of_linux(0.1, 0.02) == Quota(0.1, 0.04)
     assert Quota.of_linux(0.1) == Quota(0.1, 0.1)
     assert Quota.of_linux(0.5, 0.005) == Quota(0.5, 0.008)

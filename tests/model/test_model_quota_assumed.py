@@ -1,4 +1,4 @@
-"""Assumptions about CPUs under a quota that a fitted model states."""
+"""Assumptions about a CPU quota that a fitted model makes, and its statement of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def configuration(allotted: float, virtual: float | None, *used_up: float | None
 
 
 def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
-    """A request with 10 ms of CPU time takes 10 ms when it runs alone. In the model, two servers of 0.75 CPUs, it takes
-    13.3 ms.
+    """A request with 10 ms of CPU time that runs alone takes 10 ms. The model has two servers of 0.75 CPUs, in which it
+    takes 13.3 ms.
     """
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"

@@ -1,4 +1,4 @@
-"""Busy time, series of runs, and scatter that a mix explains, compared with values computed by hand."""
+"""Busy time, series of runs, and the scatter that a mix explains: all compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return observations of a tier with two parts, one of which was not observed, and of disks, some of which do not
-    exist at the end.
+    """Return observations of a tier and of disks. One of the two parts of the tier was not observed; some disks no
+    longer exist at the end.
     """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
@@ -70,7 +70,8 @@ def test_intervals_of_runs_are_pooled_as_rates() -> None:
     assert series.responses is not None
     assert np.isnan(series.responses[2, 0])
     assert series.responses[5] == pytest.approx([0.5, 0.5])
-    # Demands of two classes and a background need at least nine intervals; with fewer, no series is returned.
+    # Two classes and a background are three demands, which need at least nine intervals. With fewer, there is no
+    # series.
     assert pooled([first, run_series("r2", {"b": [6, 4, 2]}, [1.2, 1.0, 0.8])], "cpu", 2, timed=True) is None
 
 
@@ -81,9 +82,9 @@ def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # The scatter that remains is stated relative to the scatter with equal demands of all classes.
+    # Scatter is stated relative to that with equal demands of all classes.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
-    # The given demands explain the scatter of one of the two runs, so half of the scatter is left.
+    # One of the two runs has demands that explain all of its scatter, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)
 
 
@@ -143,10 +144,10 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 
 
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
-    """Demands are in the ratio of the response times, 1 : 2 : 4, with noise.
+    """The true demands are proportional to the response times, 1 : 2 : 4, with noise.
 
-    With 14 intervals, two groups of equal demands instead of one group reduce 14 ln(sum of squares) by only 0.8. The
-    penalty 2 x 14 (k + 1) / (14 - k - 2) rises from 5.1 for one group to 8.4 for two groups.
+    With 14 intervals, two groups of equal demands instead of one reduce 14 ln(sum of squares) by only 0.8. The penalty
+    2 x 14 (k + 1) / (14 - k - 2) rises by more: from 5.1 for one group to 8.4 for two.
     """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))

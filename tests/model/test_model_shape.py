@@ -1,4 +1,4 @@
-"""Kind of limit of a system, determined from values that only one kind of limit changes."""
+"""Kind of limit of a system. Each kind is recognised by values that only this kind changes."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # A container may use only 0.9 of the two CPUs that are otherwise assumed. In the other cases the CPUs of the
-        # host or of the container are known.
+        # The tier was held up by a quota for 60 % of the time: it may use only 0.9 of the two CPUs. In the cases below,
+        # it was not, or its CPUs are known from the virtual host or the control group.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same evidence about another machine, from the probe on that machine.
+        # The same evidence, but about another machine; it is from the probe on that machine.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -90,7 +90,7 @@ def test_each_kind_of_limit(highest: dict[str, Any], kind: str, resource: str | 
 
 
 def pool_of_ten() -> Configuration:
-    """Return measurements of a pool of ten connections that are held for 50 ms each, so it allows 10 / 0.05 = 200 /s.
+    """Return measurements of a pool of ten connections. Each is held for 50 ms, so the pool allows 10 / 0.05 = 200 /s.
 
     10 users do not wait; 18 users without think time wait 40 ms.
     """
@@ -104,8 +104,8 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # With 14 users each waits 20 ms, so the response time is 1.4 times as long. At a utilization of 45 %, M/M/1 would
-    # take 1.8 times the service time, and two servers 1.25 times.
+    # 14 users wait 20 ms each, so the response time is 1.4 times as long. At a utilization of 45 %, the CPU queue
+    # explains less: 1.25 times with two servers, although 1.8 times if it were M/M/1.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
@@ -123,10 +123,10 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
-    """A pool of ten connections that are held for 50 ms allows 200 /s. 2,200 users who think for 10 s would make 219
-    /s, and wait 0.95 s.
+    """A pool of ten connections, each held for 50 ms, allows 200 /s. 2,200 users who think for 10 s would make 219 /s
+    without the pool, and wait 0.95 s for it.
 
-    Throughput is only 8.6 % lower than this, and the CPUs are 80 % idle.
+    Throughput is only 8.6 % lower than 219 /s, and the CPUs are 80 % idle.
     """
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
@@ -153,7 +153,8 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
         in (found["sentence"])
     )
-    # The relative errors of 10 % of both response times are added in squares: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
+    # The two response times have a relative error of 10 % each. Errors are added in squares: 18 exp(-+ sqrt(0.1^2 +
+    # 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
     assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
     low, high = found["evidence"][1]["at_highest_interval"]
@@ -162,8 +163,8 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
 
 
 def test_a_response_time_that_the_queue_of_the_cpus_explains_is_no_limit() -> None:
-    """Two CPUs at a utilization of 85 % are treated as a single CPU of twice the speed. Its response time is 1 / (1 -
-    0.85) = 6.7 times the service time.
+    """Two CPUs at a utilization of 85 % count as a single CPU of twice the speed, at which the response time is 1 / (1
+    - 0.85) = 6.7 times the service time.
     """
     rise = 1 / (1 - 0.85)
     found = classify(with_think_time(1000, {"x": 1000 / (10 + 0.05 * rise), "r": 0.05 * rise, "cpu": 1.7}))
@@ -177,8 +178,8 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     """The measurements are those of a closed M/M/m queue with a service time of 1 s, for one user and at a utilization
     of 60 to 90 %.
 
-    With a think time of 5 s, 7 users at one server wait so long that their throughput is 25 % below 7 times that of one
-    user, although the CPU is not a limit yet.
+    With a think time of 5 s, 7 users at one server have a throughput 25 % below 7 times that of one user. Waiting
+    explains this; the CPU is not a limit yet.
     """
     response, _ = repairman_moments(users, 1.0, servers, think)
     rate = users / (think + response)
@@ -191,12 +192,13 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
         assert "which queues at CPUs of this utilization explain" in found["sentence"]
-    # The throughput is lower than response times explain, so users think longer, or the generator starts their requests
-    # late.
+    # Throughput is now lower than the response times explain: users think longer, or the generator starts their
+    # requests late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels)["kind"] == "contention"
-    # The CPUs are less busy than a queue that explains the response times requires, so users wait for another resource.
+    # The response times would need a CPU queue at a higher utilization than measured, so users wait for another
+    # resource.
     seen["throughput_per_s"], seen["tiers"] = estimate(rate), {"web": {"cpus_used": estimate(rate / 4)}}
     assert classify(levels)["kind"] == ("contention" if rate * (think + 1) < 0.9 * users else "none")
 
@@ -211,7 +213,8 @@ def test_throughput_that_stays_behind_the_load_of_unobserved_cpus_is_not_known()
 
 
 def test_without_an_observed_cpu_nothing_is_said_of_locks() -> None:
-    # If Towtank did not start a server, the probe observes the disks of the machine, but not the server's CPU use.
+    # Towtank did not start this server. So the probe observes the disks of the machine, but not the CPU use of the
+    # server.
     levels = configuration(LOW, {**LIMITED, "cpu": 0.9})
     for point in levels.points:
         point["tiers"] = {}

@@ -14,12 +14,12 @@ from towtank.model.fitting.shape import classify
 
 USERS = (5, 150)
 FAST = SimulationSettings(precision=0.03, replications=4)
-# Disk reads per transaction that page faults cause in the system with too little memory.
+# Disk reads per transaction that page faults cause in the system `memory`, which has too little memory.
 FAULTS_OF_SHORT_MEMORY = 1.5
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "cpu": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "30 ms"}, "sda": {"demand": "2 ms"}}},
-    # A lock is held for 20 ms, of which 4 ms are CPU time: no CPU is saturated, but every user waits for the lock.
+    # A lock is held for 20 ms, of which 4 ms are CPU time. No CPU is saturated, but users wait for the lock.
     "contention": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -29,7 +29,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "pools": {"lock": {"size": 1, "holds": ["cpu", "backend"]}},
     },
     "disk": {"stations": {"cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"}, "sda": {"demand": "15 ms"}}},
-    # With too little memory, every transaction reads evicted pages again, which saturates the disk.
+    # There is too little memory, so every transaction must read evicted pages again. This saturates the disk.
     "memory": {
         "stations": {
             "cpu": {"servers": 2, "discipline": "ps", "demand": "4 ms"},
@@ -76,7 +76,7 @@ def configuration(kind: str, folder: Path, *, envelope: float | None = None) -> 
                     "pressure": {},
                     "context_switches_per_s": 10 * rate,
                 },
-                # Rate of the generator divided by its calibrated rate, which is `envelope` transactions per second.
+                # Rate of the generator, divided by the calibrated rate of the generator, `envelope` [1/s].
                 "generator": {"saturated": False, "envelope_share": None if envelope is None else rate / envelope},
                 "services": {
                     "web": {"lock_waiting": {"kind": "gauge", "mean": answer["pools"]["lock"]["waiting"]}}
@@ -100,7 +100,8 @@ def test_a_simulated_system_shows_its_limit(kind: str, resource: str | None, tmp
 
 
 def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path) -> None:
-    # Two CPUs allow 66.7 transactions/s of 30 ms each, which is 95 % of the generator's calibrated rate of 70 /s.
+    # Each transaction takes 30 ms, so two CPUs allow 66.7 transactions/s. This is 95 % of the generator's calibrated
+    # rate, 70 /s.
     found = classify(configuration("cpu", tmp_path, envelope=70.0))
     assert found["kind"] == "generator"
 
@@ -108,7 +109,7 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of 150 users think, one holds the
-    # lock, and the other users wait for it.
+    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of the 150 users think and one holds
+    # the lock, so 99 wait for it.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

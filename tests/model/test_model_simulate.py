@@ -1,5 +1,5 @@
 """`towtank model simulate`: published networks without a product form, comparisons with other simulators, and the
-command itself.
+command line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def simulated(content: dict[str, Any], settings: SimulationSettings = PRECISE) -
 
 
 def covers(figures: dict[str, Any], name: str, exact: float) -> bool:
-    """Return True if an interval, widened to a confidence of 99.9 %, contains the exact value."""
+    """Return True if the interval of a value contains the exact value. The interval is widened to a confidence of 99.9
+    %.
+    """
     low, high = figures["confidence_interval"][name]
     return abs((low + high) / 2 - exact) <= 2.2 * (high - low) / 2
 
@@ -75,7 +77,7 @@ def test_v26_discriminatory_processor_sharing():
 
 
 def test_an_independent_simulator_agrees_on_two_classes_at_a_shared_queue():
-    """The simulator Ciw and Towtank's simulator agree on a network that no analytic method solves.
+    """The simulator Ciw and Towtank's simulator must agree on a network that no analytic method solves.
 
     Service times differ by class, jobs are served in the order of arrival, and a station with two servers is followed
     by a station with one.
@@ -171,21 +173,22 @@ def test_simpy_agrees_on_impatience_heavy_tails_and_retries():
     runs = [impatient_in_simpy(seed, 20_000) for seed in range(6)]
     stations = {"s": {"demand": 1.0, "distribution": "lognormal", "scv": 4.0}}
     patience = {"timeout": "3 s", "retries": 1, "retry_delay": "500 ms", "on_timeout": "cancel"}
-    # Long times are rare, so a stricter precision is requested from the simulator. The run reaches 0.1 %, a tenth of
-    # the tolerance below.
+    # Long times are rare, so a stricter precision is requested. The run then reaches 0.1 %, a tenth of the tolerance
+    # below.
     settings = SimulationSettings(precision=0.02)
     found = simulated(model({"jobs": {"rate": 0.8, **patience}}, stations), settings)["classes"]["jobs"]
     figures = [found[name] for name in ("throughput_per_s", "failed_per_s", "response_time_s")]
     for figure, values in zip(figures, zip(*runs, strict=True), strict=True):
         middle = sum(values) / len(values)
-        # Each SimPy run begins and ends with an empty system, which is an error too. So the tolerance is six standard
-        # errors of the mean of six runs, plus 1 %.
+        # Each SimPy run begins and ends with an empty system, which adds an error of up to 1 %. So the tolerance is
+        # this plus six standard errors of the mean of six runs.
         error = (sum((value - middle) ** 2 for value in values) / 5 / 6) ** 0.5
         assert figure == pytest.approx(middle, abs=6 * error + 0.01 * middle)
 
 
 def test_what_differs_in_the_ninth_digit_is_simulated_alike():
-    # BLAS uses different code on different CPUs, so fits agree on about nine digits only.
+    # BLAS runs different code on different CPUs, so results of fits agree only to about nine digits. Such a difference
+    # must not change a simulation.
     def of(demand: float) -> dict[str, Any]:
         content = model({"jobs": {"users": 20, "think": 1.0}}, {"cpu": {"demand": demand}})
         return simulated(content, SimulationSettings(precision=0.05))["classes"]["jobs"]
@@ -213,8 +216,8 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """The service time is 1 s, and the utilization one half. Some transactions exceed the timeout of 2 s; their rate is
-    reported.
+    """The service time is 1 s, and the utilization one half. Transactions that exceed the timeout of 2 s fail, and the
+    rate of these failures is reported.
     """
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
@@ -242,7 +245,7 @@ def test_the_command_compares_alternatives(tmp_path, capsys):
 
 def test_faults_of_the_alternative_are_reported_at_its_file(tmp_path, capsys):
     file, other = write(tmp_path, MM1), tmp_path / "other.yaml"
-    # The solver accepts this large number of users, but the simulator does not.
+    # The solver accepts this number of users; for the simulator it is too large.
     other.write_text("classes:\n  web: {users: 2000000, think: 1 s}\nstations: {cpu: {demand: 1 s}}\n", "utf-8")
     assert run(["model", "simulate", file, "--compare", str(other)]) == 2
     assert capsys.readouterr().err == (

@@ -1,6 +1,4 @@
-"""Properties of the results of `model solve` for any network: operational laws, and agreement with brute-force
-solutions.
-"""
+"""Results of `model solve`: operational laws that hold for any network, and brute-force solutions of small networks."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ def throughputs(answer: dict[str, Any]) -> list[float]:
 
 
 def sharing_network(users, think, demands, speeds, *, arrivals=(), most=0):
-    """Return the state probabilities of processor-sharing stations in a row, from the Markov chain.
+    """Return the state probabilities of processor-sharing stations in a row, computed from the Markov chain.
 
     Classes with 0 users are open, with at most `most` jobs. A state counts the jobs by class and station; the other
     users of a closed class think.
@@ -87,8 +85,8 @@ def test_speeds_that_depend_on_the_load_are_those_of_the_markov_chain(rates):
 
 def test_mixed_classes_at_many_servers_are_those_of_the_markov_chain():
     demands = [[0.5, 0.2], [0.6, 0.3]]
-    # The chain is cut off at 25 jobs of the open class; the probability of more is below 1e-12 (it uses 0.42 of 2
-    # servers and 0.21 of one).
+    # The chain ends at 25 jobs of the open class, which uses 0.42 of 2 servers and 0.21 of one. More jobs have a
+    # probability below 1e-12.
     chances = sharing_network([3, 0], [1.0, 0.0], demands, [servers(2), servers(1)], arrivals=(0.0, 0.7), most=25)
     stations = {
         f"s{k}": {"discipline": "ps", "servers": count, "demand": {"a": demands[0][k], "b": demands[1][k]}}
@@ -117,8 +115,8 @@ def random_closed(seed: int, **station: Any) -> dict[str, Any]:
 def test_approximations_are_near_the_exact_answer_and_all_within_bounds(seed):
     content = random_closed(seed)
     exact, linearizer, schweitzer = (solved(content, name) for name in ("exact", "linearizer", "bard-schweitzer"))
-    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, and of several percent for the method of Bard
-    # and Schweitzer.
+    # Chandy and Neuse (1982) report errors below 1 % for the Linearizer, and errors of several percent for the method
+    # of Bard and Schweitzer.
     assert throughputs(linearizer) == pytest.approx(throughputs(exact), rel=0.01)
     assert throughputs(schweitzer) == pytest.approx(throughputs(exact), rel=0.06)
     assert [answer["exact"] for answer in (exact, linearizer, schweitzer)] == [True, False, False]
@@ -165,7 +163,7 @@ def test_throughput_grows_with_users_towards_the_slowest_station():
         found = throughputs(answer)[0]
         assert answer["exact"] is True
         assert answer["checks"]["population"] < 1e-10
-        # At saturation, further users change the result by less than the precision of a floating-point number.
+        # The limit is 128 /s. At saturation, more users change the throughput by less than rounding does.
         assert before * (1 - 1e-12) <= found <= 128 * (1 + 1e-12)
         before = found
     assert before == pytest.approx(128, rel=1e-9)
@@ -209,8 +207,8 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # The approximation (decomposition) has an error of at most 1 % here; if no user waits for the pool, the result is
-    # exact.
+    # The method decomposes the network, with an error of at most 1 % here. If no user waits for the pool (size 12), it
+    # is exact.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -338,9 +336,9 @@ def test_exact_is_refused_where_there_is_none():
 
 
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
-    """Eight users have priority over three other users; all have a service time of 1 s.
+    """Eight users have priority over three users; all have a service time of 1 s.
 
-    For the three users, the simulated response time is 3,550 s, and the solver's is 83 s.
+    The response time of the three is 3,550 s by simulation, and 83 s by the solver. So it must state no lower bound.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

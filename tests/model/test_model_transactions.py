@@ -1,6 +1,4 @@
-"""Results of the solver by transaction of a class, compared with a brute-force Markov chain and with laws that hold
-exactly.
-"""
+"""Results of the solver by transaction of a class, compared with a brute-force Markov chain and with exact laws."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def shop(**station: Any) -> dict[str, Any]:
 
 
 def moves(state: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], float]]:
-    """Return the next states of the shop and their rates, with processor sharing at the stations.
+    """Return the next states of the example shop and the rates to them; its stations have processor sharing.
 
     In a state, each user is at a station with a transaction, or thinks (None).
     """
@@ -78,8 +76,8 @@ def test_how_time_is_parted_changes_nothing_for_the_class(at_once: int) -> None:
     shared = sum(share * parted["transactions"][name]["response_time_s"] for name, share in SHARES.items())
     assert shared == pytest.approx(plain["response_time_s"], rel=1e-12)
     slow, before = parted["transactions"]["buy"], plain["transactions"]["buy"]
-    # If jobs are served in the order of arrival, the wait of a job does not depend on its own work. So long jobs are
-    # faster than with processor sharing.
+    # In the order of arrival, all jobs wait the same time, however long their own work is. So long jobs are faster than
+    # with processor sharing.
     assert slow["response_time_s"] < before["response_time_s"]
 
 

@@ -1,5 +1,5 @@
-"""The utilization law limits fitted curves: no limit above servers / demand, and a doubt about one curve through the
-measurements of two systems.
+"""The utilization law checks fitted curves: no limit may be above servers / demand, and a curve through the
+measurements of two different systems is doubted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LIMIT = (SERVERS - BACKGROUND) / DEMAND_S
 
 
 def seen(seed: int = 1, count: int = 60, change: float = 1.0) -> Any:
-    """Return hourly measurements of a system whose demand is smaller in the first half of the series.
+    """Return hourly measurements of a system. Its demand changes after half of the series by the factor `change`.
 
     The load varies with the time of day, and throughput follows Amdahl's law.
     """
@@ -43,8 +43,8 @@ def test_all_servers_are_busy_at_the_throughput_of_the_utilization_law() -> None
 
 
 def test_no_curve_has_a_limit_above_that_of_the_busy_servers() -> None:
-    """The limit of Amdahl's law fitted to these points is 1.2 / 0.0006 = 2,000 /s, four times the capacity of
-    the CPUs.
+    """Amdahl's law, fitted to these points, has the limit 1.2 / 0.0006 = 2,000 /s. The CPUs allow only a quarter of
+    this.
     """
     choice = choose(("amdahl",), seen(), SERVERS, 0.5, None)
     assert choice.chosen is None
@@ -117,7 +117,7 @@ def test_two_regimes_in_one_curve_are_a_doubt() -> None:
     judgement = Judgement()
     judge_one_system(judgement, seen(change=1.3))
     assert judgement.level == "doubtful"
-    # The system changes at the 31st point. The test must find this point although the fitted line lies between both
+    # The system changes at the 31st point. The test must name this point, although the fitted line runs between the two
     # systems.
     assert "at point 31 " in judgement.reasons[0][1]
 

@@ -15,7 +15,7 @@ from towtank.model.stations import stations_of
 
 
 def percentiles_of(folder: Path, *names: str) -> Callable[[float], float]:
-    """Return the percentiles of the waiting time of jobs that visit the given M/M/1 stations.
+    """Return a function for the percentiles of the waiting time, in a model whose jobs visit the given M/M/1 stations.
 
     Each station is busy for 50 % of the time, with jobs of 1 s.
     """

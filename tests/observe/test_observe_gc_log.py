@@ -18,8 +18,8 @@ from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
 ALLOCATED = 60000 * (16384 + 16)
-# Relative tolerance for the allocated bytes: the JVM itself allocated about 5 MB at its start, and the log has sizes in
-# whole MiB.
+# Relative tolerance of the allocated bytes. At its start, the JVM itself allocates about 5 MB, and the log states whole
+# MiB.
 OWN_SHARE = 0.02
 MIB = 2**20
 PAUSES = {

@@ -1,5 +1,5 @@
-"""Files of a GlusterFS 10.3 mount below `.meta` are read as numbers. A mount that blocks does not delay the other
-scrapers.
+"""A mount of GlusterFS 10.3 has files below `.meta`, which are read as numbers. A mount that blocks must not delay
+other scrapers.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ def names(table: Table) -> set[str]:
 
 
 def keys(sample: dict[str, Any], prefix: str = "") -> set[str]:
-    """Return the keys of all numbers in nested objects. The key of an inner object follows the key of its parent and a
-    dot.
+    """Return the keys of all numbers in nested objects. The key of a number in an inner object is the key of this
+    object, a dot and its own key.
     """
     found = set()
     for key, value in sample.items():
@@ -39,7 +39,7 @@ def test_the_tables_name_what_the_probe_samples() -> None:
     assert keys(sample["cpus"][0]) == names(metrics.CPUS)
     assert keys(sample["disks"]["vda"]) == names(metrics.DISKS)
     assert keys(sample["networks"]["eth0"]) == names(metrics.NETWORKS)
-    # The recorded /proc contains no limits of processes, so its samples have no keys that are derived from limits.
+    # The recorded /proc contains no limits of processes, so its samples have no keys that depend on limits.
     of_limits = {"open_files_of_fullest", "open_files_limit", "user_tasks", "user_tasks_limit"}
     assert of_limits < names(metrics.GROUPS)
     assert keys(sample["groups"]["content"]) == names(metrics.GROUPS) - of_limits

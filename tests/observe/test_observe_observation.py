@@ -1,4 +1,6 @@
-"""Tests of an observation with the real probe and a scraping thread: their records, and their reports of failures."""
+"""Observations with the real probe and a scraping thread: the records that they write, and the failures that they
+report.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ PATIENCE_S = 60.0
 
 
 class FakeScraper:
-    """Stand-in for a scraper. It returns the number of its scrapes so far, or raises the given exception."""
+    """Stand-in for a scraper. It returns how often it has scraped so far, or raises the given exception."""
 
     source = "fake"
     kind = "fake_server"
@@ -110,7 +112,7 @@ def test_probe_and_services_are_recorded(run: RunFolder, worker: subprocess.Pope
 
 
 def test_the_last_samples_are_taken_at_the_end(run: RunFolder, worker: subprocess.Popen[bytes]) -> None:
-    # With this long sampling interval, no sample is due before the end of the observation.
+    # The sampling interval is so long that no sample is due before the observation ends.
     with Observation(run, {"worker": worker.pid}, [FakeScraper("content")], 3.0):
         for stream in ("probe", "content"):
             wait_for(run, stream, lambda documents: len(documents) > 1)

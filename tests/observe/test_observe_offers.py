@@ -1,4 +1,4 @@
-"""Tests of the report on the measurements that a machine offers, with each requirement missing in turn."""
+"""The report on the measurements that a machine offers, with each requirement missing in turn."""
 
 from __future__ import annotations
 

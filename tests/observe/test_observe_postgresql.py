@@ -112,11 +112,11 @@ def test_connections_are_reported_by_state_and_by_what_they_wait_for(server: Ser
     with closing(PostgresqlScraper("database", server.dsn)) as scraper:
         with psycopg.connect(server.dsn) as client:
             client.execute("SELECT 1")
-            # The server reports the session as idle only a short time after the response to its statement.
+            # The server reports a session as idle a short time after the response to its statement.
             until(lambda: scraper.scrape().get(waiting) == 1)
             assert scraper.scrape()["pg_stat_database_connections"] >= 2
         deadline = time.monotonic() + PATIENCE_S
-        # The server ends a session only a short time after the client has disconnected.
+        # The server ends a session a short time after the client has disconnected.
         while scraper.scrape()[waiting] != 0:
             assert time.monotonic() < deadline
 

@@ -1,5 +1,5 @@
 """The most expensive statements of a private PostgreSQL server, with their plans. An index is advised only if it would
-help.
+speed up a statement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ BY_SIZE = "SELECT count(*) FROM document WHERE size > %s"
 
 @pytest.fixture(scope="module")
 def dsn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Create a database with 20,000 documents of 200 kinds, and an index on document numbers only; yield its DSN."""
+    """Create a database and yield its DSN: 20,000 documents of 200 kinds, with an index only on the document
+    numbers.
+    """
     try:
         binary()
     except EngineError as error:
@@ -58,8 +60,8 @@ def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement, value in statements:
                 client.execute(statement, [value])
-            # Without this flush, PostgreSQL adds scan counts to its statistics up to a second later, or when the
-            # session ends.
+            # Otherwise PostgreSQL would add scan counts to its statistics up to a second later, or at the end of the
+            # session.
             client.execute("SELECT pg_stat_force_next_flush()")
         return scraper.conclude()
     finally:
@@ -74,8 +76,8 @@ def test_a_statement_that_reads_a_whole_table_for_few_rows_gets_advice(dsn: str)
     assert any("Seq Scan on document" in line for line in kind["plan"])
     assert any("Index" in line for line in by_query["SELECT kind FROM document WHERE number = $1"]["plan"])
     assert reported["seconds"] == pytest.approx(sum(statement["seconds"] for statement in reported["statements"]))
-    # `number` has an index. For the condition on `size`, the planner expects a third of the rows, so an index on `size`
-    # would not help.
+    # `number` already has an index. An index on `size` would not help, because the planner expects that a third of the
+    # rows meet the condition on `size`.
     assert [(index["table"], index["columns"], index["queryid"]) for index in reported["advice"]] == [
         ("document", ["kind"], kind["queryid"])
     ]
@@ -101,8 +103,7 @@ def test_earlier_statements_are_left_out_and_the_index_ends_the_advice(dsn: str)
 
 
 def test_a_partial_index_that_the_generic_plan_cannot_use_ends_the_advice_where_it_is_used(dsn: str) -> None:
-    # The planner used the values that psycopg sent, but the statistics contain the statement with placeholders in place
-    # of the values.
+    # The planner saw the values that psycopg sent. The statistics contain the statement with placeholders instead.
     statement = "SELECT count(*) FROM document WHERE kind = 'kind 7' AND size > 0"
     with psycopg.connect(dsn, autocommit=True) as client:
         client.execute("CREATE INDEX of_one_kind ON document (size) WHERE kind = 'kind 7'")

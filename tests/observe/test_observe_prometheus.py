@@ -113,7 +113,8 @@ def test_pages_come_over_one_connection() -> None:
 def test_a_kept_connection_that_the_server_closed_is_opened_again() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         page(PAGE)(handler)
-        handler.close_connection = True  # The response lacks the header that announces the end of the connection.
+        # The response lacks the header `Connection: close`, although the server closes the connection.
+        handler.close_connection = True
 
     with server(answer) as url:
         scraper = PrometheusScraper("content", "content_server", url)

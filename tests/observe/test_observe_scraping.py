@@ -1,6 +1,4 @@
-"""Tests of single scrapes without threads: recorded values, values that are left out, and the report about left-out
-values.
-"""
+"""Single scrapes without threads: recorded values, values that are left out, and the report about these."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ class Page:
 
 
 def test_a_value_that_is_too_large_is_left_out_and_the_others_are_kept(tmp_path: Path) -> None:
-    """A gauge that stands for "no limit" often has the largest float, 1.8e308. Sums of such values overflow."""
+    """A gauge that means "no limit" often has the value of the largest float, 1.8e308. Sums of such values overflow."""
     page = Page({"requests_total": 7.0, "limit": 1.7e308, "depth": -2e30, "edge": 1e30})
     target = _Target(page, tmp_path)
     for _ in range(3):

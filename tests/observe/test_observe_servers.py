@@ -127,7 +127,7 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
     other = series("nginx_member_requests_unclear_total", member="other")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 1, other: 0}
     with path.open("ab") as stream:
-        # These bytes complete the unfinished line "1" to "10", which is not the number of a member.
+        # These bytes complete the last line, "1", to "10", which is not the number of a member.
         stream.write(b"0\n-\n1\n")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 2, other: 2}
     path.unlink()

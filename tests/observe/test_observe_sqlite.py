@@ -1,4 +1,4 @@
-"""Tests with a real SQLite database file that grows (in both journal modes), is replaced, or is missing."""
+"""Observation of a real SQLite database file that grows (in both journal modes), is replaced, or is missing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_writers_are_not_kept_waiting(scraper: SqliteScraper) -> None:
     with closing(fill(scraper.path)) as connection:
         scraper.scrape()
         connection.execute("PRAGMA busy_timeout = 0")
-        # This statement raises an exception if another process holds a lock on the database.
+        # If the observer held a lock on the database, this statement would raise an exception.
         connection.execute("INSERT INTO documents VALUES ('y')")
 
 

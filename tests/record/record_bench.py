@@ -1,4 +1,4 @@
-"""Proxies in this process, and commands in separate processes, for tests of recordings."""
+"""For tests of recordings: proxies in this process, and commands in separate processes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Running:
         return f"http://{self.address}"
 
     def entries(self, at_least: int = 0) -> list[dict[str, Any]]:
-        """Wait until the archive has the expected number of entries, and return the entries. The proxy stores an
-        exchange shortly after its end.
+        """Wait until the archive has at least the given number of entries, and return them. The proxy stores an
+        exchange shortly after its end, so this may take a moment.
         """
         until(lambda: self.proxy.recorder.archive.count >= at_least)
         entries: list[dict[str, Any]] = json.loads(self.path.read_text())["log"]["entries"]
@@ -78,7 +78,7 @@ class Bench:
         return subprocess.CompletedProcess(process.args, process.returncode, out, errors)
 
     def left(self) -> list[str]:
-        """Return the processes and temporary files that still exist after the commands have ended."""
+        """Return the processes and temporary files that the commands left behind."""
         marker = str(self.scratch).encode()
         found = [str(path) for path in self.scratch.iterdir() if "chromium" in path.name]
         for entry in Path("/proc").iterdir():

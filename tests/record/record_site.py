@@ -1,6 +1,4 @@
-"""A small site that verifies returned values: every form has a new token, and identifiers are created for each
-session.
-"""
+"""A small site that checks what clients send back: every form has a new token, and every session new identifiers."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ LOGIN = """<!doctype html><title>Log in</title><form method="post" action="/logi
 
 
 class Site(ThreadingHTTPServer):
-    """Server of the recorded site. It keeps its sessions, all requests, and the requests that it refused."""
+    """Server of the recorded site. It stores its sessions, all requests, and the requests that it refused."""
 
     daemon_threads = True
 
@@ -211,7 +209,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(certificate: Path | None = None) -> Iterator[Site]:
-    """Serve the site in threads of this process, over TLS if a file with certificate and key is given."""
+    """Serve the site in threads of this process; over TLS if a file with certificate and key is given."""
     site = Site()
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""An archive is a complete document after every exchange, also if the disk is full."""
+"""After every exchange the archive is a complete document, even if the disk is full."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towtank.errors import StudyError
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange
 
-# This text is longer than any stream buffer, so writing it causes at least one write to the file.
+# Longer than any stream buffer, so this text causes at least one write to the file.
 LONG = "x" * 300_000
 
 

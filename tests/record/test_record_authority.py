@@ -1,4 +1,4 @@
-"""The certificate authority is deleted at the end of its recording, or stored privately for a month. A stored authority
+"""The certificate authority of a recording is deleted at its end, or stored privately for a month. A stored authority
 that cannot be used is reported.
 """
 
@@ -79,8 +79,8 @@ def test_what_a_client_calls_a_host_is_no_name_of_its_owner() -> None:
     "host", ["shop.example", "127.0.0.1", "::1", "a-very-long-label." * 5 + "example", "bücher.example"]
 )
 def test_a_client_that_trusts_it_trusts_its_hosts(host: str, tmp_path: Path) -> None:
-    """A TLS client that trusts the authority completes a handshake in memory, with the certificate verification of the
-    standard library.
+    """A TLS client that trusts the authority completes a handshake in memory. The standard library verifies the
+    certificate.
     """
     authority = new_authority()
     trust = ssl.create_default_context(cadata=authority.pem.decode())

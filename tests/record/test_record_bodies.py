@@ -25,7 +25,7 @@ def captured(data: bytes) -> Capture:
         ("gzip", gzip.compress(TEXT, mtime=0), TEXT),
         ("X-Gzip", gzip.compress(TEXT, mtime=0), TEXT),
         ("deflate", zlib.compress(TEXT), TEXT),
-        # Some servers send this form: raw deflate (RFC 1951) without the zlib frame (RFC 1950).
+        # Some servers send raw deflate (RFC 1951), without the zlib frame (RFC 1950).
         ("deflate", zlib.compress(TEXT)[2:-4], TEXT),
         ("gzip", b"no gzip at all", None),
         ("br", b"\x1b\x00", None),

@@ -1,6 +1,4 @@
-"""Tests with sessions in a headless browser: pages, clicks and forms. No processes or files of the browser may
-remain.
-"""
+"""Sessions in a headless browser: pages, clicks and forms. No process or file of the browser may remain."""
 
 from __future__ import annotations
 
@@ -52,7 +50,7 @@ def test_a_scripted_session_runs_again(bench: Bench, site: Site) -> None:
     assert list(pages) == ["home", "login", "login_2", "api/orders"]
     asked = [step.get("get") or step.get("post") for step in pages["login_2"]]
     assert asked[:2] == ["/login", "/home"]
-    # The browser requests both files at the same time, so their order varies.
+    # The browser requests the two files at the same time, so either may come first.
     assert sorted(asked[2:4]) == ["/script.js", "/style.css"]
     assert asked[4:] == ["/api/items"]
     assert pages["login_2"][0]["form"]["csrf"] == "${csrf}"

@@ -1,5 +1,5 @@
-"""The command `towtank record` turns recorded sessions into workloads that run against the same server. It loses no
-exchange, and leaves no files or processes.
+"""`towtank record` turns recorded sessions into workloads that run against the same server. It loses no exchange, and
+leaves no files or processes behind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def log_in(site: Site, address: str, *, then: Callable[[httpx.Client], object] =
 
 
 def drive(bench: Bench, site: Site, workload: str) -> dict[str, Any]:
-    """Run a workload against the site. The site records the requests that it refuses."""
+    """Run a workload against the site, which records the requests that it refuses; return the result."""
     site.refused.clear()
     asked = len(site.asked)
     address = site.url.removeprefix("http://")
@@ -212,7 +212,7 @@ def test_an_address_that_is_taken(bench: Bench) -> None:
 
 
 def test_a_second_wish_to_stop_leaves_at_once(bench: Bench, site: Site) -> None:
-    """A second request to stop ends the process immediately, even if it could not handle the first one yet."""
+    """A second request to stop ends the process immediately, even before the first one is handled."""
     process, address = bench.start_proxy("--har", "kept.har")
     log_in(site, address)
     # The client receives its last response shortly before the proxy stores the exchange.

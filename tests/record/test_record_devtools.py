@@ -1,6 +1,4 @@
-"""An invalid message of the browser immediately ends all calls that wait for a response, without waiting for their time
-limit.
-"""
+"""An invalid message from the browser ends all calls that wait for a response at once, before their time limit."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""If the disk is full at any write of a recording, earlier exchanges are complete, and the command reports the
-failure.
+"""If the disk becomes full at any write of a recording, all earlier exchanges remain complete, and the command reports
+the failure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from small_disk import PLENTY, small_disk
 pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "16" if os.environ.get("CI") else "6"))
-# Size of the workload file, and size of forty exchanges with the site in the archive. [KiB]
+# Size of the workload file together with the archive of forty exchanges with the site. [KiB]
 ALL_KIB = 80
 
 
@@ -27,7 +27,7 @@ def test_a_recording_whose_disk_is_full_at_any_write(bench: Bench, site: Site, n
     room = 4 + round(ALL_KIB / DISKS * (number + random.Random(f"recording {number}").random()))
     with small_disk(bench.folder / "disk", f"{room}k") as disk:
         process, address = bench.start_proxy("--har", "disk/kept.har", "--out", "disk/workload.yaml")
-        # If the recording cannot be written, its proxy ends too, so the requests of clients fail.
+        # If the proxy cannot write the recording, it ends, so requests of its clients fail.
         with suppress(httpx.TransportError), httpx.Client(proxy=f"http://{address}", timeout=30) as browser:
             for visit in range(40):
                 assert browser.get(f"{site.url}/login", params={"visit": visit}).status_code == 200

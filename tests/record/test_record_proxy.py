@@ -68,7 +68,7 @@ def test_an_exchange_is_kept_as_it_was(site: Site, run_proxy: Start) -> None:
     assert header(entry["request"], "x-mine") == "7"
     assert entry["time"] == pytest.approx(
         entry["timings"]["wait"] + entry["timings"]["receive"],
-        abs=0.0021,  # Each of the times in the sum is rounded to a microsecond.
+        abs=0.0021,  # Each time in the sum is rounded to a microsecond.
     )
     # The server sent a compressed response. The archive contains its text, and the client received the original
     # compressed bytes.

@@ -1,4 +1,4 @@
-"""Tests of scripts of browser sessions: all faults in a script are reported together with their line numbers."""
+"""Scripts of browser sessions: all faults of a script are reported at once, with their line numbers."""
 
 from __future__ import annotations
 

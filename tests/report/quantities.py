@@ -29,7 +29,7 @@ _FACTORS = {
     "": 1.0,
 }
 _INTERVAL = r"(?: [\[(][^\])]*[\])])?"
-# Pattern of numbers with a unit and an optional interval, such as `54.4 (48 to 60.7) /s`, `311 ms` and `54.4 [48, 60.7]
+# Pattern of numbers with a unit and, if there is one, an interval: `54.4 (48 to 60.7) /s`, `311 ms`, `54.4 [48, 60.7]
 # /s`.
 _VALUE = rf"(?P<number>{_NUMBER}){_INTERVAL} (?P<unit>{_UNIT})"
 _CELL = re.compile(rf"^(?P<number>{_NUMBER}){_INTERVAL}\s?(?P<unit>{_UNIT})?(?: †)?$")
@@ -48,7 +48,7 @@ class Number:
     value : float
         Value in base units.
     half_digit : float
-        Half of the last digit, by which rounding may change the number.
+        Half a unit of the last printed digit: the largest error of rounding.
     """
 
     place: str
@@ -65,15 +65,15 @@ def _number(place: str, number: str, unit: str) -> Number:
     decimals = len(digits.partition(".")[2])
     step = 10.0**-decimals
     if "." not in digits and digits.strip("-0"):
-        # `1,230` has three significant digits, because its last zeros may be the result of rounding.
+        # Trailing zeros of a whole number may be the result of rounding, so `1,230` has three significant digits.
         step = 10.0 ** (len(digits) - len(digits.rstrip("0")))
     return Number(place, float(digits) * _FACTORS[unit], step / 2 * _FACTORS[unit])
 
 
-# Patterns of sentences with numbers, by name of the quantity. Each pattern begins with the text that follows the name
-# of the configuration.
+# Patterns of sentences with numbers, by name of the quantity. They begin with the text after the name of the
+# configuration.
 _AT = rf"at (?P<load>{_NUMBER}) users"
-# The headline may state results about objectives before it states the throughput.
+# Before the throughput, the headline may state results about objectives.
 _ANSWER = r"(?:, the system [^;]*;|,)"
 _SENTENCES: tuple[tuple[str, str], ...] = (
     ("throughput", rf"{_ANSWER} throughput reaches {_VALUE} {_AT}"),
@@ -121,8 +121,7 @@ def _of_sentence(place: str, sentence: str, labels: list[str]) -> Iterator[tuple
                 yield (quantity, label, load), _number(place, found[number], found[unit])
 
 
-# For each table caption, the quantity in each column. A column may instead be named that contains the names of the
-# quantities.
+# For each table caption: the quantity in each column, or the column that contains the names of the quantities.
 _STATISTICS = {
     "mean": "response time",
     "median": "p50",
@@ -207,7 +206,7 @@ def _derived(numbers: dict[Key, list[Number]]) -> Iterator[tuple[Key, Number]]:
     for (name, label, load), shown in numbers.items():
         for start, whole in of_levels.items():
             if name.startswith(start) and load != _NO_LOAD:
-                # Numbers in figures are not rounded, so the number of a figure is preferred for the derivation.
+                # The number in the figure is preferred, because it is not rounded.
                 exact = min(shown, key=lambda number: number.half_digit)
                 key = (whole + name.removeprefix(start), label, _NO_LOAD)
                 worst = largest.get(key)
@@ -282,7 +281,7 @@ def _of_figure(figure: Figure) -> Iterator[tuple[Key, Number]]:
     """Yield the numbers of the points in figures of throughput, response time and percentiles."""
     place = f"figure {figure.name}"
     for key_of_model, value in models.of_figure(figure):
-        # Figures round the loads of knees to three digits.
+        # Loads of knees are rounded to three digits in figures.
         error = 0.5 * 10 ** (math.floor(math.log10(abs(value))) - 2) if value else 0.0
         yield key_of_model, Number(place, value, error)
     for panel in _panels(figure.spec or {}):
@@ -320,8 +319,8 @@ def _sentences(document: Document) -> Iterator[tuple[str, str]]:
             texts: list[str] = []
             if isinstance(block, Paragraph):
                 texts = [_plain(block.content)]
-                # The patterns expect a sentence to begin with `With` and a configuration. A sentence about a model
-                # begins with the configuration, so `With` is added.
+                # The patterns expect sentences that begin with `With` and a configuration. A sentence about a model
+                # begins with the configuration itself.
                 texts += [f"With {texts[0]}"] if section.name == "trust" else []
             elif isinstance(block, Callout):
                 texts = [_plain(content) for content in block.content]

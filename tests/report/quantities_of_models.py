@@ -1,7 +1,7 @@
 """Collects the numbers of models, percentages and knees of a report, with the quantity of each number.
 
-A quantity that several methods estimate has a name for each method. `without_reason` returns the quantities whose
-values no table of the report lists side by side with the reason for the difference.
+If several methods estimate a quantity, it has one name for each method. `without_reason` returns such quantities whose
+values are not listed in a table of the report with the reason why they differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KNEES = {
     "efficiency, largest X / R": "knee by efficiency",
     "break between two lines": "knee by break",
 }
-# Rows of the table of values: pattern of the quantity, pattern of the method, name of the quantity for this method.
+# Rows of the table of values: pattern of the quantity, pattern of the method, and name of the quantity by this method.
 _METHODS: tuple[tuple[str, str, str], ...] = (
     (r"highest throughput", r"measured", "highest throughput"),
     (r"highest throughput", r"limit of the curve \(\S+\)", "limit of the curve"),
@@ -49,9 +49,9 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("share of ideal", "share of the lowest line"),
     ("CPU demand at content", "slope of the demand at content"),
 )
-"""Groups of names for the same quantity by different methods; all sentences use the first name of a group."""
-# Columns of tables by caption, in addition to the columns in `quantities`. If two columns have the same title, the
-# first counts.
+"""Each group has the names of one quantity by different methods. Sentences use the first name of a group."""
+# Columns of tables by caption, in addition to those in `quantities`. Of two columns with the same title, only the first
+# counts.
 COLUMNS: dict[str, dict[str, str]] = {
     "Throughput relative to the lowest level": {
         "Relative throughput": "growth of throughput",
@@ -90,7 +90,7 @@ _FACTOR = r"(?P<number>\d+(?:\.\d+)?)(?P<unit>)"
 _SIGNED = r"(?P<number>[+−-]?[\d,.]+)(?: \[[^\]]*\])? (?P<unit>%)"
 _RATE = r"(?P<number>[\d,.]+)(?: \[[^\]]*\])? (?P<unit>transactions/s)"
 _CPU_LIMIT = rf", the limit is the CPU of \S+: {_AT} throughput is "
-# Patterns of sentences that begin with a configuration. For a quantity `100 - NAME`, the value of NAME is 100 minus the
+# Patterns of sentences that begin with a configuration. With the name `100 - NAME`, the quantity NAME is 100 minus the
 # number.
 SENTENCES: tuple[tuple[str, str], ...] = (
     ("growth of throughput", rf", throughput grows from .*? users to [^:]*?{_AT}: {_BARE} as much"),
@@ -174,7 +174,9 @@ def ends(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def without_reason(document: Document, numbers: Mapping[Quantity, Sequence[Any]]) -> list[str]:
-    """Return the values by several methods that no table lists side by side with a reason for their difference."""
+    """Return the quantities whose values by several methods are not listed in one table with the reason why they
+    differ.
+    """
     tables = [
         block
         for section in document.sections

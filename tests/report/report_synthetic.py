@@ -1,4 +1,4 @@
-"""A synthetic study with known numbers, in the forms of docs/reference/summary.md and run-folder.md.
+"""A synthetic study with known numbers, in the formats of docs/reference/summary.md and run-folder.md.
 
 The system is a single station with demand D, and N users with think time Z. Its throughput is the smaller asymptotic
 bound min(N / (Z + R0), 1 / D), and its response time follows from Little's law, R = N / X - Z. So every expected value
@@ -26,7 +26,7 @@ FACTORS_OF_MEAN = {"view_properties": 0.5, "open_all_searches": 2.0, "download":
 
 
 def estimate(value: float, half: float = 0.05, method: str = "batch means") -> dict[str, Any]:
-    """Return an estimate with an interval that has the given relative half width."""
+    """Return an estimate whose interval has the given relative half width."""
     return {
         "value": value,
         "low": value * (1 - half),
@@ -75,7 +75,7 @@ def times(mean: float) -> dict[str, Any]:
 
 
 def tiers(users: int, index: str) -> dict[str, Any]:
-    """Return the tiers of a measured point: one tier, of which a part is a database."""
+    """Return the tiers of a measured point: a single tier, with a database as one of its parts."""
     used = throughput(users, index) * DEMAND_S[index]
     part = {
         "cpus_used": estimate(used * DATABASE_SHARE[index]),
@@ -96,10 +96,9 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Return the transactions of a measured point. The mean response time of each is that of the point, multiplied by a
-    factor.
+    """Return the transactions of a measured point. Each has the mean response time of the point times its own factor.
 
-    Without the index, the factor of searches is high.
+    Without the index, the factor of searches is four times as high.
     """
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():
@@ -269,7 +268,7 @@ def results(
     verdicts: dict[str, str] | None = None,
     missing: tuple[str, ...] = (),
 ) -> Results:
-    """Return the results of a study with one run for each measured point.
+    """Return the results of a study with one run at each measured point.
 
     `verdicts` contains the verdict of each run; runs without an entry are valid. Runs in `missing` did not take place.
     """
@@ -326,7 +325,7 @@ def with_recordings(made: Results) -> Results:
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&{{ 7*7 }}"
-"""Name that would close any surrounding HTML element or string, and begin a new one, if it were not escaped."""
+"""A name that, if it were not escaped, would close any surrounding HTML element or string and begin a new one."""
 
 
 def hostile(evil: str = EVIL) -> Results:
@@ -351,8 +350,8 @@ MANY_TRANSACTIONS = 60
 
 
 def many() -> Results:
-    """Return a study of 24 configurations at three loads with 60 transactions. In all configurations, the factor for
-    the disk has the level `disk fast`.
+    """Return a study of 24 configurations at three loads, with 60 transactions. The factor for the disk always has the
+    level `disk fast`.
     """
     keys = [dict(zip(MANY_FACTORS, levels, strict=True)) for levels in itertools.product(*MANY_FACTORS.values())]
     configurations, runs = [], []

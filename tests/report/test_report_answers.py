@@ -1,4 +1,4 @@
-"""For each outcome, every kind of claim is answered in the report, the terminal, Markdown and the copied summary.
+"""Answers to every kind of claim, for each outcome, in the report, the terminal, Markdown and the copied summary.
 
 By its asymptotic bounds, the synthetic system has 100 /s with the index and 62.5 /s without it at 120 users. Its mean
 response time with the index grows from 10 ms to 200 ms at 120 users (Little's law). Every estimate has an error of 5 %.
@@ -30,8 +30,8 @@ AT_MOST = {"search_index": "present", "users": "120"}
 PAIR = {"of": "throughput", "at": {"search_index": "absent", "users": "120"}, "to": {"search_index": "present"}}
 ALL = {**PAIR, "at": {"search_index": "absent", "users": "all"}}
 OVER = {"over": "users", "at": PRESENT}
-# For each kind of claim: the measure; a condition that the results confirm, one that they refute, and one that they
-# leave undecided; and the number in the answer.
+# For each kind of claim: the measure, a condition that the results confirm, one that they refute, one that they leave
+# undecided, and the number in the answer.
 KINDS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "value": ({"value": {"of": "mean", "at": AT_MOST}}, "> 150 ms", "> 250 ms", "> 205 ms", "200"),
     "ratio": ({"ratio": PAIR}, "< 0.9", "> 0.9", "> 0.62", "0.62"),
@@ -150,8 +150,7 @@ def test_an_answer_has_expectation_number_interval_and_verdict(kind: str, outcom
         assert ("Do: repeat the runs" in text) == (outcome == "undecided"), place
 
 
-# The answer to a claim over several levels has an interval computed from the levels, even if the estimate at each level
-# has none.
+# The kind `levels` is left out: its answer has an interval computed from the levels, even if the estimates have none.
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "levels"])
 def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
     results = studied(asked(kind, "refuted"), found=without_intervals())
@@ -161,7 +160,7 @@ def test_a_claim_without_intervals_is_not_answered(kind: str) -> None:
         assert "Do: repeat the runs (--repetitions)." in text, place
 
 
-# Reasons why a claim cannot be tested: parameters of the study, modification of the claim, expected reason, expected
+# For each reason why a claim cannot be tested: parameters of the study, change of the claim, stated reason, and stated
 # next step.
 OBSTACLES: dict[str, tuple[dict[str, Any], str, str]] = {
     "invalid": (
@@ -233,8 +232,8 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
 
 
 def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
-    # Three of the four claims have no run. The reason of one of them is longer, and begins with the reason of the other
-    # two.
+    # Three of the four claims have no run. The reasons of two are equal, and the longer reason of the third begins with
+    # them.
     found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})

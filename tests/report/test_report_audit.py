@@ -1,4 +1,4 @@
-"""Tests of the report section on the audit of the load, and of the time windows in the table of objectives."""
+"""The report section on the audit of the load, and the time windows in the table of objectives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNTESTED = {"test": "think time", "group": "editors", "stage": None, "why": "no 
 
 
 def results(tests, untested=()):
-    """Return a study of two runs. The first run has the given audit, and the audit of the second run has no finding."""
+    """Return a study of two runs: the first has the given audit, the second an audit without a finding."""
     found = synthetic.results(levels=(30,))
     first, *others = found.runs
     summary = {**first.summary, "audit": document(tests, untested)}
@@ -65,7 +65,7 @@ def test_every_test_has_a_row_with_asked_and_seen():
     section = audit.build(results([MIX, GAPS]))
     found = rows(section)
     assert len(found) == 3
-    # The table shows the three transactions whose shares differ most from the specified shares.
+    # The table shows the three transactions whose share is furthest from the specified share.
     assert found[0][1:5] == (
         "mix",
         "readers",

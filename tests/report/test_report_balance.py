@@ -1,6 +1,4 @@
-"""Report sections on load balancers and databases: their content for known summaries. A summary without such data gives
-no section.
-"""
+"""Report sections on load balancers and databases, from known summaries. Without such data there is no section."""
 
 from __future__ import annotations
 

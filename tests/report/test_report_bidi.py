@@ -1,4 +1,4 @@
-"""Right-to-left names, and names that change the text direction, are isolated wherever they appear."""
+"""Right-to-left names, and names that change the text direction, are isolated in all outputs."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def strings(part: Any) -> list[str]:
         (f"a {HEBREW} {ARABIC} b", f"a <bdi>{HEBREW} {ARABIC}</bdi> b"),
         (f"dir/{HEBREW}.txt.", f"dir/{HEBREW}.txt.".replace(f"dir/{HEBREW}.txt", f"<bdi>dir/{HEBREW}.txt</bdi>")),
         (f"{TURNED} is full", f"<bdi>{TURNED}</bdi> is full"),
-        # If a word opens a directional isolate, the isolate is closed at the end of the word. A closing character
-        # without an isolate is removed.
+        # A word that opens a directional isolate gets the closing character at its end. A closing character without an
+        # isolate is removed.
         ("a\u2067b c", f"<bdi>a\u2067b{PDI}</bdi> c"),
         (f"a{PDI}\u202eb c", "<bdi>a\u202eb</bdi> c"),
     ],

@@ -25,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def loaded(report: Path) -> tuple[str, list[str]]:
-    """Scroll past all figures of a report in a browser tab. Return the final HTML, the log and the requests of
+    """Scroll past all figures of a report in a browser tab. Return the HTML after that, and the log and the requests of
     the tab.
     """
 

@@ -1,4 +1,4 @@
-"""Report sections on the capacity model: data and drawings of its figures, its tables, and the sentence without a
+"""Report sections on the capacity model: its figures (data and drawings), its tables, and the sentence if there is no
 model.
 """
 
@@ -50,8 +50,7 @@ def test_the_curve_has_points_bands_and_the_level_held_out(results: Results) -> 
     assert {row["load"] for row in numbers.predicted} == {72.0}
     assert {row["kind"] for row in numbers.knees} >= {"model"}
     assert all(row["low_95"] <= row["low_80"] <= row["fitted"] for row in numbers.curve)
-    # The throughput of a closed curve approaches the capacity limit from below. The curve and the limit use the same
-    # parameters.
+    # The throughput of a closed curve approaches the capacity limit from below. Curve and limit are from the same fit.
     limits = {each["label"]: each["limit_throughput"] for each in results.model["configurations"]}
     tops = [row for row in numbers.curve if row["quantity"] == "throughput" and row["load"] == 90]
     assert len(tops) == len(limits) == 2
@@ -63,8 +62,8 @@ _DIGITS = re.compile(r"(?<![\w#.,])[\d,]*\.\d+")
 
 
 def test_text_alternatives_have_few_digits_and_exact_loads(results: Results) -> None:
-    """Numbers in text alternatives of figures have few digits. Only axis limits, which belong to the drawing, may have
-    more.
+    """Numbers in text alternatives of figures have few digits. Only the limits of axes, which the drawing states, may
+    have more.
     """
     many = synthetic.results((30, 60, 1234))
     makers = [capacity_curve.figure, utilization_by_load.figure, residuals.figure, *(make for _, make in FIGURES)]
@@ -104,8 +103,8 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
 
 
 def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
-    """Return a fitted model with the given levels: load, measured throughput, its standard error, and throughput
-    predicted by the curve.
+    """Return a fitted model. Each level has a load, the measured throughput, its standard error, and the throughput of
+    the curve.
 
     Users think for 1 s.
     """
@@ -152,7 +151,7 @@ def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
     wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
     assert len(found.rows) == len(wanted) > 0
     assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
-    # Each predicted throughput of the curve, and each predicted response time if there is any, has an interval.
+    # Each throughput that the curve predicts has an interval, as has each response time if there is one.
     assert all("[" in row[3] for row in found.rows)
     assert all("[" in row[7] for row in found.rows if row[7] != "–")
     assert any("[" in row[7] for row in found.rows)

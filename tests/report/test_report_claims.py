@@ -74,8 +74,8 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
         "< 0.9",
         "Confirmed. Doubt: single runs, with an assumed standard deviation of 5 % from run to run.",
     )
-    # With the index, the only run at 120 users has 100 /s and the only run at 90 users has 89 /s. A variation of 5 %
-    # between runs may reverse this order.
+    # With the index, the single runs at 120 and at 90 users have 100 and 89 /s. A variation of 5 % between runs could
+    # reverse this order.
     assert rows[1][4] == "120 (or 90)"
     assert rows[2][6].startswith("Refuted, because from users 90 to 120 it rises by ")
     # By Little's law, 120 users with a think time of 1 s and 100 /s have a response time of 120 / 100 - 1 = 0.2 s.
@@ -130,8 +130,8 @@ def test_exports_say_it_in_units() -> None:
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
-    # By Little's law, 1 / 6 of the users wait for a response. A difference of 5 % in speed therefore changes the
-    # response time of a saturated system by 5 % x 6 = 30 %.
+    # By Little's law, 1 / 6 of the users wait for a response. If the speed of a saturated system differs by 5 %, its
+    # response time therefore differs by 5 % x 6 = 30 %.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"
 

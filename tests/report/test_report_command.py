@@ -1,4 +1,4 @@
-"""The command `towtank report` writes a file, regardless of the content of the results folder."""
+"""`towtank report` writes a file, whatever the results folder contains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RUNS = 8
 
 @pytest.fixture
 def results(tmp_path: Path, kept_model: Path) -> Path:
-    """A copy of the committed results folder, because the analysis writes into the folder that it reads."""
+    """A copy of the results folder in the repository, because the analysis writes into the folder that it reads."""
     return copy_with_model(tmp_path / "results-1", kept_model)
 
 

@@ -34,7 +34,9 @@ def fail(*_: Any, **__: Any) -> None:
 
 @pytest.fixture
 def towtank(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """The command line with `report` as its only command. Its fault files are written to the folder of the test."""
+    """The command line with `report` as its only command. Files about internal errors are written to the folder of the
+    test.
+    """
     monkeypatch.setattr(app, "COMMANDS", ("report", "report"))
     monkeypatch.setattr(app, "GROUPS", ())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -113,7 +115,7 @@ def test_a_statement_replaces_a_picture_that_cannot_be_drawn(
 def test_every_other_part_of_the_command_may_fail(
     towtank: Any, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The tested parts are those that a report attempts to make, so new parts are included."""
+    """The tested parts are all that a report makes at present, so new parts are included."""
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
         load(small)

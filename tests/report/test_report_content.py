@@ -1,4 +1,4 @@
-"""Tests of the sections of a report: statements that they must contain, and statements that they must not contain."""
+"""Sections of a report: statements that they must contain, and statements that they must not contain."""
 
 from __future__ import annotations
 
@@ -568,7 +568,7 @@ def test_quantities_have_names_in_words(metric: str, name: str) -> None:
 
 def test_comparison_shows_units_and_ratio() -> None:
     shown = rows(observations.build(synthetic.results()), "Comparison")
-    # The first duration at 120 users is 2 * 0.2 s with the index and 8 * 0.92 s without it, so the ratio is 18.4.
+    # At 120 users, the first duration is 2 * 0.2 s with the index and 8 * 0.92 s without it, a ratio of 18.4.
     assert shown[3][1:] == (
         "120",
         "search_index present → absent",

@@ -1,4 +1,4 @@
-"""The report shortens SQL statements by replacing long lists of values. The rest of a statement remains."""
+"""The report shortens SQL statements: it replaces only long lists of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the figure for a `towtank drive`: requests and response time in each second."""
+"""The figure of `towtank drive`: requests and response time in each second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of statement in a report must agree with the verdict of its runs.
+"""Every kind of statement in a report must agree with the verdict of the runs that it is about.
 
 One configuration is valid. The runs of the other configuration have the tested verdict, and numbers that no other run
 has. A report must state the number of a valid run, the number of a suspect run with its doubt, and no number of an
@@ -26,9 +26,9 @@ from towtank.report.terminal import print_outcome
 from towtank.results.exports import judged, markdown_format
 
 LEVELS = (30, 90)
-# Numbers of the runs without the index. The throughput is 30 / 1.016 and 1 / 0.016 transactions per second, and the
-# response time N / X - 1 is 16 and 440 ms. Its p50, p90 and p95 are 0.8, 1.8 and 2.2 times as long (352, 792, 35.2 and
-# 968 ms). 128 users is the load at which a search ended.
+# Numbers that occur only in runs without the index. At 30 and 90 users, the throughput is 30 / 1.016 and 1 / 0.016 /s,
+# and the response time N / X - 1 is 16 and 440 ms. Its p50, p90 and p95 are 0.8, 1.8 and 2.2 times as long (352, 792,
+# 35.2 and 968 ms). At 128 users a search ended.
 OWN = re.compile(r"(?<![\d.,])(?:29\.5|62\.5|16\.0|440|35\.2|968|352|792|128 users)(?![\d.]\d|\d)")
 DOUBT = re.compile(r"†|[Ss]uspect")
 ANSWERING = ("summary", "limit", "results", "figures", "observations")

@@ -1,5 +1,5 @@
-"""Every run has a timeline in the report. Invalid runs come first, twelve timelines are shown, and the remaining
-timelines are in a folded section.
+"""Every run has a timeline in the report, invalid runs first. After twelve timelines, the others are in a folded
+section.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of figures: their computed values, and their drawings."""
+"""Figures of a report: their computed values, and their drawings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # The level of 30 users is valid only without the index, so both configurations cannot use it as their base.
+    # At 30 users only the configuration without the index has a valid run. So this level cannot be the base of both.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
@@ -105,8 +105,8 @@ def test_scaling_needs_a_level_that_counts_in_all_configurations() -> None:
 
 
 def test_scaling_needs_a_level_above_its_base() -> None:
-    """If only the highest level is valid in both configurations, the line of each would be a single point at a scaling
-    of 1. No such figure is drawn.
+    """Only the highest level is valid in both configurations. A line would be a single point at a scaling of 1, so no
+    figure is drawn.
     """
     verdicts = dict.fromkeys(("r001", "r002", "r003"), "invalid")
     assert scaling.compute(synthetic.results(verdicts=verdicts)).common == synthetic.LEVELS[-1]
@@ -140,8 +140,8 @@ def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Result
 
 
 def test_scaling_has_the_intervals_of_ratios() -> None:
-    # Each of the two throughputs has an error of 5 % with 19 degrees of freedom, so the error of their ratio is about
-    # sqrt(2) times as large. The point at the base load has no interval.
+    # Each throughput has an error of 5 % with 19 degrees of freedom, so the error of a ratio is about sqrt(2) times
+    # this. The point at the base load has no interval.
     numbers = scaling.compute(synthetic.results())
     top = find(numbers.points, "search_index present", 120)
     assert top.low is not None
@@ -210,7 +210,7 @@ def test_cpu_part_above_its_tier_leaves_no_negative_rest() -> None:
 def test_transactions_compare_at_the_lowest_and_highest_common_load() -> None:
     numbers = transactions.compute(synthetic.results(verdicts={"r004": "invalid"}))
     assert numbers.loads == [30, 90]  # The level of 120 users is valid only without the index.
-    # The figure lists the transaction with the longest response time first.
+    # Transactions are listed by response time, the longest first.
     assert numbers.transactions[0] == "open_all_searches"
 
 
@@ -239,7 +239,7 @@ def test_transactions_at_both_loads_have_one_unit_and_one_scale() -> None:
 
 
 def with_low(low: float) -> Results:
-    """Return the synthetic study in which the interval of the mean of one transaction has the given lower end. [s]"""
+    """Return the synthetic study. The interval of one transaction's mean response time has the given lower end. [s]"""
     results = synthetic.results()
     point = results.summary["configurations"][0]["points"][0]
     mean = point["transactions"]["view_properties"]["mean_s"]
@@ -318,7 +318,7 @@ def test_times_far_apart_have_a_logarithmic_axis_that_says_so() -> None:
 def test_runs_that_do_not_count_set_no_scale() -> None:
     axis = panel.time_axis("mean [ms]", [at(1, 2.0), at(2, 10.0, half=2.0), at(3, 9000.0, "invalid")])
     assert axis["scale"]["domainMax"] == pytest.approx(12.0 * 1.04)
-    # If all points are invalid, the scale must include them, because their crosses need a position.
+    # All points are invalid. They are drawn as crosses, so the scale must include them.
     assert panel.time_axis("mean [ms]", [at(3, 9000.0, "invalid")])["scale"]["domainMax"] > 9000
 
 
@@ -332,7 +332,7 @@ def test_a_cross_tells_its_configuration_without_colour() -> None:
 def test_point_is_as_weak_as_the_weakest_run_in_it() -> None:
     assert series.point_state({"verdicts": ["valid", "valid"]}) == "valid"
     assert series.point_state({"verdicts": ["valid", "suspect"]}) == "suspect"
-    # The estimate is computed without the invalid run.
+    # One of the runs is invalid; the estimate is from the valid run only.
     assert series.point_state({"verdicts": ["valid", "invalid"]}) == "valid"
     assert series.point_state({"verdicts": ["invalid"]}) == "invalid"
     assert series.point_state({}) == "invalid"
@@ -403,7 +403,7 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
     assert figure.title == "Throughput and mean response time against virtual users"
     shown = texts(static_svg(figure.spec or {}))
     assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
-    # The name of each configuration is shown once for both panels. Both panels show invalid runs as crosses.
+    # The name of each configuration is shown once, for both panels. In both panels invalid runs are crosses.
     assert shown.count("search_index present") == 1
     assert shown.count("✕") == 2
     assert figure.table is not None
@@ -455,7 +455,7 @@ def test_percentiles_are_those_of_the_points_that_count() -> None:
 
 
 def modelled(*levels: tuple[float, float, float]) -> Results:
-    """Return a study with a fitted curve of one configuration. The error of each measured throughput is 1 /s.
+    """Return a study with a fitted curve of one configuration. The standard error of each measured throughput is 1 /s.
 
     Each level has a load, a measured throughput and a fitted throughput.
     """
@@ -510,8 +510,8 @@ def test_many_configurations_are_rows_of_a_matrix_without_what_they_share(many: 
 
 def test_twelve_transactions_that_differ_most_are_drawn(many: Results) -> None:
     numbers = transactions.compute(many)
-    # In this study, every fifth transaction becomes slower from one configuration to the next, by up to a factor of
-    # two.
+    # In this study, only every fifth transaction becomes slower from one configuration to the next, by a factor of up
+    # to two.
     assert len(numbers.drawn) == transactions.DRAWN_AT_MOST
     assert {int(name.split("_")[1]) % 5 for name in numbers.drawn} == {0}
     figure = transactions.figure(many)
@@ -619,7 +619,7 @@ def at_one_load(verdicts: dict[str, str] | None = None) -> Results:
 
 @pytest.mark.parametrize("module", [throughput, response_time, disk, cpu_by_tier])
 def test_at_one_load_configurations_are_rows_in_their_order(module: Any) -> None:
-    # The first run is invalid. Its configuration has no valid run, but keeps its position among the rows.
+    # The first run is invalid, so its configuration has no valid run. It still has its row in the figure.
     figure = module.figure(at_one_load({"r001": "invalid"} if module is not cpu_by_tier else None))
     assert "configuration, at 60 virtual users" in figure.title
     drawn = [text for text in texts(static_svg(figure.spec)) if text.startswith("search_index")]

@@ -1,5 +1,4 @@
-"""The first screen of a report is compared with a stored picture. The length and size of reports must stay below their
-limits.
+"""The first screen of a report is compared with a stored picture, and the length and size of reports are limited.
 
 The picture is reduced to a quarter of its width and height, so that the fonts of other machines change it little. After
 an intended change of the page, replace the stored picture by the new picture, whose path the failure prints.
@@ -27,12 +26,12 @@ pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mar
 
 KEPT = Path(__file__).parent / "first-screen.png"
 WIDTH, HEIGHT = 1280, 900
-# Largest allowed mean difference of the pixels, and largest allowed share of blocks whose mean differs by more than 3 %
-# of the scale. Other fonts only move letters, while a missing table moves all content below the table.
+# Largest allowed mean difference of the pixels, and largest allowed fraction of blocks whose mean differs by more than
+# 3 % of the scale. Other fonts only move letters; a missing table moves everything below it. [1]
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
 MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 12, 11
-# Height of a small screen on which question, answer, figure, results and doubts must be visible together. [px]
+# Height of a small screen. It must show question, answer, figure, results and doubts together. [px]
 SMALL_HEIGHT = 800
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 _LENGTH = """<script>window.addEventListener("load", () => setTimeout(() => say(

@@ -1,5 +1,5 @@
-"""The drawn width of texts in figures is compared with the width that the layout assumes, for any fonts of the
-machine.
+"""The layout of figures assumes a width of their texts. It is compared with the drawn width, whatever fonts the machine
+has.
 """
 
 from __future__ import annotations

@@ -64,11 +64,10 @@ def said(folder: Path, page: str, script: str, *options: str, axe: bool = False)
     library = (files("axe_core_python") / "axe.min.js").read_text("utf-8") if axe else ""
     scripts = "".join(f"<script>{each}</script>" for each in (library, _SAY, script))
     path = folder / "page.html"
-    # The libraries in the page also contain this tag, as part of a string. The last occurrence is the tag of the page
-    # itself.
+    # Strings in the libraries of the page also contain this tag. Its last occurrence is the tag of the page itself.
     before, end, after = _POLICY.sub("", page).rpartition("</body>")
     path.write_text(f"{before}{scripts}{end}{after}", "utf-8")
-    # On a busy machine, Chromium's virtual time may end before its other processes have responded, so loading is
+    # Chromium's virtual time may end, on a busy machine, before its other processes have responded. So loading is
     # repeated.
     for attempt in range(_ATTEMPTS):
         dom, log = dump(path, folder / f"profile-{attempt}", *options)
@@ -151,8 +150,8 @@ _HEARD = """window.addEventListener("load", () => setTimeout(async () => {
 def test_what_a_button_did_is_heard_and_seen(tmp_path: Path, page: str) -> None:
     found = said(tmp_path, page, _HEARD)
     text, live, is_there, width = found["before"]
-    # Screen readers read a message only if the live region existed before it. So the region must exist, visually
-    # hidden, before a message is written.
+    # Screen readers read a message only if its live region existed before. So an empty, visually hidden region must
+    # exist.
     assert (text, live, is_there, width) == ("", "polite", True, 1)
     assert found["said"] == [
         ["Copied: Copy summary, report", "Copied", "Copy summary: report"],

@@ -1,5 +1,5 @@
-"""Tests of the first screen of a report: the order of its parts, its answers for each verdict of the runs, and the
-order of all sections.
+"""The first screen of a report: the order of its parts, and its answers for each verdict of the runs. Also the order of
+all sections of the report.
 """
 
 from __future__ import annotations

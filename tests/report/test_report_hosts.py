@@ -1,4 +1,4 @@
-"""The report section on hosts: its numbers, and its absence if no host has a configured size."""
+"""The report section on hosts: its numbers; it is left out if no host has a configured size."""
 
 from __future__ import annotations
 

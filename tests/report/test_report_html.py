@@ -1,4 +1,4 @@
-"""Tests of the HTML page: a single complete and safe file, which is identical for identical results."""
+"""The HTML page of a report: a single file that is complete, safe, and identical for identical results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from towtank.report.theme import short
 # URLs of XML namespaces and of the Vega schema are only identifiers. A browser never loads them.
 _IDENTIFIERS = re.compile(r"https?://(www\.w3\.org|vega\.github\.io/schema)/")
 _NO_CONTENT = {"meta", "link", "br", "hr", "img", "input"}
-# For each table element, the elements whose start tag closes it. The table after this lists the elements whose end tag
-# closes it.
+# For each table element: the elements that its start tag closes. `_ENDED_BY_END` lists those that its end tag closes.
 _ENDED_BY_START = {"td": {"td", "tr"}, "tr": {"tr"}}
 _ENDED_BY_END = {"td": {"tbody"}, "tr": {"tbody"}}
 
@@ -149,7 +148,7 @@ def test_every_figure_has_words_picture_and_numbers(document: Document, page: Pa
     pictures = [attributes for attributes in page.all("div") if attributes.get("class") == "picture"]
     assert len(pictures) == 13
     assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
-    # The picture as a whole has a description. Screen readers must therefore skip the elements inside the picture.
+    # The picture has a description as a whole, so screen readers must skip the elements inside it.
     insides = [each for each in page.all("div") if each.get("class") in ("static", "live")]
     assert all(attributes["aria-hidden"] == "true" for attributes in insides)
     numbers = [each["data-of"] for each in page.all("details") if each.get("class") == "numbers"]
@@ -265,7 +264,7 @@ def test_hostile_names_stay_text() -> None:
     assert not any("onerror" in attributes for _, attributes in page.elements)
     assert [script for script in page.scripts if script.startswith("alert")] == []
     assert evil in page.text
-    # The page has 9 specifications of figures, and scripts for the runtime, the replacement of pictures, and the
+    # The page has 9 specifications of figures, and 3 scripts: the runtime, the replacement of pictures, and the
     # buttons.
     assert len(page.all("script")) == 9 + 3
 

@@ -1,5 +1,5 @@
-"""The report section on Java virtual machines: a row for each JVM, sums over all kinds of pauses, and no section
-without a JVM.
+"""The report section on Java virtual machines: a row for each JVM, with sums over all kinds of pauses. Without a JVM
+there is no section.
 """
 
 from __future__ import annotations

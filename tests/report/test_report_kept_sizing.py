@@ -1,4 +1,4 @@
-"""The sizing answer for a study is stored. It is computed again only if one of its inputs changes."""
+"""The sizing answer for a study is stored; it is computed again only if one of its inputs changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RECORDED = ["12  study.json\n"]
 
 
 class Question:
-    """Results folder of a study with a sizing question. It counts how often the sizing answer is computed."""
+    """Results folder of a study with a sizing question, and the count of computations of its answer."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Question:
         (self.folder / "files" / "sizing.yaml").write_text(question)
 
     def size(self, *_arguments: Any) -> dict[str, Any]:
-        """Count a computation of the sizing answer, and return a fixed answer. This function replaces a search that
+        """Count a computation of the sizing answer, and return a fixed answer. Replaces the real computation, which
         takes seconds.
         """
         self.made.append(1)

@@ -1,4 +1,4 @@
-"""Report section on the capacity limit (statements, table, values of its figure), and report section on backlog."""
+"""Two report sections: on the capacity limit (statements, table, values of its figure), and on backlog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fitted queueing network in the report: values of its tables and lines, for the results folder with two tiers."""
+"""The fitted queueing network in a report: values of its tables and lines, for a results folder with two tiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Study with arrival rates as load: tables and figures show points, transactions and comparisons at their arrival
+"""The load of a study is an arrival rate: tables and figures show points, transactions and comparisons at the arrival
 rates.
 """
 

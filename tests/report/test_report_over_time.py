@@ -56,8 +56,7 @@ def test_the_median_of_every_second_lies_in_its_cell(measurement: Measurement, r
     compared = 0
     for start, cells in by_start.items():
         median = medians.get(start)
-        # If the boundary of two stages is inside a second, this second has two bins but only one column, so it is
-        # skipped.
+        # If a stage ends inside a second, this second has two bins but only one column, so it is skipped.
         if median is None or (measurement.middles.astype(int) == int(start)).sum() != 1:
             continue
         half, below = sum(cell.per_s for cell in cells) / 2, 0.0
@@ -101,8 +100,7 @@ def test_errors_have_kinds_and_transactions(tmp_path: Path) -> None:
     found = runs_over_time.recorded(measurement)
     assert set(found.errors_by_kind) == {"timeout", "status"}
     assert set(found.errors_by_transaction) == {"a", "b"}
-    # Each of two users completes one transaction per second. All of them fail for three seconds, so six transactions
-    # fail.
+    # Each of two users completes one transaction per second. For three seconds all fail, so six transactions fail.
     for rates in (found.errors_by_kind, found.errors_by_transaction):
         assert sum(rate or 0.0 for values in rates.values() for rate in values) == pytest.approx(6.0)
         assert all(len(values) == measurement.bins for values in rates.values())

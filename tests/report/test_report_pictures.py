@@ -1,5 +1,5 @@
-"""The pictures of a report are drawn once and stored with the results. A stored picture is used as long as its
-specification is unchanged.
+"""The pictures of a report are drawn once and stored with the results. A stored picture is used until its specification
+changes.
 """
 
 from __future__ import annotations

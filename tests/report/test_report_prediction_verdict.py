@@ -1,4 +1,4 @@
-"""The verdict on a prediction depends on the position of the measured value relative to the band of the prediction."""
+"""The verdict on a prediction depends on where the measured value lies relative to the band of the prediction."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""If the same results are reported a second time, the command only reads files: it runs no analysis, fit, drawing or
-process.
+"""When the same results are reported a second time, the command only reads files: no analysis, no fit, no drawing, and
+no other process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The report shows log lines that services wrote during the load, next to the verdicts of runs with failures
+"""The report shows log lines that services wrote during the load. They stand next to the verdicts of runs with failures
 or doubts.
 """
 

@@ -1,4 +1,4 @@
-"""Tests of six kinds of reports in Chromium.
+"""Six kinds of reports in Chromium.
 
 The reports are accessible at all widths and in all colours, send no requests, and work without scripts, on paper and
 with the keyboard.
@@ -40,7 +40,7 @@ _OPEN = "for (const part of document.querySelectorAll('details')) part.open = tr
 _SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 _UNKNOWN = """[...document.querySelectorAll("a[href^='#']")].map((link) => link.hash.slice(1))
   .filter((target) => !document.getElementById(decodeURIComponent(target)))"""
-# Script that returns the font sizes at which texts in figures are shown. They include the scale of the figure. [px]
+# Script that returns the font sizes of texts in figures as shown on the screen, with the scale of the figure. [px]
 _TEXTS_PX = """[...document.querySelectorAll("figure .live svg")].flatMap((picture) => {
   const scale = picture.getBoundingClientRect().width / picture.viewBox.baseVal.width;
   return [...picture.querySelectorAll("text")].filter((text) => text.textContent.trim())
@@ -83,8 +83,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return document, path
 
 
-# The report with every kind of graphical mark is tested in each combination of colours and width. The other reports are
-# tested once at each width and once in each colour.
+# The report with every kind of graphical mark. It is tested in each combination of colours and width; the other reports
+# are tested once at each width and once in each colour.
 EVERYWHERE = "disturbed"
 SOMEWHERE = [(320, "forced"), (768, "dark"), (1280, "light"), (1920, "dark")]
 
@@ -185,8 +185,8 @@ def test_the_keyboard_reaches_all_that_can_be_used(report: tuple[Document, Path]
         await tab.evaluate("window.reached = new Set(); 0")
         missed = "window.wanted.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 120))"
         left: list[str] = []
-        # A busy browser loses key presses until its page has the focus, so the key is pressed repeatedly. After the
-        # last element the focus returns to the first element.
+        # A busy browser loses key presses until its page has the focus, so the key is pressed more often than
+        # necessary. After the last element the focus returns to the first.
         for number in range(1, 4 * (count + 1) + 1):
             for kind in ("keyDown", "keyUp"):
                 await tab.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)

@@ -1,5 +1,5 @@
-"""Report section on storage: values of the client and the servers of a mount, a row for each server, and no section
-without recordings.
+"""Report section on storage: values of the client side and the server side of a mount, and a row for each server.
+Without recordings there is no section.
 """
 
 from __future__ import annotations

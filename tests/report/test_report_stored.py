@@ -1,4 +1,4 @@
-"""Report section on documents whose storage the server confirmed: a row for each run, and the names of lost
+"""Report section on the documents that the server confirmed as stored: a row for each run, and the names of lost
 documents.
 """
 

@@ -1,5 +1,5 @@
-"""Drawing of a system with hosts: load generator, nodes and links between hosts. A group of identical hosts is drawn
-once.
+"""Drawing of a system with hosts: load generator, nodes and links between hosts. Of a group of identical hosts, one is
+drawn.
 """
 
 from __future__ import annotations

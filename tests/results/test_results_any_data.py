@@ -1,4 +1,6 @@
-"""No data may break a command that reads results: generated studies pass through all commands without a fault."""
+"""No data may break a command that reads results: all commands must read generated studies without an internal
+fault.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,9 @@ from towtank.results.stream_forms import has_form
 
 STUDIES = int(os.environ.get("TOWTANK_STUDIES", "36"))
 PARTS = 12
-"""Number of test parameters over which the studies are distributed, so that several pytest workers can share the
-studies.
-"""
+"""Number of groups of studies, each a test parameter, so that several pytest workers can share the studies."""
 ONCE_FAULTY = (70, 150, 277, 311, 375, 853, 1052, 1067, 1104, 1427, 3622, 4046)
-"""Seeds of studies that once made a command fail, among the first 5,000 seeds. Each seed stands for a different kind of
+"""Seeds of studies, among the first 5,000, with which a command once failed. Each is an example of a different kind of
 failure.
 """
 

@@ -1,4 +1,4 @@
-"""Documents that former versions wrote are read with the present names of keys."""
+"""Documents that former versions wrote are read; their keys get the present names."""
 
 from __future__ import annotations
 

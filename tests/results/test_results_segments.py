@@ -37,8 +37,8 @@ def test_a_whole_recording(run):
     recording = segments.read(run.engine)
     assert recording.header["transactions"] == ["read", "write"]
     assert (recording.workers, recording.workers_found, recording.finished) == (2, {0, 1}, True)
-    # Whole seconds and ends of stages divide the run at 0, 1, 1.5, 2, 3, 4 and 4.5 s, so each of two threads has six
-    # intervals.
+    # Whole seconds and ends of stages divide the run at 0, 1, 1.5, 2, 3, 4 and 4.5 s: six intervals for each of the two
+    # threads.
     assert [record.start_s for record in recording.intervals if record.worker == 0] == [0, 1, 1.5, 2, 3, 4]
     assert [record.stage for record in recording.intervals if record.worker == 1] == [0, 0, 1, 1, 1, 1]
     assert recording.damage == lines.Damage()
@@ -171,8 +171,8 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     }  # fmt: skip
     _write(tmp_path, "worker-00.0000.ndjson", _header(0, planned), interval)
     _write(tmp_path, "worker-00.0001.ndjson", _header(1, actual, edits=1))
-    # Thread 1 was killed before it began a segment with the edited stages. Its second segment
-    # continues a full segment.
+    # Thread 1 was killed before it began a segment with the changed stages. Its second segment only continues the
+    # first, which was full.
     _write(tmp_path, "worker-01.0000.ndjson", _header(0, planned))
     _write(tmp_path, "worker-01.0001.ndjson", _header(1, planned))
     recording = segments.read(tmp_path)

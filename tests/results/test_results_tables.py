@@ -40,8 +40,7 @@ def rows(path, query):
 def test_intervals_hold_what_was_counted(run):
     path, _ = compact(run)
     found = rows(path, "SELECT sum(ok), sum(timed), max(phase), max(name) FROM {table} WHERE of = 'transaction'")
-    # User 0 completes a cycle at 0.25 s and then every 0.5 s: 8 cycles before 4 s. User 1 begins at 0.5 s and completes
-    # 7 cycles.
+    # User 0 completes a cycle at 0.25 s and then every 0.5 s, so 8 before 4 s. User 1 begins at 0.5 s and completes 7.
     assert found == [(15, 15, "steady", "read")]
     total = rows(path, "SELECT sum(response_sum_s) / sum(timed) FROM {table} WHERE of = 'transaction'")
     assert total[0][0] == pytest.approx(0.25, rel=1e-9)
@@ -79,7 +78,7 @@ def test_no_temporary_file_is_left(run):
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        # DuckDB raises this message if the disk fills up between two writes.
+        # DuckDB raises this message if the disk becomes full between two writes.
         (
             'IO Error: Async write failed: {"exception_message":"Could not write file \\"/proc/self/fd/4\\": '
             'No space left on device","errno":"28"}',

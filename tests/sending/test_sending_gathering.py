@@ -1,6 +1,4 @@
-"""A run is read while the engine writes it: every line is read once, only whole seconds are sent, and no line
-is lost.
-"""
+"""A run is read while the engine writes it: every line is read exactly once, and only whole seconds are sent."""
 
 from __future__ import annotations
 

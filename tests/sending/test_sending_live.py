@@ -1,4 +1,4 @@
-"""Results are sent while a run is written, to receivers with every kind of fault. The run is never affected."""
+"""Results are sent while a run is written. Receivers have every kind of fault, and none may affect the run."""
 
 from __future__ import annotations
 

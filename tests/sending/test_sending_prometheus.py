@@ -1,5 +1,5 @@
-"""Samples sent to a Prometheus server: each request and each response time is sent once, in order, with a stale marker
-at the end.
+"""Samples sent to a Prometheus server: each count of requests and each response time is sent once, in order. A stale
+marker ends each series.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Receivers given on the command line: accepted and refused addresses, and the networks to which results may
-be sent.
-"""
+"""Receivers given on the command line: which addresses are accepted, and to which networks results may be sent."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ BAD = Answer(False, message="status 400: no")
 
 
 class Script:
-    """Stand-in for a receiver that gives the listed responses, then repeats the last response. It can
-    block until the test releases it.
+    """Stand-in for a receiver: it gives the listed responses, then repeats the last one. It can block until the test
+    releases it.
     """
 
     def __init__(self, *answers):

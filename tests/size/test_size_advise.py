@@ -1,4 +1,4 @@
-"""The advisor, applied to results, fact sheets and systems with known properties."""
+"""The advisor, applied to results, to fact sheets and to systems whose properties are known."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from towtank.size.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:
-    """Return the verdicts of the advisor by rule. A key consists of the name of the rule and the names of its
-    services.
+    """Return the verdicts of the advisor. A key consists of the name of the rule and of the services that the verdict
+    is about.
     """
     found = advise(load_rules(), situation)
     return {" ".join((item.rule.name, *item.services)): item.verdict for item in found}
@@ -31,7 +31,9 @@ def verdicts(situation: Situation) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy of the committed results, with settings in the form that the run records for the content server."""
+    """Copy of the results in the repository. Each run has settings of the content server, in the form in which a run
+    records them.
+    """
     folder = tmp_path_factory.mktemp("advise") / "results"
     shutil.copytree(RESULTS_1, folder)
     for path in folder.glob("runs/*/run.json"):
@@ -153,18 +155,18 @@ def test_measured_facts_have_the_digits_that_their_intervals_support(results):
     assert law["response"] == number_estimate(mean["value"], mean["low"], mean["high"], "s")
     assert law["throughput"] == number_estimate(rate["value"], rate["low"], rate["high"], "1/s")
     assert "[" in law["response"]
-    # The utilization is at most one CPU, so its interval ends at one CPU at the latest.
+    # The tier has one CPU, so the interval of its CPU use must end at one CPU at the latest.
     used = summary["tiers"]["content"]["cpus_used"]
     ends = (100 * used["low"], min(100 * used["high"], 100.0))
     assert seen["cpu_utilization"]["utilization"]["value"] == number_estimate(100 * used["value"], *ends, "%")
-    # The think time has no interval and is printed with three digits. The load was set and not measured, so it has no
+    # The think time has no interval, so it is printed with three digits. The load was set, not measured, so it has no
     # interval either.
     assert (law["think"], law["users"]) == ("1.02 s", "48 users")
 
 
 def test_an_interval_that_is_only_rounding_gives_no_digits(results):
-    """The CPU of this run was busy in every second, so the interval of its utilization is only a rounding error (in the
-    15th digit).
+    """The CPU of this run was busy in every second. The interval of its utilization is only a rounding error, in the
+    15th digit.
     """
     (absent,) = (found for found in situations(results, users=72) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
@@ -350,8 +352,8 @@ def test_facts_are_measured_numbers_of_any_kind_and_nothing_else() -> None:
 
 
 def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
-    """The buffers of a database on a host of 8 GiB are compared with these 8 GiB, and not with the 64 GiB of the
-    machine that runs the host.
+    """The host has 8 GiB; the machine that runs it has 64 GiB. The buffers of a database on the host are compared with
+    its 8 GiB.
     """
     sizes = {"cpus": 2.0, "memory": 8 * 2**30, "in_force": True}
     assert memory_of_host({"provider": "virtual", "sizes": sizes}) == 8 * 2**30

@@ -1,4 +1,4 @@
-"""Parts of a sizing whose values are known, from a computation by hand or by another program."""
+"""Parts of a sizing whose values are known, by hand or from another program."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
             "load with headroom": whole, "load of a": whole / 3, "load of b": 2 * whole / 3,
         }, rel=1e-12,
     )  # fmt: skip
-    # The interval of the load comes from the growth in two years. The headroom and the share of a class multiply both
-    # ends of this interval.
+    # The interval of the load comes from the growth over two years. Both of its ends are multiplied by the headroom and
+    # by the share of a class.
     ends = [450 * 1.05**2, 450 * 1.3**2]
     for name, factor in {"load at the horizon": 1, "load with headroom": 1.2, "load of a": 0.4}.items():
         known = steps[name]["interval"]
@@ -90,8 +90,8 @@ def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
 
 
 def test_a_load_of_both_kinds_has_the_sum_of_each_kind_in_its_steps() -> None:
-    """Numbers of users and arrival rates cannot be added. So each class is stated as a share of the total users or of
-    the total rate.
+    """Numbers of users and arrival rates cannot be added. So each class is a share of the total users or of the total
+    rate.
     """
     now = Load({"a": 30.0, "b": 10.0}, {"c": 5.0}, {"a": 1.0, "b": 1.0})
     found, steps = load_steps("load: {peak: 2}", now, None)
@@ -108,8 +108,8 @@ def test_a_load_that_shrinks_is_highest_today() -> None:
     assert steps["load at the horizon"]["value"] == pytest.approx(40.0)
     assert steps["load until the horizon"]["value"] == pytest.approx(50.0)
     assert highest_factor(growing, YEAR_D) == 1.0
-    # The best estimate is a falling load, but the load may grow. The upper end is therefore the load at the horizon,
-    # 1.3 times the load of today.
+    # The best estimate is a falling load, so the sizing is for today. But the load may grow: the upper end is that of
+    # the horizon, 1.3 times the load of today.
     wide = GivenGrowth(0.8, 0.5, 1.3)
     assert highest_drawn(wide, YEAR_D, np.array([0.025, 0.5, 0.975])) == pytest.approx([1.0, 1.0, 1.3], rel=1e-9)
 
@@ -132,7 +132,7 @@ def test_the_growth_of_a_history_is_that_of_linear_regression() -> None:
 
 
 def test_data_grow_and_need_copies_and_free_room() -> None:
-    """100 GiB grow by 50 % in each of two years, are stored in two copies, and a fifth of each disk stays free: 100 x
+    """100 GiB grow by 50 % in each of two years and are stored in two copies. A fifth of each disk stays free: 100 x
     1.5^2 x 2 / 0.8 = 562.5 GiB.
 
     These are six disks of 100 GiB.

@@ -1,4 +1,4 @@
-"""Tests that the statements of one sizing do not contradict each other, for random questions."""
+"""For random questions, the statements of a sizing must not contradict each other."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from towtank.size.sizing import SizingSettings, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "24"))
 KINDS = (4, 7, 11, 18)
-"""Seeds of questions with a short run time. Each property tested below holds for some of these questions and not for
-others.
+"""Seeds of questions that are answered quickly. Each property tested below holds for some of these questions, but not
+for all.
 """
 FEW_DRAWS = 40
 """Number of random samples of the inputs in each sizing. It is small so that hundreds of questions take only minutes;
@@ -64,8 +64,8 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 @pytest.mark.waits
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Some random questions have no answer or no random samples, and others have growth or percentiles. So each rule
-    has questions in which it could fail.
+    """Among the random questions, some have an answer and some have none; the same holds for random samples, growth,
+    percentiles and other properties. So each rule has a question on which it could fail.
     """
     found = [document for seed in KINDS if (document := answered(tmp_path, seed)) is not None]
     kinds = {
@@ -86,7 +86,7 @@ def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_draws")
 def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -> None:
-    """The test changes a single statement of a correct document. Then only the rule about this statement may report a
+    """A single statement of a correct document is changed. Then only the rule about this statement may report a
     violation.
     """
     found = answered(tmp_path, 4)
@@ -113,12 +113,10 @@ def test_rules_about_pools_memory_histories_and_mixes_can_fail(tmp_path: Path) -
 
 @pytest.mark.timeout(300)
 def test_a_limit_in_the_interval_of_a_simulation_is_a_doubt(tmp_path: Path, capsys: Any) -> None:
-    """The simulated p95 is below the limit, but the interval of the p95 contains the limit. So the sizing states a
-    doubt.
-    """
+    """The simulated p95 is below its limit, but its interval contains the limit. So the sizing states a doubt."""
     model = written(tmp_path, "model.yaml", CLOSED_TIERS)
     options = ("--cpus", "app=2", "--cpus", "db=1", "--what-if", "as it is, cpu x1.0001")
-    # A percentile is simulated if its computed value is within 25 % of its limit.
+    # A percentile whose computed value is within 25 % of its limit is simulated.
     limit = sized(capsys, model, "--objective", "p95 < 280 ms", *options)["answer"]["objectives"][0]["value"] * 1.002
     near = sized(capsys, model, "--objective", f"p95 < {1000 * limit:.4f} ms", *options)
     met = near["answer"]["objectives"][0]

@@ -23,7 +23,7 @@ from towtank.size.resources import square_root_staffing, staffing_factor
 
 
 def exact_erlang_c(servers: int, work: float) -> float:
-    """Return Erlang C from the textbook sum in exact fractions, instead of the floating-point recursion."""
+    """Return Erlang C from the textbook sum in exact fractions; Towtank uses a recursion in floating point."""
     from fractions import Fraction  # noqa: PLC0415
 
     a = Fraction(work)
@@ -59,8 +59,8 @@ def test_erlang_b_of_one_server() -> None:
 
 @pytest.mark.parametrize("waits", [0.05, 0.1, 0.2, 0.5, 0.8])
 def test_square_root_staffing_reaches_the_share_that_waits_as_the_work_grows(waits: float) -> None:
-    """Limit theorem of Halfin and Whitt (1981): at 10,000 erlang, Erlang C differs by at most 2 % from the share of
-    waiting arrivals for which the servers are chosen.
+    """Limit theorem of Halfin and Whitt (1981): servers are chosen for a fraction of arrivals that wait. At 10,000
+    erlang, Erlang C differs from this fraction by at most 2 %.
     """
     work = 10_000.0
     servers = work + staffing_factor(waits) * math.sqrt(work)
@@ -109,9 +109,10 @@ def test_an_open_queue_has_exact_percentiles(tmp_path: Path) -> None:
 
 
 def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> None:
-    """By Burke's theorem, the time in two M/M/1 queues in a row is Erlang-2, which is a gamma distribution.
+    """By Burke's theorem, the time in two M/M/1 queues in a row is Erlang-2 distributed, which is also a gamma
+    distribution.
 
-    So the approximation is exact here: P(T > t) = (1 + theta t) exp(-theta t).
+    So the approximation by a gamma distribution is exact here: P(T > t) = (1 + theta t) exp(-theta t).
     """
     text = "classes: {a: {rate: 8 /s}}\nstations:\n  p: {demand: 100 ms}\n  q: {demand: 100 ms}\n"
     found, method = percentile(tmp_path, text, "a", 0.95)
@@ -120,7 +121,7 @@ def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> No
 
 
 def test_growth_given_reaches_a_limit_by_logarithms() -> None:
-    """A growth of 20 % a year doubles the load in ln 2 / ln 1.2 = 3.80 years; without uncertainty the day is
+    """At 20 % a year the load doubles in ln 2 / ln 1.2 = 3.80 years. The growth has no uncertainty, so the day is
     certain.
     """
     start = date(2026, 1, 1)
@@ -217,7 +218,8 @@ def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None
 
         width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
         inside += abs(value - found.level(then)[0]) <= width
-    # If each of 1,000 intervals contains the load with probability 0.95, three standard deviations of the count are 21.
+    # Each of 1,000 intervals contains the load with probability 0.95. Three standard deviations of the count are 21, so
+    # from 929 to 971 may contain it.
     record_share(tabled, "load of day 60", "history of 40 days, noise of 10 %", int(inside), 1000, least=0.929)
     assert inside <= 971
 
@@ -264,21 +266,22 @@ def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks
     growing = HistoricGrowth(yearly(rate, 2.0), start)
     assert growing.yearly == pytest.approx(1 + rate, rel=1e-6)
     days = 3 * YEAR_D
-    # In the peak month, a growing load is highest on the last day and a shrinking load on the first day.
+    # In the peak month, a growing load is highest on the last day, a shrinking load on the first.
     peak = date(2026 + years, 12, 1) if rate < 0 else date(2026 + years, 12, 31)
     truth = 2 * (1 + rate) ** ((peak - start).days / YEAR_D)
     assert highest_factor(growing, days) == pytest.approx(truth, rel=1e-6)
     assert highest_drawn(growing, days, np.array([0.5]))[0] == pytest.approx(truth, rel=1e-6)
-    # The table of dates must agree with this load: a limit just below this load is exceeded in that month.
+    # The table of dates must agree: a limit just below the highest load is first exceeded in that month.
     found = reached(growing, start, [0.99 * truth], 0.5)
     assert found.day is not None
     assert (found.day.year, found.day.month) == (2026 + years, 12)
 
 
 def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
-    """The service rates of a station with m servers are converted to another number of servers with the same ratio r.
+    """The demand depends on the utilization u: D(u) = D (1 + (r - 1) (1 - u)). The service rates that follow for m
+    servers are converted to another number of servers.
 
-    D(u) = D (1 + (r - 1) (1 - u)) is the demand at the utilization u.
+    The ratio r stays the same.
     """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
     from towtank.model.stations import rates_with, servers_of  # noqa: PLC0415
@@ -292,7 +295,7 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
 
 
 def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours(tmp_path: Path) -> None:
-    """Without service time, the whole residence time of a transaction is waiting time.
+    """A transaction without service time only waits: its residence time is waiting time.
 
     So each of its percentiles is below the same percentile of a transaction with service time.
     """
@@ -310,8 +313,8 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """M/D/1 with processor sharing and a service time of 0.1 s: the p95 is compared with the p95 from a separate
-    simulation of one server.
+    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with that of a separate
+    simulation.
 
     All jobs have the same service time, so the response time varies only with the number of jobs that share the server.
     Its mean is 0.5 s at 8 /s and 0.2 s at 5 /s.

@@ -1,4 +1,4 @@
-"""Histories in which some days are far from the fitted line: the forecast expects such days as often as they
+"""Histories in which some days are far from the fitted line. The forecast must expect such days as often as they
 occurred.
 """
 
@@ -34,7 +34,7 @@ def true_chance(factor: float, every: int) -> float:
     """Return the probability that the load a year ahead exceeds `factor` times the load at the start of the fitted
     line.
 
-    The load is a mixture of two log-normal distributions.
+    The load is a mixture of two log-normal distributions: of usual days and of days with peaks.
     """
     over = math.log(factor) - GROWTH * 365
     ordinary, peak = norm.sf(over / NOISE), norm.sf((over - math.log(PEAK)) / NOISE)
@@ -51,7 +51,8 @@ def test_recurring_days_count_in_the_load_of_a_future_day(every: int) -> None:
     assert growing.factor(365) == pytest.approx(math.exp(GROWTH * 365), rel=0.04)
     for share in (0.9, 0.99):
         factor = float(growing.drawn(365, np.array([share]))[0])
-        # The noise of 364 days and the error of the slope may change the probability by a quarter of its value.
+        # The noise of the 364 days and the error of the slope change the probability. A quarter of its value is
+        # allowed.
         assert true_chance(factor, every) <= 1.25 * (1 - share)
         assert growing.chances_above(365, np.array([factor]))[0] == pytest.approx(1 - share, abs=1e-6)
     assert growing.drawn(365, np.array([0.99]))[0] == pytest.approx(1.6 * 1.2, rel=0.15)

@@ -1,5 +1,5 @@
-"""Histories of various shapes: smooth growth has no step, and forecasts of the highest load of a period are
-calibrated.
+"""Histories of various shapes: smooth growth must not be taken for a step, and forecasts of the highest load of a
+period must be calibrated.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def history(shape: Callable[[Any], Any], weeks: int, seed: int, *, noise: float 
 
 @pytest.mark.parametrize("shape", list(SMOOTH))
 def test_smooth_growth_is_no_step(shape: str) -> None:
-    """Of 30 histories of 9, 26 and 52 weeks, at most 3 may be reported to have a sudden step, although the load at
-    least doubles.
+    """Of 30 histories of 9, 26 and 52 weeks, at most 3 may be reported with a sudden step. The load grows smoothly, to
+    at least twice its value.
     """
     found = [history(SMOOTH[shape], weeks, seed) for weeks in (9, 26, 52) for seed in range(10)]
     assert sum(bool(each.steps) for each in found) <= 3
@@ -59,7 +59,9 @@ def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None
 
 @pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
 def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
-    """A launch suddenly raises the load to 1.5 times. The history also contains gradual growth, decline, or neither."""
+    """On one day, a launch raises the load to 1.5 times. Besides, the load grows gradually, declines, or does
+    neither.
+    """
     for growth in (1.0, 1.5):
         for seed in range(5):
             found = history(lambda t, g=growth: np.where(t < 0.5, before, 1.5) * g**t, 26, seed)
@@ -69,11 +71,11 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
-    """The highest load of a week, eight weeks after the end of a history of nine weeks, must be below each forecast
-    quantile as often as the quantile states.
+    """The forecast of the highest load of a week, eight weeks after a history of nine weeks, must be calibrated: the
+    load is below each forecast quantile as often as the quantile states.
 
-    400 histories are simulated. With noise of 5 %, any of four days whose mean loads differ by 4 % may have the highest
-    load of a week.
+    400 histories are simulated. The mean loads of four days differ by only 4 %; with noise of 5 %, any of them may have
+    the highest load.
     """
     shares = np.array([0.1, 0.5, 0.9])
     below = np.zeros(len(shares))
@@ -90,14 +92,14 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
         ]  # fmt: skip
         base = np.exp(found.level([growing.start])[0])
         below += max(truth) <= base * growing.drawn(56, shares)
-    # In 400 histories, a share of one half has a standard error of 0.025. The tolerance is three standard errors.
+    # In 400 histories, a fraction of one half has a standard error of 0.025; three of these are allowed.
     assert below / 400 == pytest.approx(shares, abs=0.075)
 
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
-    """The highest load of the year after a history of two years must be below each forecast quantile as often as the
-    quantile states.
+    """The forecast of the highest load of the year after a history of two years must be calibrated: the load is below
+    each forecast quantile as often as the quantile states.
 
     150 histories with a load on every third day are simulated. With noise of 10 %, the highest of ten days of the peak
     month is 15 % above the line.
@@ -121,7 +123,7 @@ def test_the_highest_load_of_a_year_is_calibrated() -> None:
         below += max(loads(ahead)) <= base * drawn
         line = max(growing.history.level([growing.start + timedelta(days=back) for back in range(366)]))
         medians.append(base * drawn[1] / np.exp(line))
-    # In 150 histories, a share of one half has a standard error of 0.04. The tolerance is three standard errors.
+    # In 150 histories, a fraction of one half has a standard error of 0.04; three of these are allowed.
     assert below / 150 == pytest.approx(shares, abs=0.12)
     assert 1.1 < np.mean(medians) < 1.25
 
@@ -145,9 +147,7 @@ def test_the_highest_load_of_a_year_does_not_depend_on_what_was_asked_before() -
 
 
 def test_the_probability_of_a_day_and_the_draws_of_the_growth_agree() -> None:
-    """If the quantile for the probability p is taken as a limit of the load, the probability of a higher load must be 1
-    - p.
-    """
+    """The quantile for the probability p is used as a limit. The probability that the load exceeds it must be 1 - p."""
     found = history(SMOOTH["doubles evenly"], 12, 3, noise=0.08)
     growing = HistoricGrowth(found, found.busiest_day())
     shares = np.linspace(0.05, 0.95, 19)
@@ -211,8 +211,8 @@ def test_a_short_history_does_not_choose_a_line() -> None:
 
 @pytest.mark.parametrize("noise", [0.0005, 0.01, 0.03])
 def test_exponential_growth_forced_on_a_line_is_not_even(noise: float) -> None:
-    """If exponential growth is forced on a linear history, the doubt about uneven growth is stated for any noise, even
-    if nothing but the curvature deviates from the fit.
+    """A linear history is fitted with exponential growth. The doubt about uneven growth must be stated at any noise,
+    even if only the curvature deviates from the fit.
     """
     assert replace(straight(4000.0, noise), asked="exponential").bent
     assert not straight(4000.0, noise).bent

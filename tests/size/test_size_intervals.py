@@ -74,8 +74,8 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     width = math.sqrt(math.log1p(0.05**2))
     demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
     (scenario,) = found["answer"]["scenarios"]
-    # The 200 random values of D are evenly spaced in probability. The ends of the interval are therefore the quantiles
-    # of 2.75 and 97.25 %, which differ from those of 2.5 and 97.5 % by 0.2 % of D.
+    # The 200 random values of D are evenly spaced in probability, so the ends of the interval are their quantiles of
+    # 2.75 and 97.25 %. These differ from the quantiles of 2.5 and 97.5 % by 0.2 % of D.
     assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.005)
     covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
                ends(scenario["utilization_interval"]["app"])]  # fmt: skip
@@ -87,7 +87,7 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     users = [30 * time for time in times]
     assert ends(figures["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(figures["response_time_interval"])
-    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so it is 1 / D - 12.5 /s. Its interval uses all 200
+    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so it is 1 / D - 12.5 /s. Its interval is from all 200
     # random values of D.
     carried = [1 / d - 12.5 for d in reversed(demands)]
     assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
@@ -113,16 +113,16 @@ def test_without_draws_the_reason_stands_once_and_values_have_three_digits(tmp_p
 
 @pytest.mark.waits
 def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, capsys: Any) -> None:
-    """The measured p95 is 0.9 [0.6, 2.5] times the computed p95, and no other input is uncertain. So the corrected p95
-    has this relative interval.
+    """The measured p95 is 0.9 [0.6, 2.5] times the computed p95. No other input is uncertain, so the corrected p95 has
+    the same relative interval.
     """
     model = written(tmp_path, "model.yaml", OPEN + FITTED)
     options = ("--objective", "p95 < 300 ms", "--cpus", "app=1..8", "--probability", "50 %")
     found = sized(capsys, model, *options)
     objective = found["answer"]["objectives"][0]
     low, high = ends(objective["interval"])
-    # The quantiles of 200 random values lie inside the exact ends of the interval, by half of the distance between two
-    # values.
+    # The interval from 200 random values is narrower than the exact one: each end lies half the distance between two
+    # neighbouring values further in.
     assert low / objective["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
     assert high / objective["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
     assert found["trust"]["counted"] == ["percentiles"]
@@ -132,7 +132,9 @@ def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, 
 
 
 def estimates(document: Any, key: str = "") -> list[tuple[str, float, float, float]]:
-    """Return every value of a document that has an interval: `x` with `x_interval`, or `value` with `interval`."""
+    """Return every value of a document that has an interval: `x` with `x_interval`, or `value` with `interval`. Each
+    comes with its key and the two ends.
+    """
     found = []
     for part in document if isinstance(document, list) else []:
         found += estimates(part, key)
@@ -194,8 +196,8 @@ what_if: [cpu x1.5, nodes app=5, think 1 s]
         # The value and both ends of its interval are rounded to the same digit.
         places = [len(number.partition(".")[2]) for number in shown]
         assert len(set(places)) == 1, shown
-        # An error is printed with at most two digits. If a value is smaller than its error, the first digit of the
-        # value remains.
+        # An error has at most two printed digits. If a value is smaller than its error, only its first digit is
+        # printed.
         assert places[0] == 0 or places[0] < 2 - math.log10(min((high - low) / 2, 10 * value or math.inf)), shown
 
 
@@ -210,8 +212,8 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
     for row in found["dates"]:
         low, high = ends(row["expected_interval"])
         assert low <= row["expected_on"] <= (high or "9999")
-    # With exactly known demands, the load limit is exactly 37.5 /s, 1.25 times the load of today. It is reached after
-    # log 1.25 / log g years.
+    # Demands are exactly known, so the load limit is exactly 37.5 /s, 1.25 times the load of today. It is reached after
+    # log 1.25 / log g years, with the growth factor g.
     first = found["dates"][0]
     assert first["limit_interval"]["low"] == pytest.approx(first["limit_interval"]["high"])
     for growth, day in ((1.4, first["expected_interval"]["low"]), (1.2, first["expected_on"])):
@@ -220,7 +222,7 @@ def test_the_interval_of_dates_holds_the_expected_day(tmp_path: Path, capsys: An
 
 
 def test_the_interval_of_a_product_of_two_factors_covers_95_percent() -> None:
-    """If two independent log-normal factors have the same variance of the logarithm, the logarithm of their product is
+    """Two independent log-normal factors have the same variance of the logarithm. The logarithm of their product is
     normal with twice this variance.
     """
     covered = []
@@ -253,8 +255,8 @@ def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: An
     demands = 0.020 * np.exp(width * at - width**2 / 2)
     grown = 1.2 * np.exp(np.where(at > 0, math.log(1.5 / 1.2), math.log(1.2 / 1.05)) * at / 1.959964)
     truth = np.quantile((1 / demands - 12.5)[:, None] / (30 * grown)[None, :] - 1, [0.025, 0.975])
-    # For 200 random pairs of D and g, the standard error of each end is 0.19 standard deviations of the headroom. One
-    # standard deviation is about 0.12.
+    # With 200 random pairs of D and g, each end has a standard error of 0.19 standard deviations of the headroom, which
+    # are about 0.12. Two standard errors are allowed.
     assert ends(answer["headroom_interval"]) == pytest.approx(truth, abs=2 * 0.19 * 0.12)
     carried = answer["load_at_limit_interval"]
     assert (answer["headroom_interval"]["high"] - answer["headroom_interval"]["low"]) > 1.5 * (
@@ -340,7 +342,7 @@ def erlang_wait(work: float, size: int, holding: float) -> float:
 
 @pytest.mark.parametrize("probability", [60, 95])
 def test_a_pool_is_enough_with_the_probability_asked(tmp_path: Path, capsys: Any, probability: int) -> None:
-    """A pool in front of a pure delay is an M/M/m queue. The holding time is log-normal with a mean of 200 ms and a
+    """A pool in front of a pure delay is an M/M/m queue. Its holding time is log-normal with a mean of 200 ms and a
     relative standard deviation of 15 %.
     """
     sizing = (
@@ -436,7 +438,7 @@ def test_the_probability_is_that_of_demands_and_growth_together(
     width = math.sqrt(math.log1p(0.08**2))
     most = np.log(limit / (1 + rates * limit) / 0.020)
     truth = float(np.mean(norm.cdf((most + width**2 / 2) / width)))
-    # The tolerance is three standard errors of a share of 200 random values.
+    # The probability is a fraction of 200 random values; three of its standard errors are allowed.
     error = 3 * math.sqrt(truth * (1 - truth) / 200) + 0.005
     case = f"one server, mean < {limit_ms} ms, demand and growth uncertain"
     certified(
@@ -462,8 +464,8 @@ def test_a_shrinking_load_is_sized_for_today(tmp_path: Path, capsys: Any) -> Non
 
 
 def test_no_station_is_used_more_than_fully(tmp_path: Path, capsys: Any) -> None:
-    """The load is 96 /s with a demand of 10 ms. In a third of the random values of the demand, `app` is saturated; its
-    utilization must still be at most 1.
+    """At 96 /s the demand is 10 ms on average. In a third of its random values `app` is saturated; its utilization must
+    still be at most 1.
     """
     model = written(
         tmp_path, "model.yaml", "classes: {web: {rate: 96 /s}}\nstations: {app: {demand: 10 ms}, db: {demand: 3 ms}}\n"

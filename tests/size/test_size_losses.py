@@ -1,4 +1,4 @@
-"""Sizing of stations that drop jobs, and objectives about losses, waiting times and any percentile."""
+"""Sizing of stations that drop jobs; objectives about losses, waiting times and any percentile."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def mmmk_loss(work: float, servers: int, room: int) -> float:
 
 
 def test_candidates_with_more_servers_than_room_are_left_out(tmp_path: Path, capsys: Any) -> None:
-    """A station for at most 5 jobs cannot use 20 CPUs, so the sizing tries only up to 5 CPUs. 3 CPUs meet the objective
-    of 2 s (M/M/3/5 takes 1.51 s).
+    """A station holds at most 5 jobs, so it cannot use 20 CPUs: the sizing tries only up to 5. 3 CPUs meet the
+    objective of 2 s (M/M/3/5 takes 1.51 s).
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     question = (model, "--objective", "mean < 2 s", "--cpus", "trunk=1..20")
@@ -57,7 +57,7 @@ def test_a_tier_without_an_option_that_fits_is_refused(tmp_path: Path, capsys: A
 def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsys: Any) -> None:
     """One CPU serves 1 /s, but 8.108 /s arrive: M/M/1/5 drops 87.7 % of the arrivals.
 
-    Because of the drops, the response time of accepted arrivals is below 6 s at any arrival rate.
+    Only accepted arrivals have a response time. With at most 5 jobs in the station it is below 6 s at any arrival rate.
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     found = sized(capsys, model, "--objective", "mean < 6 s", "--cpus", "trunk=1..5")
@@ -71,8 +71,8 @@ def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(("most", "needed"), [(0.01, 15), (0.05, 13), (0.2, 9)])
 def test_loss_is_an_objective(tmp_path: Path, capsys: Any, most: float, needed: int) -> None:
-    """By Erlang's loss formula for 8.108 erlang, the given number of trunks (lines) meets the objective, and one trunk
-    less does not.
+    """By Erlang's loss formula, 8.108 erlang need the given number of trunks (lines) to meet the objective; one trunk
+    less does not suffice.
     """
     assert erlang_b(needed, 8.108) <= most < erlang_b(needed - 1, 8.108)
     for count in (needed - 1, needed):
@@ -110,8 +110,8 @@ stations:
 
 @pytest.mark.parametrize(("share", "needed"), [("80", 14), ("95", 16), ("99.5", 19)])
 def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, needed: int) -> None:
-    """The sizing finds the number of agents with which the given share of calls is answered within 20 s, for 10 erlang
-    of calls of 180 s.
+    """The sizing finds the number of agents that answers the given fraction of calls within 20 s, for 10 erlang of
+    calls of 180 s.
 
     P(W <= t) = 1 - C exp(-(m - a) t / S) with Erlang's C, m agents, load a and service time S.
     """
@@ -125,8 +125,8 @@ def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, n
 
 
 def test_waits_of_a_full_station_count_the_arrivals_that_find_room() -> None:
-    """In an M/M/1/2 queue, an accepted arrival finds one job with probability a / (1 + a). It then waits an exponential
-    time.
+    """In an M/M/1/2 queue, an accepted arrival finds one job with probability a / (1 + a). It then waits for an
+    exponential time; otherwise it does not wait.
     """
 
     work, time = 0.8, 2.0
@@ -134,7 +134,7 @@ def test_waits_of_a_full_station_count_the_arrivals_that_find_room() -> None:
     assert mmm_wait(work / time, time, 1, 0.9, 2) == pytest.approx(time * math.log(waits / 0.1), rel=1e-9)
     assert mmm_wait(work / time, time, 1, 0.5, 2) == 0.0
     assert mmm_wait(3.0, 1.0, 4, 0.99, 4) == 0.0
-    # With a large capacity, the result equals the wait in a queue of unlimited length.
+    # If the queue has much space, the result equals that of an unlimited queue.
     assert mmm_wait(0.8, 1.0, 1, 0.95, 400) == pytest.approx(mmm_wait(0.8, 1.0, 1, 0.95), rel=1e-9)
 
 
@@ -147,7 +147,7 @@ def test_waits_where_jobs_share_the_servers_are_refused(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("percent", ["80", "97.5"])
 def test_any_percentile_is_an_objective(tmp_path: Path, capsys: Any, percent: str) -> None:
-    """For M/M/1 the percentile of the response time is -ln(1 - share) S / (1 - rho)."""
+    """For M/M/1 a percentile of the response time is -ln(1 - share) S / (1 - rho)."""
 
     model = written(tmp_path, "model.yaml", "classes: {jobs: {rate: 8 /s}}\nstations: {app: {service_time: 100 ms}}\n")
     found = sized(capsys, model, "--objective", f"p{percent} < 3 s", "--cpus", "app=1")

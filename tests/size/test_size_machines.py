@@ -1,4 +1,4 @@
-"""Machine files, the catalogue that is part of Towtank, and relative speeds of machines."""
+"""Machine files, the catalogue of machines in Towtank, and relative speeds of machines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
 def machine(
     name: str, cpus: int | None = 2, kernels: dict[str, tuple[float, float]] | None = None, **rating: float
 ) -> Machine:
-    """Return a machine with the given ratings. Each kernel (benchmark program) has exact values for one CPU and for all
-    CPUs.
+    """Return a machine with the given ratings. Each kernel (benchmark program) has two exact values: on one CPU, and on
+    all CPUs.
     """
     measured = None
     if kernels:
@@ -33,7 +33,7 @@ def test_mcu_ratio_is_the_published_one() -> None:
     """The published ratio of the two machines is 25900 / 17400, about 50 % more (iSeries Performance Capabilities
     Reference V5R3, chapter 11).
 
-    The ratio that Towtank computes for the machines is per CPU.
+    Towtank's ratio of two machines is per CPU.
     """
     machines = catalogue()
     ratio = machines["iseries-570-0920"].speed_against(machines["iseries-825-2473"], "mcu")
@@ -71,8 +71,8 @@ def test_ratio_is_per_cpu_with_the_intervals_of_both() -> None:
 
 
 def test_spread_over_kernels_widens_the_interval() -> None:
-    """The speed ratio of two machines for a mix of kernels (benchmark programs) lies between the lowest and the highest
-    ratio of a single kernel.
+    """For a mix of kernels (benchmark programs), the speed ratio of two machines is between the lowest and the highest
+    ratio of a kernel.
     """
     fast = machine("fast", kernels={"tls_handshake": (1, 300), "memory_triad": (1, 100)}, towtank=400)
     slow = machine("slow", kernels={"tls_handshake": (1, 100), "memory_triad": (1, 100)}, towtank=200)

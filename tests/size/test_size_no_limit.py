@@ -1,5 +1,5 @@
-"""Sizings in which no load violates the objectives, or in which the load limit has no interval: their texts, and where
-the search ends.
+"""Sizings in which no load violates the objectives, or in which the load limit has no interval: what they state, and
+where their search ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ tiers: {app: {cpus: [1, 2]}}
 
 @pytest.fixture
 def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Record the total number of users of every model that is solved, and return this record."""
+    """Return a list to which every solved model appends its total number of users."""
     found: list[float] = []
     solve = evaluate.solve_models
 
@@ -44,8 +44,8 @@ def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """In a closed network, more users never lower the throughput, so no number of users violates an objective for the
-    throughput.
+    """In a closed network, more users never lower the throughput. So no number of users violates an objective that the
+    throughput is high enough.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     options = ("--objective", "throughput > 15 /s", "--uncertainty", "5 %", "--cpus", "app=1..4")
@@ -60,8 +60,8 @@ def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_s
 
 
 def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """A former version searched a date without end: it solved ever larger numbers of users, up to millions for each of
-    200 random samples.
+    """No load violates the objective, so there is no date to search for. A former version searched without end: it
+    solved up to millions of users, for each of 200 random samples.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     file = written(tmp_path, "sizing.yaml", GROWING + "objectives: [throughput > 20 /s]\n")
@@ -85,7 +85,7 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
 def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     tmp_path: Path, capsys: Any, models_solved: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The station `app` saturates first. The utilization of `db` is then 25 %, half of its allowed 50 %, so no load
+    """The station `app` saturates first. `db` then has a utilization of 25 %, half of the allowed 50 %, so no load
     violates the objective.
     """
     monkeypatch.setattr(limit_search, "_USERS_AT_MOST", 2000)
@@ -107,8 +107,8 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 ) -> None:
     """The utilization of `db` is at most D_db / D_app, the ratio of the demands.
 
-    With the estimated demands this ratio exceeds the allowed 24.5 %, but with many random values of the demands it does
-    not.
+    For the estimated demands this ratio is above the allowed 24.5 %, so there is a load limit. For many random values
+    of the demands it is below, so for these there is none.
     """
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     options = ("--utilization", "db=24.5 %", "--uncertainty", "5 %", "--cpus", "app=1", "--probability", "10 %")
@@ -123,8 +123,8 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test allows the search for intervals to solve only models with one user. The interval of the load limit must
-    then come from the interval of its dates, or have a reason for its absence.
+    """In this test, the search for intervals may solve only models with one user. The load limit must still have an
+    interval, taken from that of its dates, or a reason why it has none.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")

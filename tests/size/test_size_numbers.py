@@ -134,7 +134,7 @@ def test_means_and_shares_of_good_ones_are_not_simulated(tmp_path: Path, capsys:
 def test_dearer_ones_are_shown_up_to_one_and_a_half_times_the_cost(tmp_path: Path, capsys: Any) -> None:
     """With 2 CPUs, the utilization is 75 % and R = 114 ms. Each further CPU reduces R and increases the cost.
 
-    3 CPUs cost one and a half times as much as 2 and are shown. 4 CPUs cost twice as much and are not shown.
+    3 CPUs cost one and a half times as much as 2, so they are shown. 4 CPUs cost twice as much, so they are not.
     """
     found = sized(capsys, written(tmp_path, "model.yaml", OPEN), "--objective", "mean < 120 ms", "--cpus", "app=1..8")
     assert found["answer"]["cost"] == 2
@@ -148,7 +148,7 @@ def test_nodes_of_one_speed_cost_their_cpus(tmp_path: Path, capsys: Any) -> None
 
 def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() -> None:
     """Over all measurements of CPU kernels, other programs used 3 of 100 s of CPU time, and the hypervisor took 5 s.
-    The measurement of the kernel that writes files is left out.
+    The kernel that writes files does not count.
     """
 
     def turn(kernel: str, own: float, programs: float, stolen: float) -> dict[str, Any]:
@@ -167,10 +167,10 @@ def test_other_programs_and_the_hypervisor_count_over_all_turns_of_the_cpus() ->
 
 
 def test_draws_of_a_speed_scale_the_demands_of_its_stations() -> None:
-    """For a speed with the 95 % interval from 1 to 4, the logarithm has the standard deviation ln 4 / 2 / 1.96.
+    """A speed has the 95 % interval from 1 to 4, so its logarithm has the standard deviation ln 4 / 2 / 1.96.
 
-    In this random sample, the speed is higher than its median by two standard deviations, so the demands are divided by
-    this factor.
+    In this random sample, the speed is two standard deviations above its median. The demands are divided by this
+    factor.
     """
     fast, plain = Option(1, 2, 2.0, 1.0, 4.0, "fast"), Option(1, 2)
     question: Any = SimpleNamespace(

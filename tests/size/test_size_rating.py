@@ -1,4 +1,4 @@
-"""Arithmetic of a machine rating, on simulated measurements with known rates."""
+"""Arithmetic of a machine rating, on simulated measurements whose rates are known."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_reference_machine_has_100_units_on_one_cpu_alone() -> None:
 
 
 def test_every_area_counts_once_however_many_kernels_it_has() -> None:
-    """If the machine is four times as fast in one of seven areas (groups of kernels), its rating is 100 x 4^(1/7),
+    """Kernels belong to seven areas. If the machine is four times as fast in one area, its rating is 100 x 4^(1/7),
     whether this area has one kernel or six.
     """
     expected = 100 * 4 ** (1 / 7)
@@ -57,8 +57,8 @@ def test_one_kernel_of_an_area_counts_its_share() -> None:
 
 
 def test_ratio_of_two_machines_does_not_depend_on_the_reference() -> None:
-    """Only with the geometric mean is the ratio of two ratings independent of the reference machine (Fleming and
-    Wallace 1986).
+    """The ratio of two ratings must not depend on the reference machine. Only the geometric mean has this property
+    (Fleming and Wallace 1986).
     """
     fast = {name: 1000.0 + 37.0 * place for place, name in enumerate(KERNELS)}
     slow = {name: 900.0 - 11.0 * place for place, name in enumerate(KERNELS)}
@@ -85,8 +85,8 @@ def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval()
 
 
 def test_coverage_is_what_counting_says() -> None:
-    """Each of n rounds is below or above the median with probability 1/2. The range of all rounds misses the median in
-    only 2 of 2^n outcomes.
+    """Each of n rounds is above or below the median with probability 1/2. So the range of all rounds does not contain
+    the median in only 2 of 2^n outcomes.
     """
     for rounds in range(2, 9):
         ways = list(product((False, True), repeat=rounds))
@@ -204,7 +204,7 @@ def test_the_reference_that_ships_has_every_kernel() -> None:
 
 
 def test_the_reference_that_ships_rates_itself() -> None:
-    """The published ratings of the reference machine follow from its own kernels."""
+    """The published ratings of the reference machine must follow from the rates of its kernels."""
     machine = catalogue()["towtank-reference"]
     assert machine.measured is not None
     reference = reference_values(catalogue())

@@ -1,6 +1,4 @@
-"""Memory, disks, connections and pools of a candidate configuration, compared with values that were computed
-by hand.
-"""
+"""Memory, disks, connections and pools of a candidate configuration, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -38,10 +36,10 @@ def asked(**parts: str) -> str:
 
 
 def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
-    """Each of the 20 users of the closed class keeps one connection.
+    """Each of the 20 users of the closed class has one connection.
 
-    By Little's law, the connections of the open class are 10 /s times the sum of response time and 2 s of idle time,
-    slightly more than 20.
+    By Little's law, the open class has 10 /s times the sum of response time and 2 s of idle time: slightly more than 20
+    connections.
     """
     text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
     found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
@@ -55,8 +53,8 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
     """An M/M/1 queue at 20 % utilization holds 0.25 transactions, which stay for 25 ms each.
 
-    Connections stay open for 1 s more, so there are 0.25 + 10 = 10.25 connections. A tenth of the data must fit into
-    memory, and the data double until the horizon.
+    Connections stay open for 1 s more, so there are 0.25 + 10 = 10.25. A tenth of the data must fit into memory, and
+    the data double until the horizon.
     """
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
@@ -165,7 +163,7 @@ def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) 
 
 
 def erlang_c(work: float, servers: int) -> float:
-    """Return the probability of waiting in M/M/m, by the recursion of Erlang B. [ratio]"""
+    """Return the probability of waiting in M/M/m, by the recursion of Erlang B. [1]"""
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = work * blocked / (count + work * blocked)
@@ -194,8 +192,7 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     least = next(size for size, wait in waits.items() if wait <= 0.005)
     assert pool["size_at_best"] == least
     assert pool["lost"] == {"tier": "app", "nodes": 1}
-    # The mean wait hardly differs between the random samples of the inputs, so about this size is sufficient in half of
-    # the samples.
+    # The mean wait hardly differs between random samples of the inputs. So half of the samples need this size or less.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
     assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
@@ -210,8 +207,8 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 ) -> None:
     """The simulated wait has an error of 30 %.
 
-    With fixed demands, the pool is sized for 1.3 times the wait. With demands that hardly vary at random and a
-    probability of 90 %, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
+    If the demands are fixed, the pool is sized for 1.3 times the wait. If they vary by very little, and a probability
+    of 90 % is demanded, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
     """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 
@@ -244,8 +241,8 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
 def test_a_pool_for_which_hardly_anybody_waits_has_a_size(tmp_path: Path, capsys: Any, uncertainty: str) -> None:
     """The wait for the pool may be at most 20 us, which needs 82 units.
 
-    So few jobs wait that the simulated wait has an error of more than a factor of two and no interval. The interval of
-    the number of waiting jobs is used instead.
+    So few jobs wait that the error of the simulated wait is above a factor of two, and the wait has no interval. The
+    interval of the number of waiting jobs is used instead.
     """
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 20 us}}"

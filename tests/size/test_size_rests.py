@@ -1,5 +1,5 @@
-"""Inputs of a sizing answer: probability of growth, days of a history, tiers, what-if questions, and bounds of
-results.
+"""Inputs of a sizing: probability of growth, days of a history, tiers and what-if questions. Also bounds that results
+must not exceed.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def counted(document: dict[str, Any]) -> dict[str, bool]:
 
 @pytest.mark.certify
 def test_the_probability_is_that_of_the_growth(tmp_path: Path, capsys: Any, certified: Certified) -> None:
-    """With growth of 300 % [100 %, 600 %], a load of 100 /s stays below a limit L > 400 /s with probability Phi(ln(L /
-    400) / s).
+    """The growth factor of the year is 4 [2, 7]. A load of 100 /s stays below a limit L > 400 /s with probability
+    Phi(ln(L / 400) / s).
 
     s is the standard deviation of the logarithm of the growth factor, above its median of 4.
     """
     model = written(tmp_path, "model.yaml", MODEL)
     file = asked(tmp_path, GROWTH, "tiers: {app: {cpus: [10, 11, 12, 18]}}", "probability: 50 %")
     found = sized(capsys, model, "--for", file)
-    # The load limit is above 400 /s, so the growth factor to reach it is above the median of 4. There, the standard
-    # deviation follows from the 97.5 % point of 7.
+    # The load limit is above 400 /s, so growth reaches it only above the median factor, 4. There, the standard
+    # deviation follows from the 97.5 % point, 7.
     assert found["answer"]["load_at_limit"] > 400
     spread = (math.log(7) - math.log(4)) / norm.ppf(0.975)
     expected = norm.cdf(math.log(found["answer"]["load_at_limit"] / 400) / spread)
@@ -110,10 +110,10 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
 
 @pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
-    """The stated peak of 100 /s is taken as the load of the busiest weekday. Without growth, the load at the horizon
-    therefore is 100 /s.
+    """The stated peak of 100 /s has no start date, so it counts as the load of the busiest weekday. Without growth, the
+    load at the horizon is also 100 /s.
 
-    It would be 100 / 0.52 /s if the stated load were taken as that of a Sunday.
+    If the stated load counted as that of a Sunday, it would be 100 / 0.52 /s.
     """
     csv_of(tmp_path, *weeks(9))
     model = written(tmp_path, "model.yaml", MODEL)
@@ -129,8 +129,8 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
 @pytest.mark.parametrize(
     ("load", "gibibytes"),
     [
-        # A Sunday has half of the load of a Monday. The load therefore doubles within a week, but the stored data must
-        # not double.
+        # The start is a Sunday, which has half of the load of a Monday. So the load doubles within a week, but the
+        # stored data must not double.
         ("rate: 50 /s, start: 2026-11-22, horizon: 26 weeks, history: {csv: history.csv, season: weekly}", 10.0),
         ("rate: 50 /s, growth: -20 % / year, horizon: 2 years", 10.0),
         ("rate: 50 /s, growth: 20 % / year, horizon: 2 years", 14.4),
@@ -175,8 +175,8 @@ def test_an_outage_is_not_growth(day: int) -> None:
 
 
 def test_growth_alone_has_no_step_and_leaves_no_day_out() -> None:
-    """Of 200 noisy histories of nine weeks with 2.5 % growth per week, only few may be reported with a step or an
-    excluded day.
+    """Of 200 noisy histories of nine weeks, each with 2.5 % growth per week, only few may be reported with a step or
+    with an excluded day.
     """
     of_seeds = [History(*weeks(9, growth=0.0035, noise=0.05, seed=seed), "weekly").notes for seed in range(200)]
     steps = sum(any("steps by" in note for note in notes) for notes in of_seeds)
@@ -200,7 +200,9 @@ def test_a_horizon_beyond_three_times_the_history_is_a_doubt(tmp_path: Path, cap
 
 
 def test_a_tier_of_several_stations_is_refused(tmp_path: Path, capsys: Any) -> None:
-    """A tier with two stations of 80 ms each at 10 /s keeps 2 x 0.8 = 1.6 CPUs busy, so one CPU cannot be an answer."""
+    """A tier has two stations with 80 ms each. At 10 /s they keep 2 x 0.8 = 1.6 CPUs busy, so one CPU cannot be an
+    answer.
+    """
     text = "classes: {in: {rate: 10 /s}}\nstations:\n  a: {demand: 80 ms}\n  b: {demand: 80 ms}\n"
     model = written(tmp_path, "model.yaml", text)
     file = asked(tmp_path, "rate: 10 /s", "tiers: {one: {stations: [a, b], cpus: [1, 2, 4]}}")
@@ -225,10 +227,9 @@ def test_a_what_if_names_the_hardware_that_it_changes(tmp_path: Path, capsys: An
 def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The test changes the solver so that it returns a utilization of 150 %, which is outside the bounds of the model.
+    """The solver is changed to return a utilization of 150 %, which is outside the bounds of the model.
 
-    Candidates that violate the objective even at their bounds are rejected. For all other candidates the sizing reports
-    an error.
+    Candidates that violate the objective even at their bounds are rejected. For all others the sizing reports an error.
     """
     import towtank.model  # noqa: PLC0415
     from towtank.size import evaluate  # noqa: PLC0415

@@ -1,5 +1,5 @@
-"""The language of rules: valid expressions and their values, and the character position at which invalid expressions
-are refused.
+"""The language of rules: expressions with their values, and invalid expressions with the character position of the
+error.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def test_what_is_written_means_what_was_read(text):
             work_out(again, values)
     else:
         assert work_out(again, values) == value
-        # The language of rules writes powers as ^. Otherwise its operator precedence is that of Python.
+        # The language of rules writes powers as ^. Apart from that, its operator precedence is that of Python.
         if "if(" not in text:
             assert value == pytest.approx(eval(text, {"min": min, **values}))
 

@@ -1,5 +1,5 @@
-"""Rules whose inputs are measured with intervals: results have intervals, and a verdict must hold for all values within
-the intervals.
+"""Rules whose inputs are measured with intervals: their results have intervals, too, and a verdict must hold for all
+values in the intervals.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> 
 
 
 def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
-    """The rule is followed at a CPU utilization between 16 and 24 %. It is not followed at 30 % (the measured value) or
-    at 10 and 50 % (the ends of its interval).
+    """The rule is followed only at a CPU utilization from 16 to 24 %. At the measured 30 %, and at 10 and 50 %, the
+    ends of the interval, it is not.
     """
     rule = SHIPPED["mail_server_cpu"]
     facts = measured(COMMON, {"load.users": 100, "host.cpu_utilization": estimate(0.30, 0.20)}, "test")
@@ -203,7 +203,7 @@ def test_a_verdict_on_a_value_without_an_interval_says_so() -> None:
 
 
 def test_the_reason_names_the_input_that_decides(tmp_path: Path) -> None:
-    """The interval of the throughput alone makes the verdict uncertain, so the reason names only the throughput."""
+    """Only the interval of the throughput makes the verdict uncertain, so the reason names only the throughput."""
     found = advice(own_rule(tmp_path), estimate(105, 8), estimate(0.010, 0.0001))
     assert found.why == "whether it applies changes within the interval of throughput"
     assert not any(line.name == "follows" for line in found.answer.lines)
@@ -251,7 +251,7 @@ def test_the_interval_of_a_result_covers_as_often_as_those_of_its_inputs(tmp_pat
 
 def span(rule: Rule, name: str, value: float) -> tuple[float, float] | None:
     """Return 80 % and 125 % of a value, each moved to the nearest value that the rule allows. Return None if the rule
-    allows no such value.
+    allows none.
     """
     try:
         return rule.nearest(name, 0.8 * value), rule.nearest(name, 1.25 * value)

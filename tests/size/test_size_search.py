@@ -1,5 +1,5 @@
-"""The search for the cheapest configuration, compared with a search of all configurations, and properties of every
-answer.
+"""The search for the cheapest configuration. It is compared with a search of all configurations, and every answer must
+have certain properties.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def test_the_bookstore_of_gross_and_harris_needs_four_cashiers(tmp_path: Path, c
 
 
 def test_a_fitted_demand_that_depends_on_the_load_stays_what_it_is(tmp_path: Path, capsys: Any) -> None:
-    """With the measured number of CPUs, the fitted model gives the same result as `model solve`.
+    """The demand of the fitted model depends on the load. With the measured number of CPUs, sizing gives the same
+    result as `model solve`.
 
     With more CPUs the response time is shorter.
     """
@@ -116,7 +117,7 @@ def test_what_is_one_step_cheaper_misses_and_says_why(tmp_path: Path, capsys: An
 
 
 def test_utilization_alone_is_the_utilization_law(tmp_path: Path, capsys: Any) -> None:
-    """An open class of 30 /s with 0.1 s each is 3 erlang. For at most 70 % utilization, 3 / 0.7 = 4.29 servers are
+    """30 /s with 0.1 s each are 3 erlang. For a utilization of at most 70 %, 3 / 0.7 = 4.29 servers are
     needed, so 5.
     """
     text = "classes:\n  in: {rate: 30 /s}\nstations:\n  cpu: {servers: 4, demand: 100 ms}\n"
@@ -146,8 +147,8 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.waits
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
-    """1000 users, 1.5 times as many at the peak, 20 % growth in each of two years, 10 % headroom: 1000 x 1.5 x 1.44 x
-    1.1 = 2376.
+    """1000 users now, times 1.5 at the peak, times 1.2 for each of two years, times 1.1 for headroom: 1000 x 1.5 x 1.44
+    x 1.1 = 2376.
     """
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--users", "1000", "--peak", "1.5", "--growth", "20 % / year", "--horizon", "2 years",
@@ -202,8 +203,8 @@ def test_the_front_has_nobody_who_is_better_in_everything(tmp_path: Path, capsys
 
 
 def test_the_next_bottleneck_is_what_limits_after_the_first_is_doubled(tmp_path: Path, capsys: Any) -> None:
-    """The application with 4 CPUs saturates first (demand 40 ms, 100 /s), and the database with 3 CPUs saturates next
-    (demand 25 ms, 120 /s).
+    """The application with 4 CPUs saturates first (demand 40 ms, 100 /s). If it is doubled, the database with 3 CPUs
+    saturates first (demand 25 ms, 120 /s).
     """
     model = written(tmp_path, "model.yaml", MODEL)
     found = sized(capsys, model, "--objective", "mean < 20 s", "--cpus", "app=4", "--cpus", "db=3")

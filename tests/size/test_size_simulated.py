@@ -1,4 +1,4 @@
-"""Simulated percentiles in a sizing: the simulated values that the answer uses, and doubts about them."""
+"""Simulated percentiles in a sizing: how the answer uses them, and doubts about them."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
 
 @pytest.mark.parametrize("factor", [Factor(1.02, 0.9, 1.0), Factor(0.88, 0.9, 1.0), Factor(1.0, 0.0, 1.1)])
 def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
-    """The random values of a correction factor must cover the interval of the factor. This interval is extended if it
-    does not contain the factor itself.
+    """The random values of a correction factor must cover the interval of this factor. If the interval does not contain
+    the factor itself, it is extended.
     """
     draws = [drawn_factors({0: factor}, {}, (place, 200), None)[0].value for place in range(200)]
     assert max(draws) - min(draws) > 0.09
@@ -135,8 +135,8 @@ def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0)
 
 
 def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
-    """For priorities of closed classes, the approximation gives response times that are too low. For the lower priority
-    they are too low by a third, and by a factor of five with 8 users.
+    """With priorities of closed classes, the approximation gives too low response times for the lower priority: by a
+    third here, and by a factor of five with 8 users.
     """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
@@ -156,8 +156,8 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """With one CPU, the approximate response time is 80 % of the exact one. It meets the objective, but the exact
-    response time does not.
+    """With one CPU, the approximate response time is 80 % of the exact one. The approximate one meets the objective,
+    the exact one does not.
     """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
@@ -189,8 +189,8 @@ pools: {threads: {holds: [app, db], wait_at_most: 20 ms}}
 
 @pytest.mark.waits
 def test_a_pool_of_several_classes_is_enough_by_simulation(tmp_path: Path, capsys: Any) -> None:
-    """For a pool of several classes, the approximate wait is half of the true wait. By the approximation alone, 8 units
-    would seem sufficient.
+    """For a pool that several classes use, the approximate wait is half of the true wait. By the approximation, 8 units
+    would suffice, but they do not.
     """
     model = written(tmp_path, "model.yaml", SHARED)
     settings = SimulationSettings(precision=0.02, seed=9)

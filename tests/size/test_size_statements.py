@@ -1,6 +1,4 @@
-"""Checks that each rule about further statements of a sizing can fail: if a statement is changed, its rule is
-violated.
-"""
+"""Each rule about further statements of a sizing can fail: if a statement is changed, its rule reports a violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An objective for a percentile uses the ratio of measured to computed values of the same percentile."""
+"""An objective for a percentile uses the ratio of measured to computed values of this percentile, not of another."""
 
 from __future__ import annotations
 

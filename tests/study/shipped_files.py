@@ -1,4 +1,4 @@
-"""Checks the study files that ship with Towtank after a change of their text."""
+"""Checks the study files that ship with Towtank after a test has changed their text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from towtank.filecheck import check_file
 
 
 def reports(path: Path, text: str) -> Iterator[list[Fault]]:
-    """Yield the faults of a file whose text is replaced: first the faults of the file itself, then those of the study
-    in its folder.
+    """Yield the faults after the text of a file is replaced: first those of the file itself, then those of the study in
+    its folder.
     """
     written = path.read_text("utf-8")
     path.write_text(text, "utf-8")

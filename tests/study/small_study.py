@@ -1,4 +1,4 @@
-"""A small valid study with a workload and a system. Tests change single texts of its files."""
+"""A small valid study with a workload and a system; tests replace parts of the text of these files."""
 
 from __future__ import annotations
 

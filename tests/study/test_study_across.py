@@ -1,4 +1,4 @@
-"""The key `predict` of a study: the runs that a prediction uses come first, and faults are reported."""
+"""The key `predict` of a study: runs that a prediction uses come first, and faults in the key are reported."""
 
 import pytest
 from small_study import Files

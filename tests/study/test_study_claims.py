@@ -1,4 +1,4 @@
-"""Claims in study files: accepted forms, and the lines of all faults."""
+"""Claims in study files: forms that are accepted, and the lines at which faults are reported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Events in a study file: their times, the keys of each kind, lines of faults, and settings that depend on levels of
-factors.
+"""Events in a study file: their times, the keys of each kind, the lines of faults, and settings that depend on the
+level of a factor.
 """
 
 import pytest

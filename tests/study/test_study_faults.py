@@ -327,7 +327,7 @@ def test_fault_is_reported_at_its_place(fault: Case, files: Files, capfd: pytest
     lines = [each for each in printed.err.splitlines() if each.startswith(f"{path}:{line}:{column}: ")]
     assert lines, f"expected a fault at {line}:{column}, got\n{printed.err}"
     assert any(all(word in each for word in fault.words) for each in lines), printed.err
-    # A mistake causes one message. The faults that only follow from this mistake are not reported.
+    # A mistake causes exactly one message: faults that only follow from it are not reported.
     assert len(printed.err.splitlines()) == 1, printed.err
 
 
@@ -469,8 +469,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_file_that_gives_an_error_when_it_is_read() -> None:
-    # Root can read a file with any mode. But reading /proc/self/mem at address 0 fails for every user, because no
-    # memory is mapped there.
+    # Root can read a file whatever its mode. But /proc/self/mem has no memory mapped at address 0, so every user fails
+    # to read it.
     done = run("validate", "/proc/self/mem")
     assert done.returncode == 2
     assert done.stderr == "/proc/self/mem: must be a file that can be read, got: Input/output error\n"

@@ -1,4 +1,4 @@
-"""The keys `kind: find-limit` and `settle: until steady`: their effect, and the lines of all faults."""
+"""The keys `kind: find-limit` and `settle: until steady`: their effect, and the lines at which faults are reported."""
 
 from __future__ import annotations
 
@@ -152,6 +152,5 @@ def test_example_has_the_published_stage_plan() -> None:
 
 @pytest.mark.parametrize(("times", "levels"), [(2.0, 7.0), (10.0, 2.0), (100.0, 1.0)])
 def test_levels_of_a_factor_are_counted(times: float, levels: float) -> None:
-    # A search from 10 to 1,000 with a factor of two can reach seven further levels: 20, 40, 80, 160, 320, 640 and
-    # 1,280.
+    # From 10, doubling to at least 1,000 reaches seven further levels: 20, 40, 80, 160, 320, 640 and 1,280.
     assert _number(StepUp(times=times), 10.0, 1000.0) == levels

@@ -109,7 +109,7 @@ def test_every_place_is_reached(kind: str) -> None:
     assert len([place for place in NODES if place[0] == kind]) >= 20
 
 
-# Mappings whose keys are chosen by the user, so a misspelt key is simply another valid name.
+# Mappings whose keys are chosen by the user: a misspelt key there is another valid name.
 FREE = frozenset(
     ("headers", "query", "form", "multipart", "json", "values", "groups", "targets", "services", "factors", "presets",
      "set", "extract")
@@ -119,8 +119,8 @@ LEAST_SHARE = 0.9
 
 
 def is_free(path: tuple[str | int, ...]) -> bool:
-    """Return True if the last part of a path is a name that the user chooses and that no other part of the files needs
-    to contain.
+    """Return True if the last part of a path is a name that the user chooses, and no other part of the files needs to
+    contain this name.
     """
     parts = [part for key in path for part in str(key).split(".")]
     return parts[-2] in FREE or (len(path) > 2 and path[-3] == "factors") or "disks" in parts

@@ -1,4 +1,6 @@
-"""The key for repeating runs until claims and objectives are decided: its texts, faults, and the resulting design."""
+"""The key for repeating runs until claims and objectives are decided: accepted texts, faults, and the design of the
+runs.
+"""
 
 from dataclasses import replace
 from pathlib import Path

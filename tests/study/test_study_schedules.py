@@ -110,8 +110,8 @@ load:
         (1, (0.5, 0.5), [1, 0]),
         (10, (1 / 3, 1 / 3, 1 / 3), [4, 3, 3]),
         (0, (0.2, 0.8), [0, 0]),
-        # The proportional shares are 3.22, 1.96 and 1.82 users. After rounding down, two users remain. They go to the
-        # shares with the largest remainders, 0.96 and 0.82.
+        # The proportional numbers of users are 3.22, 1.96 and 1.82. They are rounded down; the two users left over go
+        # to the largest remainders, 0.96 and 0.82.
         (7, (0.46, 0.28, 0.26), [3, 2, 2]),
     ],
 )

@@ -1,6 +1,4 @@
-"""Tests that the JSON Schemas and the tables of keys are up to date, valid, and consistent with the models of the
-files.
-"""
+"""The JSON Schemas and the tables of keys are up to date, valid, and consistent with the models of the files."""
 
 from __future__ import annotations
 

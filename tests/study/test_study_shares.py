@@ -1,6 +1,4 @@
-"""Load levels that are given as shares of the limit: they are read, checked, and converted to users when the limit is
-known.
-"""
+"""Load levels that are shares of the limit: they are read, checked, and converted to users when the limit is known."""
 
 from dataclasses import replace
 from pathlib import Path

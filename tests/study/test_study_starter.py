@@ -1,6 +1,4 @@
-"""The command `towtank init` makes the files of a first study from an address, a command, a description, or a
-recording.
-"""
+"""`towtank init` makes the files of a first study from an address, a command, a description, or a recording."""
 
 from __future__ import annotations
 

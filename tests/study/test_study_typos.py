@@ -1,7 +1,7 @@
 """A typing error in a shipped file is reported as one fault, at its position and with the correction.
 
-The typing error does not hide other faults. In the text of a case, `⟦word⟧` is the word that the test misspells. `▸` is
-the position of the reported fault if it differs from that of the word.
+It must not hide other faults. In the text of a case, the test misspells the word in `⟦word⟧`. `▸` marks the position at
+which the fault is reported, if this is not that of the word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from towtank.workload import load_workload
 
 
 class Case(NamedTuple):
-    """A test case: a text of a shipped file in which a word is marked, and a wrong spelling of this word."""
+    """A test case: a text of a shipped file with a marked word, and a wrong spelling of this word."""
 
     file: str
     text: str
@@ -218,9 +218,7 @@ def test_a_key_is_not_renamed_to_one_that_is_there_already(files: Files) -> None
 
 
 def test_a_word_misspelt_inside_a_place_of_a_shipped_study_is_one_fault(tmp_path: Path) -> None:
-    """The check of a study also reads its workload file, but must not report the fault of the workload a second
-    time.
-    """
+    """The check of a study also reads its workload file. A fault of that file must not be reported a second time."""
     shipped = find_shipped("content-users")
     assert shipped is not None
     folder = tmp_path / "study"

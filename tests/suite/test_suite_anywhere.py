@@ -1,4 +1,4 @@
-"""Runs of the test suite under varied conditions: each variation takes effect, and none is skipped silently."""
+"""Runs of the test suite under varied conditions: each variation must take effect, and none may be skipped silently."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ print("3 passed, 1 skipped in 0.10s")
 
 
 def shown(anywhere: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """In a variation of the conditions, run a given program in place of the tests. Return the lines of its output."""
+    """Run a given program under a variation of the conditions, in place of the tests; return the lines of its
+    output.
+    """
     monkeypatch.setattr(anywhere, "command_of", lambda variation, everything: [sys.executable, "-c", SHOW])
     known = {variation.name: variation for variation in anywhere.VARIATIONS}
     variation = anywhere.joined([known[part] for part in name.split("+")])

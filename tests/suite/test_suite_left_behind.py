@@ -1,4 +1,4 @@
-"""The report on processes and temporary files that remain after a test names the test."""
+"""Processes and temporary files that remain after a test are reported with the name of the test."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_that_forgets_a_process():
 def test_that_forgets_a_file(forgotten):
     Path(tempfile.gettempdir(), "towtank-left-by-a-test").touch()
 """
-# This time is long enough for the processes that should end, and shorter than the life of the processes that should
-# remain.
+# Time after which remaining processes are reported: longer than processes that should end need, shorter than the others
+# live. [s]
 WITHIN = {"TOWTANK_LEFT_WITHIN_S": "10"}
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
 
@@ -126,7 +126,8 @@ def test_that_forgets_a_network_device():
 def test_mounts_namespaces_control_groups_and_devices_are_named_with_their_file(tmp_path: Path) -> None:
     group = f"towtank-left-{os.getpid()}"
     own = "mount -t tmpfs tmpfs /run && mkdir /run/netns && mount -t sysfs sysfs /sys --make-private"
-    # Control groups are folders below /sys. A test process sees a separate /sys only in a separate network namespace.
+    # Control groups are folders below /sys. A test process can have a different /sys only in a separate network
+    # namespace.
     own = f'mkdir "$0" && mount --rbind /sys/fs/cgroup "$0" && {own} && mount --rbind "$0" /sys/fs/cgroup && exec "$@"'
     behind = ("unshare", "--mount", "--net", "--propagation", "private", "sh", "-c", own, str(tmp_path / "groups"))
     (tmp_path / "temporary").mkdir()

@@ -1,4 +1,4 @@
-"""The lines at the end of a test run: the number of skipped tests, the reasons, and the command that makes the tests
+"""The lines at the end of a test run: the number of skipped tests, the reasons, and the command with which they would
 run.
 """
 

@@ -1,4 +1,4 @@
-"""Tests of faults that are deliberately planted in the code: each fault is as described, and the tests must detect it.
+"""Faults that are deliberately planted in the code: each is as described, and the tests must detect it.
 The list of equivalent mutants has no outdated entry.
 """
 
@@ -101,8 +101,8 @@ print(copy.pass_all([test], 1.0))
 
 
 def test_a_fault_is_noticed_where_a_test_fails(tmp_path: Path) -> None:
-    """The only test of the example checks 3 * 2 + 1 = 7. It detects changes of the factor and of the sum, but no
-    changes for negative values.
+    """The only test of the example checks 3 * 2 + 1 = 7. It detects a changed factor or sum, but no change for negative
+    values.
     """
     package = tmp_path / "python" / "smallpackage"
     package.mkdir(parents=True)
@@ -145,8 +145,8 @@ def test_the_outcomes_of_rust_are_counted(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_the_share_has_an_exact_interval() -> None:
-    """If 0 of n faults are detected, the upper end of the interval is 1 - 0.025^(1/n). If n of n are detected, the
-    lower end is 0.025^(1/n).
+    """If 0 of n faults are detected, the upper end of the interval is 1 - 0.025^(1/n). If all n are detected, the lower
+    end is 0.025^(1/n).
     """
     from planting.share import interval  # noqa: PLC0415
 

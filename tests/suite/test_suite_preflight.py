@@ -1,4 +1,4 @@
-"""A script reports on one line, before a build, the requirements that the machine lacks, with the commands that install
+"""Before a build, a script reports on one line the requirements that the machine lacks, with the commands that install
 them.
 """
 

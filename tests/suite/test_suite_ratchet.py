@@ -1,5 +1,5 @@
-"""Counts of `scripts/ratchet`: each count finds the occurrences it is meant for, and a count that differs from its
-ceiling is a fault.
+"""Counts of `scripts/ratchet`: each count finds what it is meant to find, and it is a fault if a count differs from its
+ceiling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Second try of tests that wait for real time: a test that passes the second time is listed as disturbed. Real faults
+"""Tests that wait for real time get a second try: a test that passes then is listed as disturbed. Real faults
 fail the run.
 """
 

@@ -1,4 +1,4 @@
-"""The list of words to avoid: each word is found, with its position, in those parts of a file for which it is refused.
+"""The list of words to avoid: each word is found, with its position, in the parts of a file where it is refused.
 Allowed uses are not reported.
 """
 
@@ -22,8 +22,8 @@ DATA = Path(__file__).parents[1] / "data" / "words"
 
 
 def examples(section: str) -> list[dict[str, Any]]:
-    """Return the examples in a section of examples.yaml: the name and the text of a file, and the words that must be
-    found.
+    """Return the examples in a section of examples.yaml. Each has the name and the text of a file, and the words that
+    must be found in it.
     """
     read: list[dict[str, Any]] = yaml.safe_load((DATA / "examples.yaml").read_text("utf-8"))[section]
     assert read

@@ -1,4 +1,4 @@
-"""Runs shell commands under various conditions: limits, folders, locales and output streams."""
+"""Runs shell commands under various conditions: resource limits, folders, locales and output streams."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def null_server(*options: str) -> Iterator[str]:
 
 
 def sh(script: str, folder: Path, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Run a shell command line in which `$towtank` stands for the command. Environment variables with the value None
-    are removed.
+    """Run a shell command line in which `$towtank` stands for the program. An environment variable whose value is None
+    is removed.
     """
     given = {**os.environ, "towtank": shlex.join(TOWTANK), "HOME": str(folder), **environment}
     variables = {key: value for key, value in given.items() if value is not None}

@@ -57,9 +57,10 @@ def _stages(seconds: float, key: str, value: float) -> list[dict[str, Any]]:
 
 
 Event = tuple[float, int, float]
-"""Event of a load: its time [s], the number of its transaction or group, and the length of its pause or gap [s].
+"""Event of a load: its time from the start of the run [s], the number of its transaction or group, and the length of
+its pause or gap [s].
 
-The time is counted from the start of the run. The length is 0 for the choice of a transaction.
+The length is 0 if the event is the choice of a transaction.
 """
 
 
@@ -88,8 +89,8 @@ def closed_load(
 def open_load(
     seed: int, *, rate: float, seconds: float, gap: Draw, shares: Sequence[float] = (1.0,)
 ) -> tuple[list[Event], list[Event]]:
-    """Generate arrivals with random gaps. Return the choices of transactions, and the arrivals with their group and
-    gap.
+    """Generate arrivals with random gaps. Return the choices of transactions; and the arrivals, each with its group and
+    its gap.
     """
     stream = np.random.default_rng(seed)
     size = int(3 * rate * (RAMP_S + seconds) + 100)
@@ -114,7 +115,7 @@ def write_audit_run(
     every_s: float = 1.0,
     groups: int = 1,
 ) -> RunFolder:
-    """Write a run folder with intervals of length `every_s`. With longer intervals the folder is written faster."""
+    """Write a run folder with intervals of length `every_s` [s]. Longer intervals are written faster."""
     run = RunFolder.create(path, {"run": path.name, "status": "complete", "users": None if arrivals else 50})
     if plan is not None:
         write_json(run.plan, plan)

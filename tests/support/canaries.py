@@ -1,4 +1,4 @@
-"""Canaries: unique values in place of secrets, so that every copy of a secret can be found."""
+"""Canaries: unique values in place of secrets, by which every copy of a secret can be found."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# The value is unique to this pytest process. Other pytest workers also start commands, and a search covers the
-# arguments of all processes.
+# Part of every value that makes it unique to this pytest process. Other pytest workers also start commands, and a
+# search covers the arguments of all processes.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01
@@ -72,16 +72,15 @@ def search(folder: Path, expected: tuple[str, ...] = ()) -> Found:
 
 
 class Arguments:
-    """Polls the arguments of all processes. `found` contains the processes with a canary in their arguments, except
-    `python -m towtank` commands.
+    """Polls the arguments of all processes. `found` contains the processes with a canary in their arguments.
 
-    The test itself passes the canaries to these commands.
+    Commands `python -m towtank` are left out, because the test itself passes canaries to them.
     """
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
-        # A child process has the arguments of its parent until it executes its own program. So processes whose
-        # arguments begin like a command of the test are excluded.
+        # Until a child process executes its own program, it has the arguments of its parent. So processes whose
+        # arguments begin like a command of the test are left out.
         self._typed = f"{sys.executable} -m towtank "
         self.seen: set[str] = set()
         self._stop = Event()

@@ -1,4 +1,4 @@
-"""Reads the published cases with known results in tests/certified/data."""
+"""Reads published cases with known results from tests/certified/data."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Writes the sections of `docs/certification.md`, which compare known values with the values that Towtank shows.
 
-A test marked `certify` uses one of three fixtures: `certified`, called once for each quantity whose true
-value is known; `tabled`, called for each line of a separate table, such as shares over many series; or
-`tried`, called once for each attack or fault that must do no harm. With the first two the test fails if a
-shown value is outside its tolerance. `make certify` sets TOWTANK_CERTIFICATION, and the sections are written.
+A test marked `certify` uses one of three fixtures. `certified` is called once for each quantity whose true value is
+known. `tabled` is called for each line of another table, such as shares over many series. `tried` is called once for
+each attack or fault that must do no harm. With the first two the test fails if a shown value is outside its tolerance.
+If `make certify` sets TOWTANK_CERTIFICATION, the sections are written.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Row:
-    """Quantity whose true value is known, with the value that Towtank shows."""
+    """A quantity: its known true value, and the value that Towtank shows."""
 
     case: str
     quantity: str
@@ -101,7 +101,7 @@ Tried = Callable[..., None]
 
 @pytest.fixture
 def tabled() -> Iterator[Tabled]:
-    """Store lines of a table of the certification page. At the end, the test fails if a line is outside its
+    """Store lines of a table of the certification page. The test fails at its end if a line is outside its
     tolerance.
     """
     wrong: list[str] = []

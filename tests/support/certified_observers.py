@@ -1,4 +1,4 @@
-"""Observes programs that count their own resource use, and compares the observed values with the programs' counts."""
+"""Observes programs that count their own resource use, and compares the observed values with these counts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ CASES = (
 """Names of the programs that count their own resource use."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Allowed difference of the counted context switches. It covers the guard process, the shell before it, and the output
-# of the result.
+# Allowed difference of the counted context switches. The guard process, the shell before it, and the output of the
+# result cause some.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
@@ -49,7 +49,7 @@ def command(case: str, folder: Path | str) -> list[str]:
 
 
 def counts_in(text: str) -> dict[str, float] | None:
-    """Return the counts that a program has printed, or None as long as the line with the counts is not complete."""
+    """Return the counts that a program has printed. Return None as long as the line with the counts is not complete."""
     lines = [line for line in text.split("\n")[:-1] if line.startswith("{")]
     return json.loads(lines[-1]) if lines else None
 
@@ -65,7 +65,7 @@ def await_counts(read: Callable[[], str]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of process groups: some from the time of work, and some from later, when all programs were idle."""
+    """Samples of process groups: from the time when the programs work, and from later, when all are idle."""
 
     working: list[dict[str, Any]]
     resting: list[dict[str, Any]]
@@ -77,9 +77,9 @@ def observe_groups(
     """Observe process groups until their programs have printed their resource use. Return the printed counts and the
     samples.
 
-    The true memory is unknown while processes start, so a second observation measures the idle programs from its
-    beginning. The first observation would have to wait too long: measuring memory takes time in proportion to the
-    memory, and the pause between two measurements is a multiple of this time.
+    The true memory is unknown while processes start. So a second observation, which begins when all programs are idle,
+    measures their memory. The first observation would have to wait too long: measuring memory takes time in proportion
+    to the memory, and the pause between two measurements is a multiple of this time.
     """
     run, rest = (RunFolder.create(folder / name, {"run": name}) for name in ("r001", "r002"))
     with Observation(run, groups, interval_s=0.5, probes=probes) as working:

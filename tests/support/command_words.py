@@ -1,4 +1,4 @@
-"""Checks subcommands and options in a command of Towtank against the command line, without running the command.
+"""Checks if the subcommands and options of a Towtank command line exist, without running it.
 
 Placeholders are skipped: words in capitals, `[...]` around optional parts, `A|B`, dots.
 """
@@ -68,16 +68,14 @@ def faults_of(words: list[str]) -> list[str]:
 
 
 def _is_option(word: str) -> bool:
-    """Return True if a word is an option, also in the brackets of an optional part. Return False for the value of an
+    """Return True if a word is an option, even in the brackets of an optional part. Return False for the value of an
     option.
     """
     return word.lstrip("[(|").startswith("-") and " " not in word
 
 
 def faults_of_text(text: str) -> list[str]:
-    """Return the faults of a command line that is quoted from a page. The command ends before a pipe, `>`,
-    `&&` or `;`.
-    """
+    """Return the faults of a command line that a page quotes. The command ends before a pipe, `>`, `&&` or `;`."""
     command = re.split(r"\s+(?:\||>|&&)\s+|;\s", text)[0]
     try:
         words = shlex.split(command, comments=True)

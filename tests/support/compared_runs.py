@@ -1,5 +1,5 @@
-"""Random runs for comparisons whose true difference is known. Each run has six transactions, and the response times
-vary from run to run.
+"""Random runs for comparisons, with a known true difference. Each run has six transactions, whose response times vary
+from run to run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules for pairs of statements in a study summary that must not contradict each other."""
+"""Rules for a study summary: pairs of its statements that must not contradict each other."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ def counts(point: Json) -> bool:
 
 
 def limit_and_top_level(summary: Json) -> Iterator[str]:
-    """The capacity limit has kind `none` only if the highest measured level is valid and no tier is saturated at this
-    level.
-    """
+    """The capacity limit has kind `none` only if the highest measured level is valid and saturates no tier."""
     for configuration in summary["configurations"]:
         limit, points = configuration["limit"], configuration["points"]
         if limit["kind"] != "none":
@@ -41,7 +39,7 @@ def _sharing(limit: Json) -> list[str]:
 
 
 def limit_and_resource(summary: Json) -> Iterator[str]:
-    """A capacity limit names a resource only if it is a CPU limit. This resource was then observed to be saturated."""
+    """A capacity limit names a resource only if it is a CPU limit. Then this resource was observed to be saturated."""
     for configuration in summary["configurations"]:
         limit = configuration["limit"]
         if (limit["resource"] is not None) != (limit["kind"] == "cpu"):
@@ -100,8 +98,8 @@ def search_and_plateaus(summary: Json) -> Iterator[str]:
 
 
 def objectives_and_runs(summary: Json) -> Iterator[str]:
-    """An objective is reported as met or violated only at valid load levels. At other levels, a reason states why there
-    is no result.
+    """An objective is reported as met or violated only at valid load levels. For other levels, the reason for the
+    missing result is stated.
     """
     by_key = {str(configuration["key"]): configuration["points"] for configuration in summary["configurations"]}
     for objective in summary["objectives"]:

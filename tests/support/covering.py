@@ -1,4 +1,4 @@
-"""Random series whose true parameters are known, and the coverage of intervals estimated from these series.
+"""Random series with known true parameters, and the coverage of intervals that are estimated from these series.
 
 The environment variable TOWTANK_CERTIFY sets the number of series for each cell of the tables. If it is not set, the
 tests use a small number. `row` returns the cells of one table row.
@@ -25,8 +25,8 @@ LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
 @dataclass
 class Cell:
-    """Counts for one kind of series: the estimates, the intervals given, and the intervals that contain the
-    true value.
+    """Counts for one kind of series: the series, those for which an interval was given, and those whose interval
+    contains the true value.
     """
 
     made: int = 0
@@ -34,7 +34,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate. If it has an interval, count the interval, and whether it contains the true value."""
+        """Count one estimate; its interval, if it has one; and whether this interval contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1
@@ -92,8 +92,8 @@ class Recorded(TimedHistograms):
 
 
 def queue(stream, rate, utilization, seconds):
-    """For each request of an M/M/1 queue that ends within a window of the steady state, return its second and its
-    response time.
+    """Simulate an M/M/1 queue. For each request that ends within a window of the steady state, return the second in
+    which it ends and its response time.
 
     The waiting time is the distance of a random walk from its lowest point so far (Lindley 1952), so a cumulative sum
     and a running minimum simulate the queue. Response times are exponential with mean 1 / (mu - lambda), where mu is
@@ -137,7 +137,7 @@ def of_independent(seed, series, load_of, draw, truths):
 
 
 def counted(cells, seconds, second, times, truths):
-    """Estimate throughput, mean and quantiles of one run, and count each estimate in the cell of its kind."""
+    """Estimate throughput, mean and quantiles of one run. Count each estimate in the cell for its quantity."""
     timed, chosen = Recorded(seconds, second, times), np.ones(seconds, dtype=bool)
     sums = np.bincount(second, weights=times, minlength=seconds)
     merged = timed.merged(chosen)

@@ -1,5 +1,5 @@
-"""Generates random curl command lines with known requests. The command lines use no files, and importing them causes no
-notes.
+"""Generates random curl command lines whose requests are known. The command lines use no files, and importing them
+causes no notes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _none(draw: Random) -> list[str]:
 
 
 def _data(draw: Random) -> list[str]:
-    """Return curl options for the fields of a form, or for text of another type."""
+    """Return curl options for form fields, or for a text of another media type."""
     options = ("-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode")
     words: list[str] = []
     for name in draw.sample(("p", "q", "r", "p"), draw.randint(1, 3)):

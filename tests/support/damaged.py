@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 EXAMPLES = int(os.environ.get("TOWTANK_EXAMPLES", "60"))
 """Number of random inputs for each reader. `make fuzz` sets a larger number and new seeds."""
 
-# Byte values with which errors in readers of lengths, numbers, texts and structures are often found.
+# Byte values that often reveal errors in readers of lengths, numbers, texts and structures.
 _EDGES = (
     *(b"", b"0", b"-1", b"1e999", b"-0.0", b"nan", b"inf", b"9" * 25, b"9" * 5000, b"\0", b"\xff\xfe", b"\xc3", b"\r"),
     *(b"\n", b"\n\n", b'"', b"'", b"{", b"}", b"[", b"]", b"(", b"<", b">", b"&amp;", b"${", b"}}", b"\\", b"\\u0000"),

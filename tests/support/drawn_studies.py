@@ -99,7 +99,7 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
     return {"run": f"r{number:03d}", "index": number, "repetition": repetition, "factors": factors}
 
 
-# Unusual properties of a whole study. Each function gives one of them to a random study.
+# Unusual properties of a study as a whole. Each function gives one of them to a random study.
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
@@ -113,7 +113,7 @@ def one_run(drawn: RandomStudy, _: random.Random) -> None:
 
 
 def no_load(drawn: RandomStudy, _: random.Random) -> None:
-    """No factor of the study is the load."""
+    """The study has no load factor."""
     drawn.load, drawn.others = None, ["absent", "present"]
 
 
@@ -172,7 +172,7 @@ def all_failed(script: Script, stream: random.Random) -> Script:
 
 
 def some_failed(script: Script, stream: random.Random) -> Script:
-    """A random share of the requests of a run failed."""
+    """Some requests of a run failed, a random fraction of them."""
     share = stream.random()
     failed = [replace(each, failure="check") if stream.random() < share else each for each in script.exchanges]
     return replace(script, exchanges=failed)
@@ -228,7 +228,7 @@ def tiers_missing(script: Script, stream: random.Random) -> Script:
 
 
 def no_steady_stage(script: Script, stream: random.Random) -> Script:
-    """The run has a single stage of one phase, which may be very short."""
+    """The run has a single stage, of any phase, which may be very short."""
     phase = stream.choice(("ramp_up", "steady", "ramp_down"))
     seconds = stream.choice((0.5, 2.0, 6.0))
     return replace(script, stages=[Stage("only", phase, seconds, script.users)])

@@ -1,4 +1,4 @@
-"""Server that sends the given bytes, and then one byte after another at intervals, without end."""
+"""Server that sends the given bytes, and then further bytes one by one, without end."""
 
 from __future__ import annotations
 

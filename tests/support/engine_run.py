@@ -1,4 +1,4 @@
-"""Runs the real load engine on a plan, and reads the files that the engine records."""
+"""Runs the real load engine on a plan, and reads the files that it records."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def plan_of(
 
 
 def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
-    """Run the engine on a plan. Return `engine.json`, and for each step by name the number of successes and of
-    transferred bytes.
+    """Run the engine on a plan. Return `engine.json`; and, by step name, the numbers of successes and of transferred
+    bytes.
     """
     path = folder / "plan.json"
     path.write_text(json.dumps(plan))

@@ -1,4 +1,4 @@
-"""Runs every command that reads a results folder, and collects the internal faults."""
+"""Runs every command that reads a results folder, and collects their internal faults."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
 
 
 def faults_of(folder: Path, out: Path, turn: int = 0) -> list[str]:
-    """Return the internal faults of all commands on a results folder, each with its traceback.
+    """Return the internal faults of all commands that read a results folder, each with its traceback.
 
-    Faults that a command catches to continue without one of its parts are included.
+    Faults after which a command continues without one of its parts are included.
     """
     faults: list[str] = []
     with _watched(faults):
         for number, arguments in enumerate(commands(folder, out, turn)):
-            # Every second command prints JSON, and all other commands print text.
+            # Every second command prints JSON, the others print text.
             asked = [*arguments, "--json"] if (number + turn // 2) % 2 else arguments
             faults += _answered(asked)
         try:
@@ -75,7 +75,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # A fault with status INTERNAL was already added to the list where it was caught.
+    # A fault with status INTERNAL is already in the list: it was added where it was caught.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:
@@ -91,8 +91,8 @@ def _refused(constant: str) -> Any:
 
 @contextmanager
 def _watched(faults: list[str]) -> Iterator[None]:
-    """Record every internal fault that a command catches to continue without one of its parts, or that the command line
-    catches.
+    """Record every internal fault that the command line catches, or after which a command continues without one of its
+    parts.
     """
     make_failed, make_file = containment._failed, app._internal_fault
 

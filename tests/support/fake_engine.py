@@ -1,4 +1,4 @@
-"""Stand-in for `towtank-engine` in tests of the conductor: imitates processes and exit statuses, without load.
+"""Stand-in for `towtank-engine` in tests of the conductor. It imitates processes and exit statuses, but makes no load.
 
 `guard` ends its child when standard input closes. `load` writes frames and results for the stages of its plan.
 `FAKE_ENGINE` selects a fault: `exit:74`, `deaf` (ends only when it is killed), `waits` (ends only at the second stop
@@ -87,8 +87,8 @@ class Load:
         print(json.dumps(frame), flush=True)
 
     def _end(self, reason: str) -> int:
-        # Further signals are ignored. Python removes its signal handlers at exit, so a signal would then kill the
-        # process.
+        # From here on signals are ignored. Python removes its signal handlers at exit, after which a signal would kill
+        # the process.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
         out = Path(self.plan["out"])

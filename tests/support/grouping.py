@@ -11,7 +11,7 @@ import pytest
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Append the group to the test identifier for the scheduler, in workers only and only once."""
+    """Append the group to the test identifier, which the scheduler reads. Do so only in workers, and only once."""
     if not getattr(config.option, "loadgroup", False):
         return
     for item in items:

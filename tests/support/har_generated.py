@@ -1,4 +1,4 @@
-"""Generates random HAR recordings, whose import must reproduce the recorded requests."""
+"""Generates random HAR recordings; after their import, a load must send the recorded requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _PATHS = (
     "/",
 )
 _TEXTS = ("1", "two words", "a+b", "a&b=c", "x/y", "ä", "", "${no}")
-# Values of `params` that are equal before and after URL decoding, because some programs write encoded values and others
-# do not.
+# Values for `params` that URL decoding does not change: some programs write them encoded, others do not.
 _PLAIN = ("1", "two words", "x/y", "ä", "")
 _HEADERS = (("X-One", "a b"), ("X-Two", "2"), ("X-Two", "again"), ("Accept-Language", "de"), ("X-Empty", ""))
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Reserve a port of the loopback interface, and yield the number of the port.
+    """Reserve a port of the loopback interface, and yield its number.
 
     The port refuses connections until a server with the option SO_REUSEADDR, which most servers set, listens on it. No
     other program on the machine gets the port in the meantime.

@@ -1,4 +1,6 @@
-"""Helpers for tests of hosts: build hosts from keys of a system file, and skip tests that cannot run here."""
+"""Helpers for tests of hosts: they build hosts from keys of a system file, and skip tests that cannot run on this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from towtank.system.hosts.virtual import VirtualHost
 
 
 def virtual_host(edge: dict[str, Any] | None = None, **keys: Any) -> VirtualHost:
-    """Return a host of the provider `namespaces`, which is the only host of its site and not yet created.
+    """Return a host of the provider `namespaces`. It is the only host of its site and not yet created.
 
     `edge` contains keys of the load generator's link.
     """
@@ -55,14 +57,14 @@ def until(true: Callable[[], Any], within_s: float = 30.0) -> Any:
 
 @dataclass
 class SshServer:
-    """SSH server (asyncssh) in a thread, which runs commands as `sshd` does.
+    """SSH server (asyncssh) in a thread; it runs commands as `sshd` does.
 
     Attributes
     ----------
     keys : dict
         Keys of a host in a system file with which Towtank reaches the server.
     commands : list of str
-        Command lines that the server was asked to run.
+        Command lines that clients asked the server to run.
     """
 
     keys: dict[str, Any] = field(default_factory=dict)
@@ -76,8 +78,7 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
     asyncssh = pytest.importorskip("asyncssh", reason="needs asyncssh")
     made = SshServer()
     connections: list[Any] = []
-    # The commands get the environment as it is now, because a remote machine does not see variables that a test sets
-    # later.
+    # Commands get the environment of this moment: a remote machine would not see variables that a test sets later.
     environment = dict(os.environ)
     host_key, user_key = asyncssh.generate_private_key("ssh-ed25519"), asyncssh.generate_private_key("ssh-ed25519")
     user_key.write_private_key(str(folder / "key"))

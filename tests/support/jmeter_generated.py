@@ -24,7 +24,7 @@ _PATHS = (
 )
 _VALUES = ("1", "two words", "a+b", "a&b=c", "50%", "x/y", "(z)", "ä", "")
 _ENCODED = ("1", "two+words", "a%2Bb", "x%2Fy", "%C3%A4")
-# Names of variables with which the path of a request may begin.
+# Variables with which the path of a request may begin, with their values.
 _BEGINNINGS = {"slash": "/s", "plain": "p", "empty": "", "slashes": "/s/", "whole": "http://HOST:PORT/w"}
 _BODIES = (('{"a": [1, "x"]}', "application/json"), ("{}", "application/json"), ("plain text", "text/plain"))
 

@@ -66,7 +66,7 @@ def assertion(field: str, kind: int, *texts: str) -> str:
     )
 
 
-# Names of JMeter's editor classes that do not consist of the name of the element and `Gui`.
+# Editor classes of JMeter whose name is not the name of the element followed by `Gui`.
 _EDITORS = {
     "CookieManager": "CookiePanel",
     "AuthManager": "AuthPanel",
@@ -78,7 +78,9 @@ _DEFAULTS = 'guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname'
 
 
 def whole(text: str, loops: int) -> str:
-    """Return a complete plan that JMeter can read, with the class of each element and the given number of loops."""
+    """Return a complete plan that JMeter can read: each element has its class, and the thread group the given number of
+    loops.
+    """
     classed = re.sub(
         r'<(\w+) testname="',
         lambda found: (

@@ -1,4 +1,6 @@
-"""Server that logs its requests, to compare the load of an imported file with the load of the original tool."""
+"""Server that logs its requests. With it, the load of an imported file is compared with the load of the
+original tool.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Log:
 
     address: str
     asked: list[dict[str, Any]] = field(default_factory=list)
-    # Arrival time [s] and path of each request of the load that runs at present.
+    # Arrival time [s] and path of each request of the current load.
     times: list[tuple[float, str]] = field(default_factory=list)
 
     def taken(self) -> list[dict[str, Any]]:
@@ -87,8 +89,10 @@ def logging_server(statuses: dict[str, int] | None = None) -> Iterator[Log]:
 
 
 def shown(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, Any]:
-    """Return those parts of a request that must be equal for two tools. The values of repeated headers are joined."""
-    # Upper and lower case of the hexadecimal digits after a percent sign are equivalent in a URL.
+    """Return the parts of a request that must be equal if two tools send it. The values of repeated headers
+    are joined.
+    """
+    # In a URL, the hexadecimal digits after a percent sign may be in upper or lower case.
     split = urlsplit(re.sub("%[0-9a-f]{2}", lambda found: found[0].upper(), url))
     given: dict[str, str] = {}
     for name, value in headers:
@@ -137,7 +141,7 @@ def driven(form: str, file: Path, log: Log, duration: str = "15s", users: int = 
 def _towtank(*words: str, folder: Path | None = None) -> None:
     command = [sys.executable, "-m", "towtank", *words]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    # Status 4 states that the measurement is too short to be valid. Only the requests matter here.
+    # Status 4 is allowed: the measurement is too short to be valid, but only the requests matter here.
     assert ended.returncode in {0, 4}, ended.stderr
 
 

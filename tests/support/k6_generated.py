@@ -93,7 +93,7 @@ def _token(draw: Random, number: int) -> str:
 def _tested(draw: Random, number: int) -> str:
     """Return a k6 request and a condition on its status. If the condition is false, the iteration ends.
 
-    Some conditions expect status 201 and are always false, because the server returns 200.
+    The server returns 200. Some conditions expect status 201, so they are always false.
     """
     status = draw.choice((200, 200, 200, 201))
     test = draw.choice(
@@ -128,7 +128,7 @@ def _known(draw: Random, number: int) -> str:
 
 
 def _batch(draw: Random, number: int) -> str:
-    """Return a k6 batch with only one request, because the order of several requests is not defined."""
+    """Return a k6 batch of one request. With more, their order would not be defined."""
     entry = draw.choice(
         (
             "['GET', `${base}/batch`, null, { headers: { 'X-B': '1' } }]",

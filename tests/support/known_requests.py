@@ -1,4 +1,4 @@
-"""Requests whose true throughput, mean and percentiles are known: those of an M/M/1 queue, and requests with correlated
+"""Requests with known true throughput, mean and percentiles: those of an M/M/1 queue, and requests with correlated
 lognormal response times.
 """
 
@@ -44,8 +44,8 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
     """
     gaps = rng.exponential(service_s / utilization, count + _WARM)
     services = rng.exponential(service_s, count + _WARM)
-    # Lindley's recursion: the sum of service times minus gaps is a random walk, and the waiting time is its height
-    # above its lowest point so far.
+    # Lindley's recursion. The sum of service times minus gaps is a random walk; a waiting time is the height of the
+    # walk above its lowest point so far.
     walk = np.cumsum(np.concatenate([[0.0], services[:-1] - gaps[1:]]))
     response = walk - np.minimum.accumulate(np.minimum(walk, 0.0)) + services
     starts = np.cumsum(gaps)[_WARM:]
@@ -57,7 +57,7 @@ def queue(rng: np.random.Generator, count: int, utilization: float, service_s: f
 def lognormal(
     rng: np.random.Generator, count: int, correlation: float, gap_s: float = 0.02, median_s: float = 0.01
 ) -> Known:
-    """Return requests at a fixed rate whose response times are lognormal. Their logarithms are a first-order
+    """Return requests at a fixed rate with lognormal response times. The logarithms of these times are a first-order
     autoregressive series.
     """
     noise = rng.normal(size=count + 500) * math.sqrt(1 - correlation**2)

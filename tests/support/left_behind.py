@@ -1,10 +1,10 @@
-"""Plugin of pytest that fails a test session which leaves processes, mounts or temporary files behind.
+"""Plugin of pytest that fails a test session if it leaves processes, mounts or temporary files behind.
 
 Every process that a test starts inherits a variable with the name of the test. So a leftover process can be
 attributed to its test, even if other workers and sessions run on the machine.
 
-Mounts, network devices and namespaces, control groups and temporary files have no such mark. If a new item still exists
-at the end of the session, it is attributed to the test file after which it was first seen. Only items with names of
+Mounts, network devices and namespaces, control groups and temporary files have no such mark. If a new one still exists
+at the end of the session, it is attributed to the test file after which it was first seen. Only those with names of
 Towtank count. On a shared machine they may belong to another session, so they are only listed; in CI they fail the
 session.
 """
@@ -28,8 +28,8 @@ from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
 _SESSION = "a fixture of the session: "
-# Longest time to wait until processes and files disappear, which may be slow on a busy machine. The limit is longer in
-# CI, where a leftover fails the whole session. [s]
+# Longest time to wait until processes and files disappear, which takes long on a busy machine. In CI the limit is
+# longer, because a leftover fails the session there. [s]
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
@@ -40,7 +40,7 @@ _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
 
 
 def running(owner: str) -> dict[str, str]:
-    """Return the processes that carry the mark of `owner` in their environment, and for each the test that started it.
+    """Return the processes whose environment has the mark of `owner`, each with the test that started it.
 
     A key consists of the process number and the command line.
     """
@@ -73,7 +73,7 @@ def things() -> set[str]:
 
 
 def is_in_use(thing: str) -> bool:
-    """Return True if a mount, device or file belongs to a system that another process on this machine still runs."""
+    """Return True if a mount, device or file belongs to a system of another process that still runs on this machine."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
     prefix = _PREFIX.search(thing)
@@ -81,7 +81,7 @@ def is_in_use(thing: str) -> bool:
 
 
 def until_nothing(look: Callable[[], Any], within_s: float = _WITHIN_S) -> Any:
-    """Repeat a search for leftovers until it finds nothing or the time limit is reached, and return the last result."""
+    """Repeat the search `look` until it finds nothing, or until the time limit; return its last result."""
     deadline = time.monotonic() + within_s
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(_POLL_S)
@@ -105,7 +105,7 @@ class Watch:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Mark the processes of a test, and search for leftovers at the end of each file."""
+        """Mark the processes that a test starts, and search for leftovers at the end of each test file."""
         self.mark(item.nodeid)
         result = yield
         if nextitem is None or nextitem.path != item.path:
@@ -126,7 +126,9 @@ class Watch:
             os.environ[MARK] = before
 
     def end_of_file(self, name: str) -> None:
-        """Record mounts, devices and files that appeared during a test file and still exist at its end."""
+        """Record mounts, devices and files that appeared during a test file and still exist at its end, with the name
+        of this file.
+        """
         now = things()
         self.seen_after |= dict.fromkeys(now - self._seen, name)
         self._seen |= now

@@ -1,9 +1,9 @@
-"""Plugin of pytest. At the end it prints the number of skipped tests, the reasons, and the command that makes these
-tests run.
+"""Plugin of pytest. At the end of a run it prints the number of skipped tests, the reasons, and the command with which
+these tests would run.
 
-In CI, where all requirements of tests are installed, a skipped test is a failure. A test marked
-`@pytest.mark.applies(parameter=predicate)` is not collected for values of its parameter for which the predicate is
-false.
+In CI all requirements of tests are installed, so a skipped test is a failure. With the mark
+`@pytest.mark.applies(parameter=predicate)`, a test is collected only for those values of its parameter for which the
+predicate is true.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return the missing requirement of a skipped test: a package, `root`, or otherwise the whole reason."""
+    """Return what a skipped test lacks: a package or `root`; otherwise the whole reason."""
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
@@ -55,7 +55,7 @@ class LeftOut:
         self.reasons: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Store the reason of a skipped test; an expected failure does not count."""
+        """Store the reason of a skipped test. A test that is expected to fail does not count."""
         if report.skipped and not hasattr(report, "wasxfail"):
             self.reasons.append(_reason(report))
 
@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Remove the tests that do not apply to the value of their parameter."""
+    """Remove the tests whose mark `applies` excludes the value of their parameter."""
     items[:] = [item for item in items if _applies(item)]
 
 

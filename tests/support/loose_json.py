@@ -1,5 +1,5 @@
-"""Reads JSON as the reference pages print it. Values may be words without quotes such as EST, and keys may lack a
-value.
+"""Reads JSON in the form in which the reference pages print it: a value may be a word without quotes such as EST, and a
+key may have no value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _elements(tokens: list[str]) -> Iterator[Any]:
 
 
 def keys(document: Any, named: frozenset[str], below: str = "") -> set[str]:
-    """Return the paths of all keys. Below a key in `named`, keys are names that users choose, and are replaced by `*`.
+    """Return the paths of all keys. Below a key in `named`, keys are names that users choose; `*` replaces them.
 
     An element of `named` may have two parts, such as `services.*`.
 

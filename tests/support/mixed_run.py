@@ -1,5 +1,5 @@
-"""Writes a run for tests of exports, with two load threads, names that formats must escape, and failures of
-all kinds.
+"""Writes a run for tests of exports: with two load threads, with names that the formats must escape, and with failures
+of all kinds.
 """
 
 from __future__ import annotations

@@ -12,7 +12,9 @@ from towtank.model import load_model, solve_models
 
 
 def seconds(value: Any) -> Any:
-    """Return a number of seconds in the notation of a model file. For a mapping, convert each of its numbers."""
+    """Return a number of seconds in the notation of a model file. If the value is a mapping, return it with each number
+    converted.
+    """
     return {key: seconds(part) for key, part in value.items()} if isinstance(value, dict) else f"{value!r} s"
 
 
@@ -28,7 +30,9 @@ def model(classes: dict[str, Any], stations: dict[str, Any], **parts: Any) -> di
 
 
 def solved(content: dict[str, Any], method: str = "auto") -> dict[str, Any]:
-    """Write a model to a file and return its solution. A fault raises the same error as in the command."""
+    """Write a model to a file and return its solution. For a faulty model this raises the same error as the command
+    does.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         path.write_text(json.dumps(content), "utf-8")

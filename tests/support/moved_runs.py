@@ -11,7 +11,9 @@ from towtank.results.folder import RunFolder
 
 
 def move_away(run: RunFolder, offset_ns: int) -> None:
-    """Change a run so that its probe appears to run on a machine whose clock is ahead by `offset_ns`."""
+    """Change a run so that its probe seems to run on another machine; the clock of this machine is ahead by
+    `offset_ns`.
+    """
     path = run.observe / "probe.ndjson"
     documents = list(lines.read(path, lines.Damage()))
     with (run.observe / "far.probe.ndjson").open("wb") as far, path.open("wb") as here:
@@ -23,10 +25,9 @@ def move_away(run: RunFolder, offset_ns: int) -> None:
 
 
 def to_another_machine(run: RunFolder, tier: str, sound: bytes, host: str = "far") -> None:
-    """Change a run so that a tier appears to be on a host of the provider ssh.
+    """Change a run so that a tier seems to be on a host of the provider ssh.
 
-    The existing recording becomes the recording of the probe on that host. `sound` becomes the recording of the local
-    probe.
+    The existing recording becomes that of the probe on this host. `sound` becomes the recording of the local probe.
     """
     path = run.observe / "probe.ndjson"
     move_away(run, 3_000 * SECOND)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-# Program that runs the cells in one shared namespace. It prints the value of a final expression as text and, if
+# Program that runs the cells in one namespace. If a cell ends with an expression, its value is printed as text and, if
 # available, as HTML.
 _RUNNER = """
 import ast, contextlib, io, json, sys

@@ -1,4 +1,6 @@
-"""Starts the application of `examples/own-application` with one of its bottlenecks, and starts its database."""
+"""Starts the application of `examples/own-application` with a chosen bottleneck, and starts the application's
+database.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(?P<text>.+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True)
 class Block:
-    """Fenced block of a page. `line` is the line of the opening fence."""
+    """Fenced block of a page. `line` is the number of the line with the opening fence."""
 
     page: str
     line: int
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Page:
-    """Page of the documentation, with its fenced blocks, and with its prose by line."""
+    """Page of the documentation: its fenced blocks, and its lines of prose with their numbers."""
 
     name: str
     blocks: tuple[Block, ...]

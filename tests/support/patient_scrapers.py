@@ -1,4 +1,4 @@
-"""Sets longer timeouts for scrapers, because servers on a busy machine respond slowly."""
+"""Sets longer timeouts for scrapers, because servers respond slowly on a busy machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE_S = 30
 def patient_scrapers() -> Iterator[None]:
     """Set the timeouts of all scrapers to 30 s until the end of the block.
 
-    Timeouts during a run are shorter, because a slow scrape must not delay the next scrape.
+    During a real run timeouts are shorter, because a slow scrape must not delay the next one.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module in (command_socket, page):

@@ -1,4 +1,6 @@
-"""Simulates stations with a CPU quota event by event: users think, visit random stations, and are served in order."""
+"""Simulates stations with a CPU quota event by event. Users think and visit random stations, which serve in the order
+of arrival.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random queueing networks, each solved and simulated, to certify the solver.
+"""Random queueing networks. Each is both solved and simulated, to certify the solver.
 
 The number of a network is also its random seed, so a single network can be examined alone.
 """
@@ -19,9 +19,9 @@ UTILIZATIONS = (0.3, 0.6, 0.8, 0.9)
 ORDERS = ("fcfs", "ps", "priority", "preemptive")
 FULL_VARIATIONS = (0.0, 0.25, 1.0, 1.0, 4.0)
 STRETCH = 2.2
-"""Factor by which the half-width of a 95 % interval of ten replications is widened.
+"""Factor by which the 95 % interval of ten replications is widened.
 
-A correct solution exceeds the widened interval by chance in less than one of a thousand cases.
+Chance puts the exact value outside the widened interval in less than one of a thousand cases.
 """
 
 
@@ -62,14 +62,14 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """Relative error of the solution that the interval, widened by `STRETCH`, does not explain."""
+        """Relative error of the solution beyond the simulated interval, which is widened by `STRETCH`. [1]"""
         beyond = abs(self.solved - self.simulated) - STRETCH * (self.high - self.low) / 2
         return max(0.0, beyond / self.simulated - 1e-4)
 
 
 def network(seed: int) -> tuple[str, str, Json]:
-    """Return the kind, the load and the model of the network with the given seed. The model has the engine's JSON
-    format.
+    """Return the kind, the load and the model of the network with the given seed. The model is in the JSON format of
+    the engine.
     """
     rng = random.Random(seed)
     kind, load = KINDS[seed % len(KINDS)], LOADS[seed // len(KINDS) % len(LOADS)]
@@ -93,8 +93,8 @@ def network(seed: int) -> tuple[str, str, Json]:
 
 
 def _around(rng: random.Random, kind: str, servers: int) -> Json:
-    """Return a pool that holds both stations, or a fork with one branch to each station. For other kinds of networks,
-    return an empty mapping.
+    """Return a pool that holds both stations, or a fork with one branch to each station. If the kind of network has
+    neither, return an empty mapping.
     """
     if kind == "pool":
         return {"pools": [{"name": "p", "size": servers * rng.choice((2, 4)), "holds": ["s", "t"]}]}
@@ -125,7 +125,9 @@ def _station(rng: random.Random, kind: str, names: list[str], times: list[float]
 
 
 def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
-    """Return a second station, which has one faster server and a somewhat lower utilization than the first station."""
+    """Return a second station. It has one server, which is faster, and a somewhat lower utilization than the first
+    station.
+    """
     scv = rng.choice(VARIATIONS)
     services = [
         {"class": name, "service_time_s": time / (1.2 * servers), "variation": {"scv": scv}}
@@ -148,7 +150,7 @@ def compared(seed: int, kind: str, load: str, answer: Json, simulated: Json) -> 
     for name, found in answer["classes"].items():
         low, high = simulated["classes"][name]["confidence_interval"]["response_time_s"]
         stated, time = answer.get("approximate_within"), float(found["response_time_s"])
-        # If a response time has very few simulated observations, there is no interval to compare with.
+        # If very few response times were simulated, they have no interval to compare with.
         if low is not None:
             yield Compared(seed, kind, load, answer["method"], answer["exact"], stated, time, float(low), float(high))
 

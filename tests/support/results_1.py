@@ -1,4 +1,4 @@
-"""The committed results folder of format version 1, and copies for tests that change it."""
+"""The results folder in the repository (format version 1), and copies of it for tests that change it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESULTS_1 = Path(__file__).parent.parent / "data" / "results-1"
 
 
 def copy_of_results_1(folder: Path) -> ResultsFolder:
-    """Copy the committed results folder without its summaries, so that every run is analysed again."""
+    """Copy the results folder of the repository without its summaries, so that every run is analysed again."""
     shutil.copytree(RESULTS_1, folder)
     for path in [*folder.glob("runs/*/summary.json"), folder / "study-summary.json"]:
         path.unlink(missing_ok=True)
@@ -26,8 +26,7 @@ def copy_of_results_1(folder: Path) -> ResultsFolder:
 
 @pytest.fixture(scope="session")
 def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of the capacity model of the committed results folder, stored in the form in which a report
-    stores it.
+    """Return the path of the capacity model of the results folder in the repository, stored as a report stores it.
 
     Fitting the model takes most of the time of a first report. So only the first worker that needs the model fits it,
     and all workers share the result.
@@ -48,6 +47,8 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copy_with_model(folder: Path, kept_model: Path) -> Path:
-    """Copy the committed results folder with its summaries and its capacity model, so that a report only reads them."""
+    """Copy the results folder of the repository with its summaries and its capacity model, so that a report only reads
+    them.
+    """
     shutil.copytree(RESULTS_1, folder)
     return Path(shutil.copy(kept_model, folder)).parent

@@ -1,6 +1,7 @@
-"""Plugin of pytest: with `--second-try`, a failed test marked `waits` runs once more, alone, after all other tests.
+"""Plugin of pytest: with `--second-try`, a failed test with the mark `waits` runs once more, alone, after all other
+tests.
 
-Tests marked `waits` use servers, networks and real time, so another program on the machine can disturb them. A test
+Tests with this mark use servers, networks and real time, so another program on the machine can disturb them. A test
 that first fails and then passes alone is *disturbed*: it does not fail the run, and the summary lists its name with
 both outcomes. A run fails if more than 1 % of its tests are disturbed; one disturbed test is always allowed.
 """
@@ -15,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-# Largest allowed share of disturbed tests (tests that pass only at the second try). A session with a larger share
-# fails.
+# Largest allowed fraction of disturbed tests (tests that pass only at the second try) in a session. [1]
 _SHARE = 0.01
 _GROUP = re.compile(r"@[^@\]]*$")
 _ALONE_WITHIN_S = 900
@@ -72,9 +72,7 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests once more. Do not if too many tests failed, or a test without the mark `waits`
-        failed.
-        """
+        """Run the failed tests once more. If too many tests failed, or one without the mark `waits`, do not."""
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}

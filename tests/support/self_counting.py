@@ -1,6 +1,6 @@
 """Programs that count their own resource use: each program works, prints its counts as one JSON line, and waits.
 
-python self_counting.py CASE [FOLDER [later]]; with `later` the work starts when the file FOLDER/go exists.
+Call: python self_counting.py CASE [FOLDER [later]]; with `later` the work starts when the file FOLDER/go exists.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# CPU time of each program. [s] The kernel shows user and system time of each process in whole clock ticks, so the
-# values of two processes are up to 40 ms too small.
+# CPU time that each program uses. [s] The kernel states user and system time of a process in whole clock ticks, so for
+# two processes up to 40 ms are missing.
 BUSY_S = 2.4
 MIB = 1 << 20
 
@@ -31,7 +31,7 @@ def used_s() -> float:
 
 
 def burn(seconds: float) -> None:
-    """Use the given amount of CPU time. [s]"""
+    """Compute until the given amount of CPU time is used. [s]"""
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
@@ -46,7 +46,7 @@ def wait() -> None:
 
 
 def say(**counts: float) -> None:
-    """Print the counts of the program, and wait for the end of the process."""
+    """Print the counts of the program, then wait until the process is ended."""
     print(json.dumps(counts), flush=True)
     wait()
 
@@ -101,7 +101,7 @@ def _reported(work: Callable[[int], None]) -> float:
 
 
 def grandchildren(_: str) -> None:
-    """Start grandchildren that each use 60 ms of CPU time after their parents have ended.
+    """Start grandchildren; each uses 60 ms of CPU time after its parent has ended.
 
     The CPU time for the exit of each process (half a millisecond) is not counted.
     """
@@ -117,7 +117,7 @@ def grandchildren(_: str) -> None:
 
 
 def detached(_: str) -> None:
-    """Start a worker that immediately detaches (fork, setsid, fork), and that still exists after its work."""
+    """Start a worker that immediately detaches (fork, setsid, fork). It still exists after its work."""
 
     def work(answer: int) -> None:
         os.setsid()
@@ -144,7 +144,7 @@ def detached_program(_: str) -> None:
 
 
 def report(answer: str) -> None:
-    """Use CPU time and report the used CPU time. A detached worker executes this as its program."""
+    """Use CPU time and report how much. A detached worker executes this as its program."""
     burn(BUSY_S)
     os.write(int(answer), f"{used_s()}\n".encode())
     wait()
@@ -172,7 +172,7 @@ def sleeping_threads(_: str) -> None:
     for _ in range(4):
         threading.Thread(target=work, daemon=True).start()
     asleep.wait()
-    # After this time, all threads are in their final wait, even on a busy machine. So the counts no longer change.
+    # After this time the counts no longer change: all threads are in their final wait, even on a busy machine.
     time.sleep(2.0)
     say(voluntary=resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw)
 
@@ -180,8 +180,8 @@ def sleeping_threads(_: str) -> None:
 def buffered_writes(folder: str) -> None:
     """Write 64 MiB through the page cache, with fsync after each 4 MiB.
 
-    The writes are small, because a large write creates large folios, and the kernel counts a folio twice if it is
-    written back during the write.
+    The writes are small, because the page cache holds a large write in large folios, and the kernel counts a folio
+    twice if it is written back during the write.
     """
     with open(os.path.join(folder, "buffered"), "wb", buffering=0) as file:  # noqa: PTH118, PTH123
         for _ in range(16):
@@ -265,7 +265,9 @@ int main(int count, char **arguments) {
 
 
 def _memory(private: int, shared: int, processes: int) -> None:
-    """Execute a small C program that holds memory. The memory of Python itself would make the true amount uncertain."""
+    """Execute a small C program that holds memory; in Python, the memory of the interpreter would make the true amount
+    uncertain.
+    """
     folder = sys.argv[2]
     source, program = os.path.join(folder, "memory.c"), os.path.join(folder, "memory")  # noqa: PTH118
     with open(source, "w", encoding="ascii") as file:  # noqa: PTH123

@@ -1,4 +1,4 @@
-"""Writes a system file for one kind of service into a folder, and builds the system from this file."""
+"""Writes a system file for one kind of service into a folder, and builds the system that the file describes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from towtank.system.system import System
 
 @dataclass
 class Bench:
-    """Folder with a system file for one service under test, and the system built from this file."""
+    """Folder with a system file for one service under test, and the system that is built from it."""
 
     folder: Path
     case: ServiceCase

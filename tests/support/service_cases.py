@@ -1,4 +1,6 @@
-"""Kinds of services for the conformance suite, each with a real operation and with settings to read back."""
+"""Kinds of services for the conformance suite. Each has a real operation, and settings that are read from the running
+service.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _NOBODY = 65534
 
 @dataclass(frozen=True)
 class ServiceCase:
-    """Kind of service, with a test of its function.
+    """Kind of service, with the operation and the values that test it.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class ServiceCase:
     intrude : callable, optional
         Asserts that another user of the machine is refused, if the service holds data or accepts commands.
     account : str
-        User as which the server runs if Towtank runs as root and the user exists; empty for kinds without such a user.
+        User as which the server runs if Towtank runs as root and this user exists; empty if the kind has no such user.
     always : str
         Settings that are used if a test gives no settings.
     """
@@ -81,7 +83,7 @@ def fetch(address: str, path: str = "/") -> tuple[int, dict[str, str], str]:
 
 
 def proxies(gateway: Any) -> None:
-    """Check that the gateway under test forwards a request to the null server with path and query unchanged."""
+    """Check that the gateway under test forwards a request to the null server and leaves path and query unchanged."""
     status, _, body = fetch(gateway.address, "/a/b?c=d%20e")
     assert (status, len(body)) == (200, 100)
 
@@ -96,7 +98,7 @@ def httpd_directives(gateway: Any) -> dict[str, str]:
 
 
 def nginx_workers(gateway: Any) -> tuple[int, bool]:
-    """Return the number of nginx workers, and True if nginx keeps a connection open."""
+    """Return the number of nginx workers; and True if nginx keeps a connection open after a response."""
     master = (gateway.folder / "nginx.pid").read_text().strip()
     workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     return len(workers), fetch(gateway.address)[1].get("Connection") != "close"
@@ -142,7 +144,7 @@ def _become_nobody() -> None:
 def is_closed_to_strangers(store: Any) -> None:
     """Check that Redis refuses commands without the password.
 
-    Commands that could be misused, such as CONFIG and MODULE, are unknown even with the password.
+    Commands that an intruder could misuse, such as CONFIG and MODULE, are unknown even with the password.
     """
     for words in (("PING",), ("GET", "key")):
         with pytest.raises(ScrapeError, match="NOAUTH"):
@@ -155,14 +157,14 @@ def is_closed_to_strangers(store: Any) -> None:
 
 
 def takes_commands_of_its_owner_alone(gateway: Any) -> None:
-    """Check that HAProxy's command socket is closed to other users."""
+    """Check that other users of the machine cannot use the command socket of HAProxy."""
     socket_path = str(gateway.commands)
     assert stat.S_IMODE(gateway.commands.stat().st_mode) == 0o600
     assert isinstance(as_another_user(partial(ask_once, socket_path, "show info")), ScrapeError)
 
 
 def has_no_known_administrator(directory: Any) -> None:
-    """Check that slapd refuses guessed passwords of the administrator, and changes without a login."""
+    """Check that slapd refuses guessed passwords of the administrator, and refuses changes without a login."""
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 
     server = ldap3.Server(directory.url, get_info=ldap3.NONE)
@@ -199,8 +201,8 @@ def denies_strangers(database: Any) -> None:
 
 
 def finds_a_user(directory: Any) -> None:
-    """Check that a search in the LDAP server finds a user of the initial data, and that only the user's own password is
-    accepted.
+    """Check that a search in the LDAP server finds a user of the initial data, and that for a login only this user's
+    password is accepted.
     """
     import ldap3  # noqa: PLC0415 - only where slapd is tested
 

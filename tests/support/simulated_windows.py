@@ -1,5 +1,5 @@
-"""Simulates queues, and returns measurement windows with intervals of one second, in the form that the steady-state
-tests read.
+"""Simulates queues, and returns measurement windows of one-second intervals, in the form that the steady-state tests
+read.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def open_queue(stream: np.random.Generator, rate: float, service_s: float, secon
 def closed_queue(
     stream: np.random.Generator, users: int, think_s: float, service_s: Callable[[float], float], seconds: float
 ) -> tuple[Times, Times]:
-    """Simulate a closed load on one exponential server. Return the arrival and end times of the jobs. [s]
+    """Simulate users of a closed load and one exponential server. Return the arrival and end times of the jobs. [s]
 
-    The mean service time may depend on time.
+    `service_s` returns the mean service time at a time.
     """
     arriving = list(stream.exponential(think_s, users))
     heapq.heapify(arriving)
@@ -69,7 +69,7 @@ def window_of(
     )
     begun, done = np.sort(arrivals), np.sort(ends)
     flying = np.searchsorted(begun, edges, "right") - np.searchsorted(done, edges, "right")
-    # Mean number of users in the system in each second, sampled every hundredth of a second.
+    # Number of users in the system every hundredth of a second; the mean over each second is used.
     fine = np.arange(0, seconds, 0.01)
     held = (np.searchsorted(begun, fine, "right") - np.searchsorted(done, fine, "right")).reshape(seconds, 100)
     measured = SimpleNamespace(
@@ -89,7 +89,7 @@ def window_of(
 
 
 def verdict_on(window: Window) -> str:
-    """Return the most serious level among the doubts about a steady state, or `valid` if there are no doubts."""
+    """Return the most serious level among the doubts about the steady state of a window; `valid` if there are none."""
     evidence: Any = SimpleNamespace(window=window)
     levels = {str(doubt.level) for doubt in checks.steady(evidence)}
     return next((level for level in ("invalid", "suspect") if level in levels), "valid")

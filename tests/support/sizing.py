@@ -1,4 +1,4 @@
-"""Runs `towtank size` within a test: writes input files, and reads the result as a JSON document."""
+"""Runs `towtank size` within a test: writes its input files, and reads its JSON document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ stations:
   app: {servers: 2, demand: 40 ms}
   db: {servers: 1, demand: 20 ms}
 """
-"""Model with users at two tiers. A percentile is close to its limit, so the sizing simulates the percentile."""
+"""Model with users at two tiers. One of its percentiles is close to a limit, so the sizing simulates it."""
 
 
 def written(folder: Path, name: str, text: str) -> str:

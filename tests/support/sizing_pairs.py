@@ -1,4 +1,4 @@
-"""Rules for pairs of statements in a sizing that must not contradict each other, and random sizing questions."""
+"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ import sizing_statements
 Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
-# First words of those what-if questions that change the load.
+# What-if questions that begin with one of these words change the load.
 _LOADS = ("users", "rate")
 _FIRST_DAY = date(2026, 1, 5).toordinal()
 """A Monday: the first day of every history."""
 _LIMIT = 0.003
-"""Allowed relative difference of two load limits, because each is found by bisection. [ratio]"""
+"""Allowed relative difference of two load limits; each limit is found by bisection. [1]"""
 
 
 def _rows(document: Json) -> Iterator[Json]:
-    """Yield all rows of a sizing with objectives and a probability: the answer, all other candidates, and the what-if
-    rows.
+    """Yield all rows of a sizing that have objectives and a probability: the answer, all other candidates, and the
+    what-if rows.
     """
     for key in ("answer", "next_cheaper", "strongest"):
         if document[key] is not None:
@@ -43,8 +43,7 @@ def probability_and_asked(document: Json) -> Iterator[str]:
 def probability_and_dates(document: Json) -> Iterator[str]:
     """The answer does not violate its objectives before the horizon.
 
-    If the probability of the answer is below one half, the day from which the objectives are violated is also not after
-    the expected day.
+    If its probability is below one half, the day from which the objectives are violated is not after the expected day.
     """
     row = next((row for row in document["dates"] if row["what"] == "the answer"), None)
     if row is None or row["days"] is None:
@@ -111,7 +110,9 @@ def answer_and_what_if(document: Json) -> Iterator[str]:
 
 
 def what_if_and_hardware(document: Json) -> Iterator[str]:
-    """A what-if question that changes only the load has the configuration of the hardware that it names."""
+    """If a what-if question changes only the load, its row has the configuration of the hardware that the question
+    names.
+    """
     for row in document["what_if"]:
         if "refused" in row or any(word in row["what_if"] for word in ("cpus", "nodes")):
             continue
@@ -142,9 +143,7 @@ def met_and_values(document: Json) -> Iterator[str]:
 
 
 def interval_and_probability(document: Json) -> Iterator[str]:
-    """An objective that is violated in more than 97.5 % of the random samples holds with a probability of at most 2.5
-    %.
-    """
+    """If an objective is violated in more than 97.5 % of the random samples, its probability is at most 2.5 %."""
     for row in _rows(document):
         for goal in row["objectives"]:
             known, chance = goal["interval"], row["probability"]
@@ -175,7 +174,9 @@ def value_and_interval(document: Json) -> Iterator[str]:
 
 
 def interval_and_limit(document: Json) -> Iterator[str]:
-    """If the answer has no probability, and the interval of a value contains the value's limit, there is a doubt."""
+    """If the answer has no probability, and the interval of a value contains the limit of this value, a doubt is
+    stated.
+    """
     answer = document["answer"]
     if answer is None or answer["probability"] is not None:
         return
@@ -187,8 +188,8 @@ def interval_and_limit(document: Json) -> Iterator[str]:
 
 
 def utilization_and_objective(document: Json) -> Iterator[str]:
-    """No station of an answer exceeds its utilization limit if all nodes work, and none exceeds a utilization of 1 if a
-    node is lost.
+    """If all nodes work, no station of an answer exceeds its utilization limit. If a node is lost, no station exceeds a
+    utilization of 1.
     """
     for scenario in document["answer"]["scenarios"] if document["answer"] else ():
         for name, used in scenario["utilization"].items():
@@ -200,8 +201,8 @@ def utilization_and_objective(document: Json) -> Iterator[str]:
 def laws(document: Json) -> Iterator[str]:
     """The values of an answer satisfy the operational laws U = X D / m, N = X (R + Z) and Q = X R.
 
-    U is the utilization, X the throughput, D the demand, m the number of servers, N the number of users, R the response
-    time, Z the think time and Q the number of users in the system.
+    U is the utilization, X the throughput, D the demand and m the number of servers. N is the number of users, R the
+    response time, Z the think time and Q the number of users in the system.
     """
     answer, model = document["answer"], document["_model"]
     for scenario in answer["scenarios"] if answer else ():
@@ -230,7 +231,7 @@ def laws(document: Json) -> Iterator[str]:
 
 
 def trust_and_range(document: Json) -> Iterator[str]:
-    """The keys `inside` and `beyond` agree with the ratio of the load's throughput to the highest measured
+    """The keys `inside` and `beyond` agree with the throughput at the load, relative to the highest measured
     throughput.
     """
     trust = document["trust"]
@@ -252,8 +253,8 @@ def draws_and_probability(document: Json) -> Iterator[str]:
 
 
 def capacity_and_probability(document: Json) -> Iterator[str]:
-    """The interval of the load limit lies above the requested load if and only if the objectives are met in 97.5 % of
-    the random samples.
+    """The interval of the load limit lies above the requested load if and only if 97.5 % of the random samples meet the
+    objectives.
 
     Throughput objectives are ignored.
     """
@@ -270,8 +271,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Only a load without uncertainty can be compared, so growth must not be random. A load limit below the
-        # requested load is skipped, because its interval contains the best estimate.
+        # Only a fixed load can be compared, so growth must not be random. A load limit below the requested load is
+        # skipped: its interval always contains the best estimate, so its lower end may be this and no random sample.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
@@ -294,8 +295,8 @@ def basis_and_counted(document: Json) -> Iterator[str]:
 
 
 def uncounted_and_doubts(document: Json) -> Iterator[str]:
-    """Uncertainty that the probability does not include raises a doubt: growth without an interval, or demands without
-    an error.
+    """If the probability does not include an uncertainty, there is a doubt: growth without an interval, or demands
+    without an error.
     """
     doubts = " ".join(document["trust"]["doubts"])
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
@@ -326,7 +327,9 @@ def answer_and_neighbours(document: Json) -> Iterator[str]:
 
 
 def load_and_steps(document: Json) -> Iterator[str]:
-    """The total load equals the load of the last step, and the load of each class lies in the interval of this load."""
+    """The total load equals the load of the last step. The load of each class lies in the interval of this class's
+    load.
+    """
     steps = [step for step in document["steps"] if step["step"].startswith("load ") and " of " not in step["step"]]
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
     if abs(steps[-1]["value"] / total - 1) > _TOLERANCE:
@@ -343,9 +346,9 @@ def _throughput(document: Json) -> float:
 
 
 def pools_and_waits(document: Json) -> Iterator[str]:
-    """A pool has a size or a reason why it has no size.
+    """A pool has a size, or a reason why it has none.
 
-    The size is sufficient for the best estimate, and for at least the requested share of the random samples.
+    The size suffices for the best estimate, and for at least the requested fraction of the random samples.
     """
     for name, pool in document["pools"].items():
         if (pool["size"] is None) == (not pool["why_not"]):
@@ -354,8 +357,8 @@ def pools_and_waits(document: Json) -> Iterator[str]:
             continue
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
-        # The requests that a model without the pool has in the system are in the pool or wait for it. By Little's law,
-        # the number of waiting requests is the throughput times the waiting time.
+        # A model without the pool counts requests in the system; these are in the pool or wait for it. By Little's law,
+        # the number of waiting ones is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
@@ -368,7 +371,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
 
 
 def memory_and_intervals(document: Json) -> Iterator[str]:
-    """A tier has a memory size if and only if the question asks for memory. This size lies in its interval."""
+    """A tier has a memory size if and only if the question asks for memory. The size lies in its interval."""
     for name, tier in (document["answer"] or {"tiers": {}})["tiers"].items():
         need, known = tier["memory_bytes"], tier["memory_interval"]
         if bool(need) != (name in document["_memory"]):
@@ -379,7 +382,7 @@ def memory_and_intervals(document: Json) -> Iterator[str]:
 
 
 def history_and_growth(document: Json) -> Iterator[str]:
-    """Growth is measured if and only if there is a history, and then the probability includes it."""
+    """Growth is measured if and only if there is a history. Then the probability includes the growth."""
     growth = next(part for part in document["trust"]["rests_on"] if part["part"] == "growth")
     if (growth["origin"] == "measured") != document["_history"]:
         yield f"growth is {growth['origin']}, history: {document['_history']}"
@@ -460,7 +463,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # These parts use a separate random stream, so the other parts of the questions are the same as without them.
+    # A separate random stream is used here, so that the other parts of the questions are the same as without these
+    # parts.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
@@ -506,9 +510,9 @@ def _more(stream: random.Random, sizing: Json, names: list[str], *, opened: bool
 
 
 def _history(stream: random.Random, days: int, *, weekly: bool) -> str:
-    """Return daily loads with constant growth and noise.
+    """Return daily loads with constant growth and noise, as CSV text.
 
-    The load of a weekly series is lower on the last two days of a week.
+    If `weekly` is True, the load is lower on the last two days of a week.
     """
     growth, noise = stream.uniform(-0.001, 0.003), stream.uniform(0.01, 0.08)
     rows = ["date,users"]

@@ -1,4 +1,4 @@
-"""Further rules for statements of a sizing that must not contradict each other.
+"""Further rules for a sizing: statements that must not contradict each other.
 
 The rules concern costs, counts, scenarios, steps and intervals.
 """
@@ -14,9 +14,9 @@ Json = dict[str, Any]
 Rule = Callable[[Json], Iterator[str]]
 _TOLERANCE = 1e-6
 _LIMIT = 0.003
-"""Allowed relative difference of two load limits, because each is found by bisection. [ratio]"""
+"""Allowed relative difference of two load limits; each limit is found by bisection. [1]"""
 _SOLVED = 0.01
-"""Allowed relative difference between approximate solutions of two nearly identical models. [ratio]"""
+"""Allowed relative difference between approximate solutions of two nearly identical models. [1]"""
 
 
 def _same(value: float, other: float, within: float = _TOLERANCE) -> bool:
@@ -29,7 +29,7 @@ def _answered(document: Json) -> list[Json]:
 
 
 def costs(document: Json) -> Iterator[str]:
-    """The cost of the answer is the sum over its tiers, and each candidate listed as cheaper costs less."""
+    """The cost of the answer is the sum over its tiers. Each candidate that is listed as cheaper costs less."""
     answer = document["answer"]
     if answer is None:
         return
@@ -72,10 +72,8 @@ def words_and_tiers(document: Json) -> Iterator[str]:
 
 
 def tiers_and_scenarios(document: Json) -> Iterator[str]:
-    """A tier has the utilization of the scenario in which all nodes work, and each tier of several nodes has its own
-    scenario.
-
-    In this scenario one node of the tier is lost.
+    """The utilization of a tier is that of the scenario in which all nodes work. For each tier of several nodes there
+    is another scenario, in which one node of this tier is lost.
     """
     answer = document["answer"]
     if answer is None:
@@ -94,7 +92,7 @@ def tiers_and_scenarios(document: Json) -> Iterator[str]:
 
 
 def worst_scenario(document: Json) -> Iterator[str]:
-    """The objectives of the answer have their values in the worst scenario.
+    """The values of the answer's objectives are those of the worst scenario.
 
     In no other scenario is a value closer to its limit.
     """
@@ -109,16 +107,16 @@ def worst_scenario(document: Json) -> Iterator[str]:
             pairs = zip(answer["objectives"], scenario["objectives"], strict=True)
             yield from (f"{mine} of the answer, {other} of the scenario" for mine, other in pairs if mine != other)
     if not near or near[answer["scenario"]] < max(near.values()) - _SOLVED:
-        # If stations have utilization limits, a station may make a scenario the worst, although its utilization is not
-        # among the objectives.
+        # With utilization limits, a scenario may be the worst because of a station whose utilization is not among the
+        # objectives.
         limits = document["utilization_at_most"]
         if not limits:
             yield f"the worst scenario is {answer['scenario']} of {near}"
 
 
 def _share(check: Json) -> float:
-    """Return the ratio of an objective's value to its limit, or the inverse ratio for throughput. The objective is met
-    up to 1. [ratio]
+    """Return the ratio of an objective's value to its limit; for throughput, of the limit to the value. If it is at
+    most 1, the objective is met. [1]
     """
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])
@@ -137,7 +135,7 @@ def busiest_station(document: Json) -> Iterator[str]:
 
 
 def bottlenecks_and_loads(document: Json) -> Iterator[str]:
-    """Doubling a bottleneck does not lower the load limit. The load factor of a row is this limit divided by the
+    """Doubling a bottleneck does not lower the load limit. The load factor of a row is the new limit divided by the
     requested load.
     """
     total = sum((document["load"]["users"] or document["load"]["rate_per_s"]).values())
@@ -168,10 +166,8 @@ def met_and_carried(document: Json) -> Iterator[str]:
 
 
 def dates_and_what_if(document: Json) -> Iterator[str]:
-    """In the table of dates, each date agrees with its number of days. Both tables state the same load limit of the
-    present hardware.
-
-    The second table is the what-if table.
+    """In the table of dates, each date agrees with its number of days. The load limit of the present hardware is the
+    same in this table and in the what-if table.
     """
     rows = _answered(document)
     for row in document["dates"]:
@@ -234,7 +230,7 @@ def values_and_intervals(document: Json) -> Iterator[str]:
 
 
 def bands_and_intervals(document: Json) -> Iterator[str]:
-    """Each band of a what-if row equals the interval of the same value."""
+    """Each band of a what-if row equals the interval of the value of the same name."""
     for row in _answered(document):
         pairs = {check["objective"]: (check["band_95"], check["interval"]) for check in row["objectives"]}
         for name, values in row["classes"].items():
@@ -246,9 +242,7 @@ def bands_and_intervals(document: Json) -> Iterator[str]:
 
 
 def one_queue_and_nodes(document: Json) -> Iterator[str]:
-    """Response times with one common queue for all nodes are not longer than response times with a queue for
-    each node.
-    """
+    """With one common queue for all nodes, response times are not longer than with a queue for each node."""
     answer = document["answer"]
     if answer is None:
         return

@@ -20,9 +20,7 @@ class SmallDisk:
     path: Path
 
     def resize(self, size: str) -> None:
-        """Change the size of the file system, in the notation of `tmpfs`. The new size must be at least the size in
-        use.
-        """
+        """Change the size of the file system, in the notation of `tmpfs`, to at least the size in use."""
         subprocess.run(["mount", "-o", f"remount,size={size}", str(self.path)], check=True)
 
     def used(self) -> int:

@@ -69,7 +69,7 @@ def listening() -> Iterator[Receiver]:
 
 @contextmanager
 def nobody() -> Iterator[str]:
-    """Yield a URL that refuses connections. Its port is reserved, so no other process can listen on the port."""
+    """Yield a URL that refuses connections. Its port is reserved, so no other process can listen there."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

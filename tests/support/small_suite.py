@@ -11,8 +11,8 @@ from pathlib import Path
 def run_suite(
     folder: Path, plugin: str, text: str, *arguments: str, behind: tuple[str, ...] = (), **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run tests given as text in a separate pytest process. The variable CI is not set, unless `environment`
-    sets it.
+    """Run tests, given as text, in a separate pytest process. The variable CI is not set, unless it is in
+    `environment`.
     """
     (folder / "conftest.py").write_text(f'pytest_plugins = ["{plugin}"]\n')
     (folder / "test_small.py").write_text(text)

@@ -1,6 +1,6 @@
-"""Stand-in for the load engine that advances one second per step and writes the files of recorded results.
+"""Stand-in for the load engine. It advances one second per step and writes the files of recorded results.
 
-The engine executes commands of the conductor. The throughput and the response time of the simulated system are a
+It executes commands of the conductor. The throughput and the response time of the simulated system are a
 function of the load.
 """
 
@@ -16,7 +16,9 @@ from towtank.results import lines
 
 SECOND = 1_000_000_000
 Answer = Callable[[float, str, int], tuple[float, float]]
-"""Throughput [1/s] and response time [s] as a function of load, stage and seconds since the start of the stage."""
+"""Returns throughput [1/s] and response time [s]; arguments are the load, the name of the stage, and the seconds since
+its start.
+"""
 
 
 class SteppedEngine:

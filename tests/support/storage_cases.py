@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # If one copy of the file system fills up before the other, only the other copy remains valid. When that copy is
-        # full too, no valid copy is left and the error is EIO.
+        # The file system has two copies. If one fills up before the other, only the other remains valid; when that is
+        # full too, no copy is valid, and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -95,7 +95,7 @@ ON_TWO_HOSTS = StorageCase(
     hosts=f"{_BRICKS}  second: {{provider: namespaces}}\n",
     services=_mount("ping_timeout: 20 s", hosts="[web, second]"),
 )
-"""Test case of one file system that two hosts mount."""
+"""Test case: one file system that two hosts mount."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class StorageBench:
         self.system = build_system(load_system(path), self.folder, self.folder / "logs")
 
     def lacks(self) -> list[str]:
-        """Return the requirements of the system that this machine does not meet."""
+        """Return the requirements of the system that this machine lacks."""
         services = [text for service in self.system._services if (text := service.missing())]
         return [*self.system._hosts.lacks(), *services]
 
@@ -140,7 +140,7 @@ class StorageBench:
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:
-        """Start a stopped process of a service, with the same command and files."""
+        """Start a stopped process of a service again, with the same command and files."""
         owner, old = self.process(name)
         old.stop()
         new = owner.host.process(old.spec, old.log)

@@ -39,7 +39,7 @@ def cut(folder: Path, stream: random.Random) -> str:
 
 
 def cut_all(folder: Path, stream: random.Random) -> str:
-    """Truncate the records of all runs at random lines, as a power failure does."""
+    """Truncate the records of all runs, each at a random line, as a power failure does."""
     for path in _files(folder, "*.ndjson"):
         rows = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(b"".join(rows[: stream.randint(0, len(rows))]))
@@ -108,7 +108,7 @@ def shuffled(folder: Path, stream: random.Random) -> str:
 
 
 def clock_step(folder: Path, stream: random.Random) -> str:
-    """Add a step of the clock, forward or backward, to the times of one stream."""
+    """Let the clock jump, forward or backward: change the times in one stream from some line on."""
     if (path := _any(folder, stream, "*.ndjson")) is None:
         return ""
     step = stream.choice((-1, 1)) * stream.choice((10**6, 10**9, 5 * 10**9, 10**13, 10**19))

@@ -1,6 +1,6 @@
 """Writes run folders with known true values, for tests of the readers and of the analysis.
 
-A run is a list of exchanges (one transaction of one page with one request each) with exact times. `write_run` counts
+A run is a list of exchanges with exact times; an exchange is a transaction with a single request. `write_run` counts
 the exchanges into the intervals of the engine's segments and derives the streams of the probe and the service, so that
 every number in the folder follows from the list. Two schedules produce such lists: `even_schedule`, without queueing
 and with every law exact, and `closed_queue`, one first-come-first-served server with exponential service and think
@@ -41,14 +41,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Transaction that consists of one request. Its times are counted from the start of the run. [s]"""
+    """Transaction of a single request. Times are counted from the start of the run. [s]"""
 
     transaction: int
     intended: float
     actual: float
     end: float
     service: float
-    """CPU time of the system under test, spent evenly over the last `service` seconds before `end`. [s]"""
+    """CPU time of the system under test. It is spent evenly over the last `service` seconds before `end`. [s]"""
     think: float
     """Pause after the transaction. [s]"""
     user: int
@@ -73,12 +73,12 @@ class Script:
     user_ends: Sequence[float] = ()
     """End time of each user. [s]"""
     database_share: Sequence[float] = ()
-    """Share of a transaction's CPU time used by the database, in [0, 1]."""
+    """Fraction of a transaction's CPU time that the database uses, in [0, 1]."""
     workers: int = 1
     generator_cpu_s: float = 50e-6
     """CPU time of the generator per request. [s]"""
     system_share: float = 0.2
-    """Share of CPU time in the kernel, in [0, 1]."""
+    """Fraction of the CPU time that is spent in the kernel, in [0, 1]."""
     tiers: dict[str, Any] = field(
         default_factory=lambda: {"content": {"kind": "content_server", "host": "here", "cpus": [0]}}
     )
@@ -86,9 +86,9 @@ class Script:
     plan: dict[str, Any] | None = None
     """Load plan of the engine. If it is None, no plan file is written."""
     work: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
-    """For each tier, the start and end of the busy periods of a CPU, of shape (n_stretches, 2).
+    """For each tier, start and end of the periods in which a CPU is busy, of shape (n_stretches, 2). [s]
 
-    If given, they replace the field `service` of the exchanges. [s]
+    If given, they replace the field `service` of the exchanges.
     """
 
 
@@ -125,8 +125,7 @@ def closed_queue(
     -------
     exchanges, user starts, user ends
         Exchanges are in order of arrival at the server. Users start evenly over the first stage. From the start of the
-        last stage on,
-        each user leaves after the current transaction.
+        last stage on, each user leaves after the current transaction.
     """
     table = stage_table(stages)
     ramp_end, leave = table[0]["end_s"], table[-1]["start_s"]
@@ -389,7 +388,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the values that the probe would record for every tier at a time."""
+    """Return the values that the probe would record at a time, for every tier."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 

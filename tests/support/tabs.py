@@ -20,7 +20,7 @@ SCHEMES = {
     "dark": {"prefers-color-scheme": "dark", "forced-colors": "none"},
     "forced": {"prefers-color-scheme": "dark", "forced-colors": "active"},
 }
-"""Colour preferences that a reader may have, as CSS media features."""
+"""Colour preferences that a user of the report may have, as CSS media features."""
 A4, LETTER = (210 / 25.4, 297 / 25.4), (8.5, 11.0)
 """Width and height of the paper sizes A4 and letter. [in]"""
 _OPEN_FOLDS = """window.opened = [...document.querySelectorAll("details:not([open])")];
@@ -44,7 +44,7 @@ class Tab:
     logged : list of str
         Warnings, errors and exceptions of the pages.
     requested : list of str
-        Addresses that the pages requested, without the addresses of the pages and of embedded data.
+        Addresses that the pages requested, except those of the pages themselves and of embedded data.
     """
 
     devtools: Devtools
@@ -84,7 +84,7 @@ class Tab:
         await self.until(f"document.readyState === 'complete' && location.href.startsWith({page.as_uri()!r})")
 
     async def load_live(self, page: Path) -> None:
-        """Load a report and scroll past all figures, including figures in folded parts, until they are interactive."""
+        """Load a report and scroll past all figures, including those in folded parts, until they are interactive."""
         await self.load(page)
         await self.evaluate(_OPEN_FOLDS)
         await self.until(_PASS_BY)
@@ -114,7 +114,7 @@ class Tab:
                 await asyncio.sleep(0.02)
 
     async def printed(self, paper: tuple[float, float]) -> bytes:
-        """Print the page as PDF. If the style sheet contains a paper size, it is used in place of `paper`."""
+        """Print the page as PDF. A paper size in the style sheet replaces `paper`."""
         width, height = paper
         found = await self.call(
             "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=True, printBackground=True

@@ -1,8 +1,8 @@
 """A system of two tiers and two transactions with known service demands, simulated request by request.
 
-The tier `web` has two CPUs and the tier `app` has one; both serve requests in the order of arrival. The rest of a
-transaction is a delay without queueing. `measured` returns measurements in the form to which a network model is fitted.
-`write_two_tiers` writes a whole results folder.
+The tier `web` has two CPUs and the tier `app` has one; both serve requests in the order of arrival. The remaining time
+of a transaction is a delay without queueing. `measured` returns measurements in the form to which a network model is
+fitted. `write_two_tiers` writes a whole results folder.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def simulated(users: int, seconds: float, seed: int) -> tuple[list[Exchange], di
 
 
 def measured(seconds: float, seed: int, levels: Sequence[int] = LEVELS) -> Measured:
-    """Return measurements of one run at each load level, in intervals of 1 s, without the first 5 s of the run."""
+    """Return measurements of one run at each load level, in intervals of 1 s; the first 5 s of a run are left out."""
     runs = [_run(place, users, seconds, seed + place) for place, users in enumerate(levels)]
     count = len(levels)
     return Measured(

@@ -14,7 +14,7 @@ _OF_ENGINE = {"load": "engine", "probe": "probe", "guard": "guard", "null-server
 
 
 def part_of(arguments: list[str]) -> str | None:
-    """Return the role of a Towtank process, derived from its command line. Return None for helpers and other programs.
+    """Return the role of a Towtank process, as its command line shows it. Return None for helpers and other programs.
 
     Examples
     --------

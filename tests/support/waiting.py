@@ -11,7 +11,7 @@ PATIENCE_S = 60.0
 
 
 def until(true: Callable[[], Any], within_s: float = PATIENCE_S) -> Any:
-    """Call `true` until its result is true, and return the result."""
+    """Call `true` until its result is a true value; return this value."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
         assert time.monotonic() < deadline, f"did not come true within {within_s} s"

@@ -14,7 +14,7 @@ TARGETS = {
     "wire": ["tcp://127.0.0.1:9"],
     "disk": ["file:///nowhere"],
 }
-"""Targets of the requests and calls of a workload. No server needs to exist at these addresses."""
+"""Targets of the requests and calls of a workload; there need not be a server at these addresses."""
 CSV = {"good.csv": "id,weight\n1,2\n2,0.5\n", "ragged.csv": "id,weight\n1\n", "light.csv": "id,weight\n1,0\n2,x\n"}
 FILES = {"plain.txt": "text", "places.txt": "an ${uuid} here", "script.js": "`${unknown}`"}
 
@@ -43,7 +43,7 @@ class Grammar:
     ----------
     seed : int
     wrong : float, default 0.012
-        Probability that a value is drawn from the invalid and unusual values, in [0, 1].
+        Probability, for each value, that it is chosen from the invalid and unusual values.
     """
 
     def __init__(self, seed: int, wrong: float = 0.012) -> None:
@@ -62,7 +62,7 @@ class Grammar:
         return make() if self.random.random() < chance else None
 
     def some(self, **makers: Callable[[], Any]) -> dict[str, Any]:
-        """Return a mapping with some of the keys, chosen at random, and with a new value for each of them."""
+        """Return a mapping with some of the keys, chosen at random. Each gets a new value from its function."""
         made = {key: self.maybe(make) for key, make in makers.items()}
         return {key: value for key, value in made.items() if value is not None}
 

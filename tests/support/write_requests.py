@@ -1,4 +1,4 @@
-"""Decodes Prometheus write requests as strictly as the specification, independently of Towtank."""
+"""Decodes Prometheus write requests as strictly as the specification demands, independently of Towtank."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield each field of a protobuf message as its number and content. Fail on a wire type that write requests do not
-    use.
+    """Yield each field of a protobuf message: its number and its content. Fail on a wire type that write requests do
+    not use.
     """
     at = 0
     while at < len(data):

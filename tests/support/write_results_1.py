@@ -1,8 +1,8 @@
-"""Writes tests/data/results-1: eight synthetic runs, four load levels with a search index present and absent.
+"""Writes tests/data/results-1: eight synthetic runs, at four load levels with the search index present and absent.
 
     PYTHONPATH=python:tests/support python tests/support/write_results_1.py tests/data/results-1
 
-The folder is committed and not rewritten when the code changes, as it represents results of format version 1.
+The folder is in the repository as an example of format version 1, so it is not rewritten when the code changes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Fixtures: a stand-in for the load engine in tests of the conductor (see `tests/support/fake_engine.py`), and longer
-time limits for scrapers.
+"""Fixtures: a stand-in for the load engine (`tests/support/fake_engine.py`) in tests of the conductor, and longer time
+limits for scrapers.
 """
 
 import sys
@@ -14,14 +14,14 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> Iterator[None]:
-    """Give the scrapers in the tests of a module a longer time limit for responses."""
+    """Give scrapers more time to wait for responses, in all tests of a module."""
     with patient_scrapers():
         yield
 
 
 @pytest.fixture
 def fake_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Path of the stand-in engine, which the test uses as the engine."""
+    """Stand-in engine, which replaces the real engine during the test; its path."""
     path = tmp_path / "towtank-engine"
     path.write_text(f"#!{sys.executable} -I\n" + (SUPPORT / "fake_engine.py").read_text())
     path.chmod(0o755)

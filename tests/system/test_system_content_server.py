@@ -1,5 +1,5 @@
-"""The content server as a service: its data is created once and is identical at every start, with one or several nodes,
-on SQLite or PostgreSQL.
+"""The content server as a service, with one or several nodes, on SQLite or PostgreSQL. Its data is created once, and is
+identical at every start.
 """
 
 import base64

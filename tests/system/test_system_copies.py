@@ -1,4 +1,4 @@
-"""Hosts with a number of copies, and targets of several services: the resulting system, and all faults with their
+"""Hosts with a number of copies, and targets of several services: the system that results, and all faults with their
 lines.
 """
 

@@ -1,4 +1,6 @@
-"""The installation of Debian packages starts and enables no service. It leaves no policy file, even if it is killed."""
+"""The installation of Debian packages starts and enables no service. It leaves no policy file behind, even if it is
+killed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.waits
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Simulate a Debian machine with root rights, with its policy file and the links that start services at boot."""
+    """Simulate a Debian machine with root rights: its policy file, and the links that start services at boot."""
     monkeypatch.setattr(debian, "_POLICY", tmp_path / "policy-rc.d")
     monkeypatch.setattr(debian, "_UNITS", tmp_path / "units")
     monkeypatch.setattr(debian, "_RUN_LEVELS", tmp_path)
@@ -116,8 +118,8 @@ def test_an_installation_that_is_killed_leaves_no_policy_and_none_goes_while_apt
             assert policy.exists()
             process.kill()
             process.wait()
-            # The installation still runs after the kill of Towtank, so the process that will remove the policy file
-            # still waits.
+            # Towtank was killed, but the installation that it started still runs. A helper process waits for its end,
+            # and will then remove the policy file.
             assert policy.exists()
         finally:
             os.kill(install, signal.SIGKILL)
@@ -145,7 +147,7 @@ def test_an_installation_that_is_killed_in_the_middle_of_the_policy_leaves_none(
     ended = subprocess.run([sys.executable, "-c", TORN, str(policy)], check=False)
     assert ended.returncode == -signal.SIGKILL
     until(lambda: not policy.exists())
-    # A policy file remains after a power failure, because the process that would remove it has ended too.
+    # As after a power failure: the policy file is left, because the process that would remove it has ended, too.
     (machine / "policy-rc.d").touch()
     debian.install(["nginx-light"], lambda command: 0)
     assert not (machine / "policy-rc.d").exists()
@@ -178,7 +180,7 @@ def test_an_installation_that_takes_too_long_is_asked_to_end_and_waited_for(
     ready, ended = tmp_path / "ready", tmp_path / "ended"
 
     class Begun(subprocess.Popen[bytes]):
-        """A command whose time limit begins only when the command can handle SIGTERM."""
+        """A command whose time limit begins only when it can handle SIGTERM."""
 
         def wait(self, timeout: float | None = None) -> int:
             until(ready.exists)

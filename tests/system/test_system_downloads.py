@@ -1,4 +1,4 @@
-"""Files with pinned checksums from a small server: download, resumption, verification, refusal, and choice of the
+"""Files with fixed checksums from a small server: download, resumption, check, refusal, and choice of the
 repository.
 """
 

@@ -1,4 +1,4 @@
-"""Files of other users in a temporary folder do not block Towtank. Towtank neither follows links among them nor removes
+"""Files of other users in a temporary folder must not block Towtank. It neither follows links among them nor removes
 them.
 """
 

@@ -1,5 +1,5 @@
-"""A system that stays up without a study. It is stored, described, and taken down, whatever the state of the process
-that keeps it up.
+"""A system that stays up without a study. It is stored, described, and taken down, whatever happens to the process that
+keeps it up.
 """
 
 import json

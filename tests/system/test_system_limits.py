@@ -1,4 +1,6 @@
-"""Limits of open files of services: the hard limit becomes the soft limit, and the limits in force are recorded."""
+"""Limits of open files of services: the soft limit is raised to the hard limit, and the limits in force are
+recorded.
+"""
 
 import os
 import resource

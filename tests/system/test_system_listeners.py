@@ -1,4 +1,4 @@
-"""Finding the process that listens on an address, in recorded kernel tables."""
+"""Search for the process that listens on an address, in recorded kernel tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def row(address: str, port: int, inode: int, state: str = "0A", peer: str = "000
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Recorded process tables: server 20 with its workers 21 and 22 on port 8080, and server 30 on port 80 of all
-    addresses.
+    """Recorded process tables: server 20, with its workers 21 and 22, listens on port 8080; server 30 listens on port
+    80 of all addresses.
     """
     (tmp_path / "net").mkdir()
     loopback, anywhere = "0100007F", "00000000"
@@ -74,8 +74,8 @@ def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
 
 
 def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Path) -> None:
-    """Two workers of process 50 listen on port 8090 with separate sockets, so 50 is their server. Two listeners on port
-    8091 have no common parent.
+    """Two workers of process 50 listen on port 8090 with separate sockets, so 50 is the server. Two listeners on port
+    8091 have no common parent, so there is none.
     """
     add(proc, 50, 1)
     for pid, above, inode in ((51, 50, 90), (52, 50, 91), (60, 1, 92), (61, 1, 93)):
@@ -85,8 +85,7 @@ def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Pat
             row("0100007F", port, inode) for port, inode in ((8090, 90), (8090, 91), (8091, 92), (8091, 93))
         )
     assert listening_root("127.0.0.1", 8090, proc) == 50
-    # If only one of these listeners were returned, the other would count as a program that does not belong to the
-    # target.
+    # If one of the two listeners were returned, the other would count as a program that does not belong to the target.
     assert listening_root("127.0.0.1", 8091, proc) is None
 
 
@@ -137,7 +136,7 @@ def test_servers_behind_a_server_are_found_by_its_connections(databases: Path) -
 def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
     """A worker of server 20 is connected to a worker of server 40 over a Unix socket, so server 40 is found.
 
-    Its connection to process 44 is a socket pair without an address, so 44 is not found. Process 42 listens at the
+    The connection to process 44 is a socket pair, which has no address, so 44 is not found. Process 42 listens at the
     same address as 40, but at another file.
     """
     add(proc, 40, 1, 60)
@@ -155,8 +154,7 @@ def test_a_server_behind_a_unix_socket_is_found(proc: Path) -> None:
         UnixSocket("72", False, (), "71"),
     ]
     assert servers_behind(20, proc, lambda: sockets) == {40}
-    # Server 40 also holds an end of the connection from server 20. But server 20 is its client, and not a server behind
-    # server 40.
+    # Server 40 also has an end of the connection from server 20. But 20 is its client, not a server behind it.
     assert servers_behind(40, proc, lambda: sockets) == set()
 
 

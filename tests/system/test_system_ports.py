@@ -57,7 +57,7 @@ def test_the_rows_at_the_end_are_followed_by_the_first(monkeypatch: pytest.Monke
 
 
 def test_a_held_port_is_given_to_nobody_else_and_its_server_can_listen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If two systems start at the same time, they get different ports."""
+    """Two systems that start at the same time must get different ports."""
     monkeypatch.setattr("towtank.system.ports.secrets.randbelow", lambda rows: min(500, rows - 1))
     held = HeldPorts("127.3.1.9", 3)
     assert (held.first, free_ports("127.3.1.9", 1)) == (20_500, 20_503)

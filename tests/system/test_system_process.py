@@ -1,4 +1,4 @@
-"""A process that runs under a guard process: its start, its log, its end, and the report of its end."""
+"""A process under a guard process: its start, its log, its end, and how its end is reported."""
 
 import os
 import re

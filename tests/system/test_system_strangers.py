@@ -1,6 +1,7 @@
 """Settings in a system file from an unknown source.
 
-No setting can leave the syntax of its server's configuration, or send environment variables of this machine.
+The value of a setting must not add anything to its server's configuration beyond this setting, nor send environment
+variables of this machine.
 """
 
 from __future__ import annotations

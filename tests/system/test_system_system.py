@@ -1,4 +1,4 @@
-"""A system of small real servers: it starts them in order, observes them, stops all of them, and reports every
+"""A system of small real servers. It starts them in order, observes them, stops all of them, and reports every
 failure.
 """
 
@@ -143,7 +143,7 @@ def test_nothing_is_started_again_while_the_system_goes_down(make: Any, journal:
     system.up()
     system.stop("content")
     (_, ended) = system._processes[1]
-    ended.stop = system.down  # This simulates another thread that takes the system down at the same time.
+    ended.stop = system.down  # simulates another thread that takes the system down at the same time
     with pytest.raises(TargetError, match="content is not restarted, because the system is going down"):
         system.start("content")
     assert system.status() == {}

@@ -1,4 +1,4 @@
-"""Targets with https:// addresses in a system file: their part of the load plan, and faults that are refused."""
+"""Targets with https:// addresses in a system file: what they become in the load plan, and faults that are refused."""
 
 from __future__ import annotations
 

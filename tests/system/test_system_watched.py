@@ -1,4 +1,4 @@
-"""Selecting running processes by name: in recorded kernel files, in system files, and in options."""
+"""Running processes are selected by name: in recorded kernel files, in system files, and in options."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CONTAINER = "3f" * 32
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Recorded process tables: unit shop.service (20 with worker 21, and 22), containers (30, 31, 33), a shell 40 with
-    a server 41.
+    """Recorded process tables. The unit shop.service has process 20 with its worker 21, and process 22. Containers have
+    30, 31 and 33. A shell, 40, has started the server 41.
     """
     folder = tmp_path / "proc"
     (folder / "net").mkdir(parents=True)

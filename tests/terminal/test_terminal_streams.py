@@ -60,7 +60,7 @@ def test_a_descriptor_that_does_not_wait_loses_nothing() -> None:
     read, written = os.pipe()
     os.set_blocking(written, False)
     process = write(out=written)
-    # The program writes more than a pipe can hold. The test begins to read only when the pipe is full.
+    # The program writes more than a pipe can hold, and the test begins to read only when the pipe is full.
     poll = select.poll()
     poll.register(written, select.POLLOUT)
     while poll.poll(0):

@@ -1,4 +1,4 @@
-"""Tables at any terminal width: every digit is printed, and names are wrapped. Tables that are still too wide are
+"""Tables at any terminal width: every digit is printed, and names are wrapped. A table that is still too wide is
 printed as lines.
 """
 
@@ -120,7 +120,7 @@ def test_drive_shows_the_interval_of_the_throughput() -> None:
 
 
 def test_drive_says_that_failed_answers_are_among_the_times() -> None:
-    """Failed responses have a response time, but refused connections have none."""
+    """A failed response has a response time; a refused connection has none."""
     said = drive_table(driven(errors_by_kind={"connect": 7, "status_5xx": 4, "check": 1}))
     assert "the times above include 5 failed requests" in said
     assert not any(

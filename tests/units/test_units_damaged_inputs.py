@@ -1,4 +1,6 @@
-"""Every reader of external files and responses accepts damaged input, or refuses it with its documented error."""
+"""Readers of external files and responses get damaged input. Each must accept it, or refuse it with its documented
+error.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def contents(paths: list[Path]) -> list[bytes]:
 
 
 def text_reader(parse: Callable[[str], Any]) -> Callable[[Path], None]:
-    """Return a function that decodes a file like text received over a connection, and parses it."""
+    """Return a function that reads a file as if it were text received over a connection: it decodes and parses it."""
 
     def run(path: Path) -> None:
         parse(path.read_bytes().decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Connections to host names with several addresses, and descriptions of failures."""
+"""Connections to host names that have several addresses, and descriptions of failures."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def test_each_failure_has_a_fact_and_a_next_step(error: BaseException) -> None:
 
 
 def test_each_code_of_a_name_has_its_own_fact() -> None:
-    # Codes with equal numbers, such as EAI_NODATA and EAI_NONAME on some systems, have the same description.
+    # On some systems two codes, such as EAI_NODATA and EAI_NONAME, have equal numbers. They also have the same
+    # description.
     assert {code for code in EAI if code < 0} <= set(dialing.NAME_ERRORS)
 
 

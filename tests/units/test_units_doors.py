@@ -1,4 +1,4 @@
-"""A package with lazy imports has exactly the names that a type checker sees."""
+"""A package with lazy imports must have exactly the names that a type checker sees."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_door_has_the_declared_names(package: str) -> None:
 
 @pytest.mark.parametrize("package", list(doors()))
 def test_no_name_is_that_of_a_module(package: str) -> None:
-    """If a module is imported, Python sets its name in the package. This would hide a function with the same name."""
+    """When a module is imported, Python sets its name in the package. A function with the same name would be hidden."""
     modules = {path.stem for path in Path(str(files(package))).iterdir()}
     assert declared(package) & modules == set()
 

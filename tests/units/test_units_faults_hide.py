@@ -1,4 +1,4 @@
-"""Stored and printed faults of Towtank contain no secret."""
+"""Descriptions of internal faults, stored or printed, contain no secret."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Kinds of files, and the requirements for checking each kind."""
+"""Kinds of files, and what the check of each kind requires."""
 
 from __future__ import annotations
 

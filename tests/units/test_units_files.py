@@ -1,4 +1,4 @@
-"""Paths that are passed to the engine."""
+"""Paths as they are passed to the engine."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The robust scale of a few values agrees with NumPy's medians."""
+"""The robust scale of a few values, compared with NumPy's medians."""
 
 from __future__ import annotations
 

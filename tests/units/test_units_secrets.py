@@ -1,4 +1,4 @@
-"""The name of a value decides whether the value is hidden. Its content does not matter."""
+"""A value is hidden because of its name, not because of its content."""
 
 import time
 from typing import Any
@@ -115,7 +115,7 @@ def test_the_time_for_a_text_is_proportional_to_its_length(part: str) -> None:
             taken.append(time.process_time() - begin)
         return min(taken)
 
-    # If the run time of a pattern were quadratic, a text of 8 times the length would take 64 times as long.
+    # The text is 8 times as long. If the run time of a pattern were quadratic, it would be 64 times as long.
     assert seconds(800_000) < 24 * max(seconds(100_000), 1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Checks of data trees that contain many faults."""
+"""Checks of data trees (nested mappings and lists) that contain many faults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def calls_for(folder: Path, misspelt: int) -> int:
 
 
 def test_the_work_for_misspelt_keys_grows_with_their_number(tmp_path: Path) -> None:
-    calls_for(tmp_path, 1)  # The first check in a process imports modules and builds validators, so it is not counted.
+    # The first check in a process also imports modules and builds validators, so it is not counted.
+    calls_for(tmp_path, 1)
     few, many = calls_for(tmp_path, 100), calls_for(tmp_path, 400)
     assert many < 6 * few
 

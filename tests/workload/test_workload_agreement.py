@@ -1,4 +1,4 @@
-"""The engine accepts every workload that `validate` accepts.
+"""The engine must accept every workload that `validate` accepts.
 
 Valid and invalid workloads of the whole grammar are generated from seeds. `TOWTANK_WORKLOADS` is the number of seeds:
 1,000 in the suite, more in nightly runs.
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.waits
 
 OPTIONS = {"shop": {"scheme": "https", "host": "shop", "http": "2"}}
 IN_SUITE = 1_000
-# Limit of open files for threads and connections. It is more than any generated plan needs. [1]
+# Limit of open files for threads and connections together, more than any generated plan needs. [1]
 _FILES_OF_ALL = 8192
 STAGES = [
     {"name": "ramp_up", "phase": "ramp_up", "level": 0, "duration_s": 0.0, "users": 4},
@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
-    """Return the compiled workload of a seed. If the workload stores data, also return the workload that reads the data
+    """Return the compiled workload of a seed. If this workload stores data, also return the workload that reads it
     back.
 
     The list is empty if `validate` refuses the workload.
@@ -95,7 +95,7 @@ def test_the_engine_takes_every_workload_that_validate_takes(folder: Path) -> No
     count = int(os.environ.get("TOWTANK_WORKLOADS", IN_SUITE))
     (folder / "keys.csv").write_text("key\na\n")
     plans = {seed: made for seed in range(count) if (made := compiled(folder, seed))}
-    # The sample must contain accepted workloads and refused workloads.
+    # Among the generated workloads, some must be accepted and some refused.
     assert 0.2 * count < len(plans) < 0.9 * count
     seeds = [seed for seed, made in plans.items() for _ in made]
     faults = engine_faults([plan_of(plan, folder) for made in plans.values() for plan in made])
@@ -157,8 +157,7 @@ def test_the_engine_takes_every_tls_that_a_system_file_may_have(folder: Path) ->
     assert engine_faults([plan_of(plan, folder) for plan in plans]) == [[] for _ in plans]
 
 
-# Parts from which patterns are generated: syntax of both dialects of regular expressions, and syntax that is valid in
-# only one dialect.
+# Parts from which patterns are generated: some are valid in both dialects of regular expressions, some in only one.
 PIECES = [
     "a", "é", ".", r"\d", r"\w", r"\s", r"\.", r"\b", "[a-z]", "[^x]", "[]a]", r"[\]]", "(", "(?:", "(?i)", "(?P<n>",
     ")", "|", "*", "+", "?", "{2}", "{1,3}", "{,2}", "{", "}", "[", "]", "^", "$", r"\A", r"\Z", r"\z", r"\<", r"\x41",

@@ -1,4 +1,4 @@
-"""The compilation of a small workload gives exactly the expected plan."""
+"""A small workload is compiled; the result must be exactly the expected plan."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def test_bodies_lists_and_blocks_of_the_plan(folder: Path) -> None:
 
 
 def plan_of(folder: Path, step: str, parameters: str = "{}") -> dict[str, Any]:
-    """Return the compiled request of a workload with a single step."""
+    """Return the compiled request of a workload that has a single step."""
     file = folder / "single.yaml"
     head = f"schema: towtank/workload/1\nname: single\nparameters: {parameters}\n"
     file.write_text(f"{head}transactions: {{t: [{step}]}}\ngroups: {{g: {{loop: {{mix: {{t: 1}}}}}}}}\n")

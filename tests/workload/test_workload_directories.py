@@ -1,4 +1,4 @@
-"""LDAP steps: the checks of these steps, and their part of a load plan."""
+"""LDAP steps: how they are checked, and what they become in a load plan."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def equal(attribute: str, value: int) -> dict[str, Any]:
     return {"equal": {"attribute": attribute, "value": value}}
 
 
-# Examples of RFC 4526, section 3, and of RFC 4515, section 4. The last two of RFC 4515 are left out, because their
-# values are not text.
+# Examples from RFC 4526, section 3, and RFC 4515, section 4. The last two of RFC 4515 have values that are no text, so
+# they are left out.
 FILTERS = {
     "(cn=Babs Jensen)": (equal("cn", 0), ["Babs Jensen"]),
     "(!(cn=Tim Howes))": ({"not": equal("cn", 0)}, ["Tim Howes"]),

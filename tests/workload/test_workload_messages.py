@@ -1,4 +1,6 @@
-"""Messages that help users of other tools: unknown steps, addresses of files, parameters on the command line."""
+"""Messages that help users of other tools: about unknown steps, addresses of files, and parameters on the
+command line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limit on the size of regular expressions, which bounds the memory of the engine."""
+"""The size of regular expressions is limited, because it bounds the memory of the engine."""
 
 import pytest
 

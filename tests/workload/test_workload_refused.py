@@ -1,4 +1,4 @@
-"""Workloads that `validate` refuses because the engine cannot run them. Each refusal states the line and a hint."""
+"""Workloads that `validate` refuses because the engine cannot run them. The message states the line and a hint."""
 
 from __future__ import annotations
 

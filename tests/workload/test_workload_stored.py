@@ -1,4 +1,4 @@
-"""Stored data: checks of its declaration in a workload, and the workload that reads the stored data back."""
+"""Stored data: how its declaration in a workload is checked, and the workload that reads the data back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets must be on this machine or in private networks, unless the user permits other targets by name."""
+"""Targets must be on this machine or in private networks. The user can permit other targets by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towtank.workload import targets as module
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand-in for the name service, so that no name query leaves the machine."""
+    """Stand-in for the name service: no query for a name may leave the machine."""
     known = {
         "inside.test": ["10.1.2.3"],
         "outside.test": ["203.0.113.7"],

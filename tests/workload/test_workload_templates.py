@@ -72,7 +72,7 @@ def test_any_text_is_taken_apart_or_refused(text: str) -> None:
 
 @given(st.text(max_size=30))
 def test_escaped_text_comes_out_as_it_was(text: str) -> None:
-    # A dollar directly before a placeholder would belong to the escape sequence `$${`, so such texts are skipped.
+    # A dollar directly before a placeholder would be read as the escape sequence `$${`, so such texts are skipped.
     if "$${" in text:
         return
     assert "".join(map(str, parse(text.replace("${", "$${")))) == text

@@ -43,7 +43,7 @@ def towtank(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture(scope="session")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The committed results folder with summaries that the present version has computed, as after a complete study."""
+    """The results folder of the repository, with summaries by the present version, as after a complete study."""
     found = copy_of_results_1(tmp_path_factory.mktemp("exports") / "results-1")
     summarize_study(found)
     return found.path
@@ -57,5 +57,5 @@ def results(analysed: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mixed(tmp_path: Path) -> RunFolder:
-    """A run with two load threads and several kinds of failures; see `mixed_run`."""
+    """A run with two load threads and several kinds of failures, as `mixed_run` describes it."""
     return write_mixed_run(tmp_path / "r001")

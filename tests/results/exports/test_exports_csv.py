@@ -1,4 +1,4 @@
-"""Export as CSV: a row for every second, with counts and times that follow from the simulated exchanges."""
+"""Export as CSV: a row for every second, whose counts and times follow from the simulated exchanges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export as JTL: fields marked as exact are exact, and every row states that it was expanded from a histogram."""
+"""Export as JTL: fields marked as exact are exact, and every row states that it is expanded from a histogram."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def objectives(results: Path, *found: dict[str, object]) -> None:
 def test_objectives_are_cases(export):
     met, missed = export()["objectives"]
     assert met.get("name") == "p95 of open_all_searches < 1 s (search_index present)"
-    # The objective is met, but only by a suspect run.
+    # The objective is met, but the only run that shows this is suspect.
     assert [(part.tag, part.text) for part in met] == [("system-out", "depends on a suspect run: r005")]
     assert missed.get("name") == "p95 of open_all_searches < 1 s (search_index absent)"
     failure = missed.find("failure")
@@ -130,6 +130,6 @@ def test_single_run_has_its_verdict_as_a_case(towtank, mixed):
     found = suites(mixed.path / "exports" / "junit.xml")
     assert found["objectives"].get("tests") == "0"
     (case,) = found["runs"]
-    # The test case fails because 2 of 24 transactions in the steady stage failed.
+    # 2 of 24 transactions in the steady stage failed, so the test case fails.
     assert case.find("error") is not None
     assert str(case.findtext("error")).startswith("invalid: 8.33 % of transactions failed, limit 1 %")

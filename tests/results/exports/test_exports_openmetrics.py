@@ -1,4 +1,4 @@
-"""Export as OpenMetrics, read with the parsers of the Prometheus client for both versions of the format."""
+"""Export as OpenMetrics. Both versions of the format are read with the parsers of the Prometheus client."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 def test_both_formats_read_the_same(text, found):
     assert samples(prometheus.text_string_to_metric_families(text)) == found
-    # 1,090 - 176 + 40 samples are expected. 176 ends of intervals are missing, because windows with too few independent
-    # seconds have no interval. 40 samples are counts of failed transactions: 8 runs with 5 transactions each.
+    # 1,090 - 176 + 40 samples are expected. 176 are ends of intervals that do not exist, because their windows have too
+    # few independent seconds. 40 are counts of failed transactions: 8 runs with 5 transactions each.
     assert len(found) == 954
     assert text.endswith("\n# EOF\n")
 

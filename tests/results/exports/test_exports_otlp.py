@@ -1,4 +1,4 @@
-"""Export as OTLP: the points in the exported document, and the points that a receiver gets."""
+"""Export as OTLP: the points in the document, and the points that a receiver gets from it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DELTA = 1
 
 
 def metrics(lines: list[Json]) -> dict[str, list[Json]]:
-    """Return the data points of each metric together with the metric's type, by metric name."""
+    """Return, by metric name, the data points of the metric, each with the type of the metric."""
     found: dict[str, list[Json]] = defaultdict(list)
     for document in lines:
         (resource,) = document["resourceMetrics"]
@@ -132,8 +132,8 @@ def test_documents_of_a_study_are_bounded(towtank, results):
 
 
 def test_scale_of_the_specification():
-    # Example of the OpenTelemetry metrics data model: at scale 3 the base is 2^(1/8) = 1.09051.
-    # 20 octaves need 20 x 8 = 160 buckets at scale 3. At scale 4 they would need more than the allowed 160 buckets.
+    # Example of the OpenTelemetry metrics data model: at scale 3 the base is 2^(1/8) = 1.09051. The values cover 20
+    # octaves, which need 20 x 8 = 160 buckets. Scale 4 would need more than the 160 buckets that are allowed.
     values = np.array([1.0 + 1e-9, 2.0**20])
     scale, offset, counts = buckets(values, np.array([1, 2]))
     assert (scale, offset, len(counts)) == (3, 0, 160)

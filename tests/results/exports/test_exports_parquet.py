@@ -23,7 +23,7 @@ def query(text: str) -> list[tuple[object, ...]]:
 
 
 def named(path: Path) -> str:
-    """Return the path of a file as text for DuckDB, which decodes paths as UTF-8 in any locale."""
+    """Return the path of a file as DuckDB needs it: in UTF-8, whatever the locale is."""
     return os.fsencode(path).decode()
 
 

@@ -1,4 +1,6 @@
-"""Fixtures that create hosts of each provider, with the same sizes if supported, and remove them afterwards."""
+"""Fixtures that create hosts of each provider and remove them afterwards. All hosts have the same sizes, if the
+provider supports sizes.
+"""
 
 import sys
 import tempfile
@@ -25,8 +27,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # These folders are made visible on a host even if they are below /tmp. Otherwise they would be hidden there,
-    # because each host has its own /tmp.
+    # Each host has its own /tmp, so folders below the machine's /tmp would be hidden on it. These folders are made
+    # visible there.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 
@@ -65,8 +67,8 @@ LINKS = ("bridge", "veth", "macvlan", "tun")
 
 @pytest.fixture(params=["local", *(f"namespaces by {link}" for link in LINKS), "ssh"])
 def host(request: pytest.FixtureRequest, room: HostSettings) -> Iterator[Host]:
-    """A prepared host that can start services. For the provider `namespaces`, the other hosts of its network are
-    prepared too.
+    """A prepared host on which services can be started. If its provider is `namespaces`, the other hosts of its network
+    are also prepared.
     """
     made: list[Host] = [LocalHost()]
     provider, _, link = request.param.partition(" by ")

@@ -1,4 +1,4 @@
-"""Events on services and hosts (kill, stop, start, cut a network, fill a disk), for every provider that
+"""Events on services and hosts (kill, stop, start, cut a network, fill a disk), with every provider that
 supports them.
 """
 
@@ -39,7 +39,7 @@ services:
 
 
 def grows(path: Path) -> bool:
-    """Return True if a file grows within 0.3 s. The pauses between writes to the file are shorter."""
+    """Return True if a file grows within 0.3 s. A program that still runs writes to it more often."""
     before = path.stat().st_size
     time.sleep(0.3)
     return path.stat().st_size > before

@@ -1,5 +1,5 @@
-"""Kinds of links between hosts: hosts reach each other over each kind, limits apply at both ends of a link, and
-unsuitable settings are refused.
+"""Kinds of links between hosts: hosts reach each other over each kind, limits apply at both ends, and unsuitable
+settings are refused.
 """
 
 import json
@@ -30,8 +30,8 @@ import socket
 server = socket.create_server(('', 7000))
 while True: server.accept()[0].close()
 """
-# Script that prints "yes" if the host with this name accepts a connection. The time limit ends the wait for a
-# disconnected host.
+# Script that prints "yes" if the host with this name accepts a connection. If the host is disconnected, the script
+# gives up at a time limit.
 ASK = """
 import socket, sys
 try: socket.create_connection((sys.argv[1], 7000), timeout=0.5); print('yes')
@@ -41,8 +41,8 @@ except OSError: print('no')
 
 @pytest.fixture
 def joined(room: HostSettings) -> Iterator[Made]:
-    """Return a function that creates and prepares the hosts of one network. After the test, check that nothing of these
-    hosts remains.
+    """Return a function that creates and prepares the hosts of one network. After the test, check that nothing remains
+    of them.
     """
     made: list[VirtualHost] = []
 

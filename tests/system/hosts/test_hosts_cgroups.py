@@ -1,4 +1,4 @@
-"""Control groups of versions 1 and 2, with plain files in place of the kernel's files: which files are written, and
+"""Control groups of versions 1 and 2. Plain files stand for the kernel's files; the tests check which are written, and
 with which values.
 """
 
@@ -24,7 +24,7 @@ def proc(folder: Path, mounts: str, own: str) -> Path:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Trees:
-    """Control groups of version 1, in which this process is in the group `/job`, and of version 2, without usable
+    """Control groups of version 1, in which this process is in the group `/job`; and of version 2, which have no usable
     controllers.
     """
     mounts = ""
@@ -94,7 +94,8 @@ def test_version_1_gets_its_files(old: Trees, tmp_path: Path) -> None:
     assert (own / "blkio.throttle.read_bps_device").read_text() == "7:3 20000000"
     assert (own / "blkio.throttle.write_iops_device").read_text() == "7:3 100"
     assert not (own / "blkio.throttle.read_iops_device").exists()
-    # The kernel charges written pages to the root group, but charges reads to the group of the reading process.
+    # The kernel charges writes to the root group, and reads to the group of the process that reads. So the limit of
+    # writes must be in the root group.
     assert (root / "blkio.throttle.write_bps_device").read_text() == "7:3 8000000"
     assert (root / "blkio.throttle.read_bps_device").read_text() == ""
     assert len(group.members_files()) == 6
@@ -130,8 +131,8 @@ def test_version_2_gets_its_files(new: Trees, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("shares", "weight"), [(2, 1), (1024, 39), (262_144, 10_000)])
 def test_weights_are_converted_as_oci_runtimes_do(new: Trees, tmp_path: Path, shares: int, weight: int) -> None:
-    # The expected weight is 1 + ((shares - 2) * 9999) / 262142, as in the OCI runtime specification's note on cgroup
-    # v2.
+    # The expected weight is 1 + ((shares - 2) * 9999) / 262142, by the note on cgroup v2 in the OCI runtime
+    # specification.
     group = ControlGroup(new, "towtank-000000/web")
     (tmp_path / "cgroup/towtank-000000/web").mkdir(parents=True)
     group.weigh(shares)

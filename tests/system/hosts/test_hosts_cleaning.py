@@ -1,5 +1,5 @@
-"""Nothing of the hosts remains after the conductor is killed, either at a given step of their preparation or at a
-random time.
+"""The conductor is killed, at a given step while it prepares hosts or at a random time. Nothing of the hosts may
+remain.
 """
 
 import os
@@ -17,8 +17,8 @@ from towtank.system.hosts import cgroups, cleaning
 
 pytestmark = pytest.mark.waits
 
-# Program that prepares and removes hosts repeatedly. It kills itself before it executes the command with the given
-# number.
+# Program that prepares and removes hosts repeatedly. It counts the commands that it executes, and kills itself before
+# the one with the given number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path
@@ -61,7 +61,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts that are connected by another kind of link. The load generator runs on one of these hosts.
+# Two hosts that are connected by another kind of link. The load generator runs on one of them.
 JOINED = """
 schema: towtank/system/1
 name: killed
@@ -73,7 +73,8 @@ generator: {host: far}
 services:
   a: {kind: null_server, host: web}
 """
-# After a kill, the guards need their grace period of one second, and on a busy machine more.
+# Time after a kill within which everything must be removed. Guards need a grace period of one second, and on a busy
+# machine more. [s]
 GONE_WITHIN_S = 60.0
 
 
@@ -98,8 +99,8 @@ def conductor(folder: Path, last: int) -> subprocess.Popen[str]:
 
 
 def assert_gone(prefixes: list[str], conductor: int) -> None:
-    """Assert that no object with one of the prefixes exists, and no temporary folder with the process id of the
-    conductor.
+    """Assert that no object with one of the prefixes in its name exists, nor a temporary folder with the conductor's
+    process id.
     """
     for prefix in prefixes:
         until(lambda prefix=prefix: cleaning.leftovers(prefix) == [], GONE_WITHIN_S)
@@ -111,7 +112,7 @@ def assert_gone(prefixes: list[str], conductor: int) -> None:
 def limits_of_nothing() -> list[str]:
     """Return loop devices that have limits but no file.
 
-    Limits are set after the file is attached, and removed before it is detached, so the list must be empty.
+    Limits are set after the file is attached, and removed before it is detached. So there must be none.
     """
     limited = {
         device.partition(":")[2]
@@ -156,8 +157,8 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # Within two seconds, the conductor prepares and removes the hosts about one and a half times, so a kill at a
-        # random time may hit any step.
+        # In two seconds the conductor prepares and removes the hosts about one and a half times. So a kill at a random
+        # time within them may hit any step.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

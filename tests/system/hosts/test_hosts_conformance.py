@@ -22,7 +22,7 @@ server = socket.create_server((sys.argv[1], int(sys.argv[2])))
 print('listening', flush=True)
 time.sleep(600)
 """
-# A shell that starts a process in its own session, writes the id of this process to a file, and waits.
+# A shell that starts a process in a session of its own, writes the id of this process to a file, and waits.
 TREE = "setsid sleep 600 & echo $! >{file}; wait"
 
 
@@ -148,7 +148,7 @@ def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: 
     assert modes(host, folder, folder / "shared") == ["710", "640"]
 
     def read(group: str) -> int:
-        """Start a process with the given group that reads the file, and return its exit status."""
+        """Start a process that has the given group and reads the file; return its exit status."""
         reader = ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", "--"]
         return host.execute([*reader, "cat", str(folder / "shared")]).status
 

@@ -1,4 +1,6 @@
-"""Hosts in system files: all faults are reported together with their lines, and values survive a JSON round trip."""
+"""Hosts in system files: all faults are reported at once, with their lines, and values are the same after conversion to
+JSON and back.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -36,7 +36,7 @@ def test_disciplines_of_a_link() -> None:
 
 @pytest.fixture
 def pipes() -> Iterator[tuple[int, int, int, int]]:
-    """Two pipes, one for incoming packets and one for outgoing packets."""
+    """Two pipes: one for incoming packets, one for outgoing packets."""
     come, put = os.pipe2(os.O_NONBLOCK)
     get, go = os.pipe2(os.O_NONBLOCK)
     yield come, put, get, go
@@ -83,8 +83,8 @@ def test_the_same_packets_are_lost_with_the_same_seed(pipes: tuple[int, int, int
 
     first = lost(1)
     assert first == lost(1) != lost(2)
-    # With loss probability 0.3, the number of lost packets among 1000 has a mean of 300 and a standard deviation of
-    # 14.5. The seed makes the number reproducible.
+    # The loss probability is 0.3, so of 1000 packets 300 are lost on average, with a standard deviation of 14.5. The
+    # seed makes the number reproducible.
     assert 240 < sum(first) < 360
 
 

@@ -1,4 +1,4 @@
-"""MariaDB on a host with limits. Its data is on a disk of the host, and clients reach the server over the virtual
+"""MariaDB on a host with limits. Its data is on a disk of the host; clients reach the server over the virtual
 network.
 """
 

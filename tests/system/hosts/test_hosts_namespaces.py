@@ -60,7 +60,7 @@ def test_nobody_else_gets_into_the_folders_of_a_host(virtual: Make) -> None:
     host = virtual(disks={"data": {"size": "32 MiB"}})
     for folder in (host._site.folder, host._site.images):
         assert folder.stat().st_mode & 0o077 == 0
-    # The folders of the host are accessible, so services that do not run as root can use them.
+    # Services that do not run as root must be able to use the folders of the host.
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
     for folder in (host.temporary, host.disk("data")):
         assert said(host, *user, "sh", "-c", f"echo mine >{folder}/file && cat {folder}/file") == "mine"
@@ -164,8 +164,8 @@ def test_page_cache_is_counted_as_memory(virtual: Make) -> None:
     said(host, "cat", "/tmp/big", "/tmp/big")
     values = scraped(host)
     assert 8 * 2**20 < values["host_memory_cache_bytes"] <= values["host_memory_bytes"] <= 32 * 2**20
-    # The program reads 64 MiB twice through less than 32 MiB of page cache, so most pages were evicted and read again
-    # from the disk.
+    # The program reads 64 MiB twice, through less than 32 MiB of page cache. So most pages were evicted and read from
+    # the disk again.
     assert values["host_page_cache_refaults_total"] > 32 * 2**20 / os.sysconf("SC_PAGE_SIZE")
 
 

@@ -1,4 +1,4 @@
-"""Requirements of a system file on the machine, and the messages about requirements that are not met."""
+"""Requirements that a system file has on the machine, and the messages if they are not met."""
 
 import os
 import subprocess

@@ -1,4 +1,6 @@
-"""Observers on hosts of every provider, compared with programs that count their own work, as in `tests/certified`."""
+"""Observers on hosts of every provider. As in `tests/certified`, they are compared with programs that count their own
+work.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ JOIN = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; 
 
 @pytest.fixture
 def control_group() -> Iterator[ControlGroup]:
-    """Create a control group such as a systemd unit or a container has."""
+    """Create a control group like that of a systemd unit or a container."""
     if os.geteuid() != 0 or find_trees().version is None:
         pytest.skip("needs root and control groups")
     group = ControlGroup(find_trees(), f"towtank-test-{secrets.token_hex(3)}/unit")

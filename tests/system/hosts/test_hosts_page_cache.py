@@ -1,4 +1,4 @@
-"""Eviction of files from the page cache: which files, and that a host's load begins without them."""
+"""Eviction of files from the page cache: which files are evicted, and that the load on a host begins without them."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ services:
 
 @pytest.fixture(autouse=True)
 def on_a_disk(tmp_path: Path) -> None:
-    """Skip the test where files cannot be evicted because they are in memory only."""
+    """Skip the test if the file system is in memory only, because its files cannot be evicted."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout
     if kind.strip() in ("tmpfs", "ramfs"):
         pytest.skip(f"{tmp_path} is a {kind.strip()}, which has no disk")

@@ -1,5 +1,5 @@
-"""A host may be pinned to the CPUs of the system under test while the conductor is pinned to the CPUs of the load
-generator.
+"""The conductor is pinned to the CPUs of the load generator. A host must still be pinned to the CPUs of the system
+under test.
 """
 
 import os
@@ -14,8 +14,8 @@ from towtank.system.hosts.needs import absent_cpus
 
 @pytest.fixture
 def affinity(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """Simulate the CPU affinity of this process, beginning with CPUs 0 to 3. Return the list in which all later
-    affinities are recorded.
+    """Simulate the CPU affinity of this process, which begins with CPUs 0 to 3. Return a list to which every later
+    affinity is appended.
     """
     had = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(had[-1]))

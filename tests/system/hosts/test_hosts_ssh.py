@@ -1,6 +1,4 @@
-"""Hosts of the provider `ssh`, in addition to the conformance tests: secrets, lost connections, services, and
-observation.
-"""
+"""Hosts of the provider `ssh`, beyond the conformance tests: secrets, lost connections, services, and observation."""
 
 import json
 import os
@@ -82,8 +80,8 @@ def test_a_service_is_started_observed_and_leaves_nothing(ssh: SshServer, tmp_pa
     assert counted <= set(stream.samples[-1]["host"]), "its network is looked at there"
     assert stream.damage.bad_lines == 0
     clocks = run.manifest["clocks"]["far"]
-    # Both ends of the ssh connection are on this machine and use the same clock, so the interval of the measured clock
-    # offset contains zero.
+    # Both ends of the ssh connection use the clock of this machine. So the interval of the measured clock offset must
+    # contain zero.
     assert len(clocks) == 2
     assert all(abs(clock["offset_ns"]) <= clock["uncertainty_ns"] for clock in clocks)
 

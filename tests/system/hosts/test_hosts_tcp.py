@@ -1,4 +1,4 @@
-"""TCP counters of a host's network: queue overflows and retransmissions, without the counts of other networks."""
+"""TCP counters of a host: queue overflows and retransmissions in its own network, without those of other networks."""
 
 import contextlib
 import os
@@ -56,8 +56,8 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
     port = server.free_ports()
 
     def listen() -> socket.socket:
-        # A backlog of 1 accepts two connections, because Linux refuses a connection only if the queue is longer than
-        # the backlog.
+        # With a backlog of 1, two connections are accepted: Linux refuses one only if the queue is longer than the
+        # backlog.
         return socket.create_server((server.address, port), backlog=1)
 
     def connect() -> socket.socket:
@@ -71,14 +71,15 @@ def test_a_queue_that_overflows_is_counted_where_it_is(hosts: list[VirtualHost])
         for _ in range(2):
             taken = stack.enter_context(client.within(connect))
             until(lambda one=taken: one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[0] == ESTABLISHED)
-        # Retransmissions before this time may have been caused by a slow machine and not by the full queue.
+        # A slow machine may have caused retransmissions up to now; these are no effect of the full queue, so they are
+        # subtracted.
         sent_again, answered_again = here()[AGAIN], there()[AGAIN]
         with client.within(connect):
             until(lambda: there()[OVERFLOWS] >= 1)
-            # The server drops the SYN packet because its queue is full, so the client retransmits the packet, first
-            # after a second.
+            # The queue of the server is full, so it drops the SYN packet. The client sends it again, first after a
+            # second.
             until(lambda: here()[AGAIN] > sent_again)
-        # The kernel counts an overflow for every dropped SYN packet, including each retransmission.
+        # The kernel counts an overflow for every dropped SYN packet, also for those that were sent again.
         until(lambda: there()[OVERFLOWS] == 1 + here()[AGAIN] - sent_again)
         assert there()[DROPS] == there()[OVERFLOWS]
         assert there()[AGAIN] == answered_again
@@ -101,7 +102,7 @@ def test_segments_that_get_lost_are_counted_where_they_are_sent_again(hosts: lis
             server.mend()
             receiving.settimeout(60)
             assert receiving.recv(10) == b"lost"
-            # The first retransmission is a tail loss probe. Later retransmissions follow timeouts.
+            # The first retransmission is a tail loss probe; the later ones follow timeouts.
             assert _waits(here()) > waited
             assert there()[AGAIN] == answered
     assert set(elsewhere().values()) == {0.0}

@@ -1,4 +1,4 @@
-"""Files that Towtank writes for a CMIS repository: JVM options, configuration of the nodes, and the list of
+"""Files that Towtank writes for a CMIS repository: JVM options, the configuration of the nodes, and a list of
 documents.
 """
 

@@ -36,7 +36,7 @@ services:
     population: {scale: 0.00001, seed: 3}
 start_timeout: 2 min
 """
-# Time limit. On a busy machine, two JVMs start within this time, and one of them then creates the documents. [s]
+# Time limit: within it, even on a busy machine, two JVMs start and one of them creates the documents. [s]
 WITHIN_S = 60.0
 
 pytestmark = [

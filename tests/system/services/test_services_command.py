@@ -1,4 +1,4 @@
-"""User-defined programs as services: commands and files with placeholders, readiness, end, initial data, and limits of
+"""Programs of the user as services: commands and files with placeholders, readiness, end, initial data, and limits of
 hosts.
 """
 
@@ -35,7 +35,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def system_of(place: Path, /, host: str = "{provider: local}", more: str = "", **keys: Any) -> System:
-    """Build a system with one program. `keys` are the keys of its service, written as JSON, which is also
+    """Build a system with one program. `keys` are the keys of its service. They are written as JSON, which is also
     valid YAML.
     """
     given = {

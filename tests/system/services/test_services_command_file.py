@@ -1,4 +1,4 @@
-"""System files with user-defined programs: wrong references, templates and checks are reported with their lines."""
+"""System files with programs of the user: wrong references, templates and checks are reported with their lines."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Stored initial data of user-defined programs.
+"""Initial data of the user's programs is stored.
 
-If any input of the initial data changes, the data is created anew. Files to which the command refers are inputs too.
+If an input changes, the data is created anew. Files to which the command refers are inputs, too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from towtank.system.services.command import CommandService
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Folder of a system file, with a script, a program, and folders `a` and `b` that each contain in.txt and a data
-    folder.
+    """Folder of a system file. It contains a script, a program, and the folders `a` and `b`, each with the file in.txt
+    and a folder for data.
     """
     (tmp_path / "make.sh").write_text("cp in.txt $1")
     (tmp_path / "bin").mkdir()
@@ -65,7 +65,7 @@ def test_a_changed_file_of_its_command_makes_another_population(
 
 
 def test_another_folder_makes_another_population(place: Path) -> None:
-    # The command refers to its files by a pattern, so no file is an input by name.
+    # The command names its files only by a pattern, so none of them counts as an input.
     texts = ["sh", "-c", "cp *.txt ${data}"]
     assert digest(place, *texts, folder="a") != digest(place, *texts, folder="b")
     varied = [{"folder": "${settings.part}", "settings": {"part": part}} for part in "ab"]

@@ -1,5 +1,5 @@
-"""Users of an LDAP directory, generated from a seed: the same seed gives the same users, and hashes match their
-passwords.
+"""Users of an LDAP directory, generated from a seed: the same seed gives the same users, and their password hashes
+match their passwords.
 """
 
 from __future__ import annotations

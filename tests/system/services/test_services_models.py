@@ -1,4 +1,4 @@
-"""System files with gateways and metrics pages: invalid members are refused, all faults are reported together, and
+"""System files with gateways and metrics pages: invalid members are refused, all faults are reported at once, and
 scrapers are created.
 """
 

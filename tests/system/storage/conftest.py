@@ -1,4 +1,4 @@
-"""Fixture with a running system for each kind of file system."""
+"""Fixture: a running system, for each kind of file system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def storage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageBench]:
     """A running system with the file system under test, for all tests of a module.
 
-    The tests are skipped with the reason if this machine cannot run the system.
+    If this machine cannot run the system, the tests are skipped with the reason.
     """
     folder = tmp_path_factory.mktemp("storage")
     with pytest.MonkeyPatch.context() as patch:

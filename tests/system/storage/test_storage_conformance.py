@@ -1,4 +1,4 @@
-"""Conformance tests for all file systems of hosts: a written file is complete under its name, or the write is
+"""Conformance tests for all file systems of hosts: a file is written completely under its name, or the write is
 refused.
 """
 
@@ -20,8 +20,8 @@ from towtank.system.hosts import cleaning
 
 pytestmark = pytest.mark.waits
 
-# The bytes of a file depend on its path, so exchanged files are detected. The sizes include parts of a page, and more
-# than one packet.
+# Script that writes a file. Its bytes depend on its path, so a test detects if files are exchanged. The tested sizes
+# include parts of a page, and more than one packet.
 WRITE = """
 import hashlib, os, sys
 path, count = sys.argv[1], int(sys.argv[2])
@@ -125,11 +125,11 @@ def test_folders_hold_what_was_put_into_them(storage: StorageBench) -> None:
 
 @pytest.mark.timeout(480)
 def test_a_full_one_refuses_and_keeps_what_it_took(storage: StorageBench) -> None:
-    # The script waits for the disk hundreds of times, so it may run for long.
+    # The script waits for the disk hundreds of times, so it gets much time.
     kept, refusal = printed(storage, FILL, storage.root, limit_s=300.0).split()
     assert refusal in storage.case.refusals
     assert int(kept) >= 8
-    # The file system can use freed space again, but sometimes only after a while.
+    # Freed space can be used again, but sometimes only after a while.
     path = storage.root / "after"
     assert until_written(storage, path) == printed(storage, READ, path)
 
@@ -157,7 +157,7 @@ def test_nobody_else_sees_it(storage: StorageBench) -> None:
         assert line[0].startswith("/dev/loop")
 
 
-# This test applies to mounts only. The activity of a disk is reported by its host and not by a scraper.
+# Only mounts have a scraper. The activity of a disk is reported by its host.
 @pytest.mark.applies(storage=lambda case: case.is_mount)
 def test_each_step_is_reported(storage: StorageBench) -> None:
     (scraper,) = storage.service("area").scrapers()
@@ -168,8 +168,7 @@ def test_each_step_is_reported(storage: StorageBench) -> None:
     grown = {key: value - before.get(key, 0.0) for key, value in scraper.scrape().items()}
     scraper.close()
     assert grown["glusterfs_written_bytes_total"] == 70_000
-    # If writes use the page cache of the host, written data is not read from the server again, except for partial
-    # pages.
+    # If writes go through the page cache of the host, reading needs nothing from the server, except for partial pages.
     expected = range(4096) if "direct" not in storage.case.services else [70_000]
     assert grown["glusterfs_read_bytes_total"] in expected
     assert grown['glusterfs_calls_total{call="create"}'] == 1
@@ -196,9 +195,9 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
 
 
 def paths_on_both(storage: StorageBench) -> list[Path]:
-    """Write at least six files, and continue until the server `store-1` has one of them. Return the paths of the files.
+    """Write files, at least six, until the server `store-1` has one of them. Return the paths of all files.
 
-    After `store-1` was full, it gets no files for a while.
+    A server that was full gets no files for a while, so more may be needed.
     """
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S

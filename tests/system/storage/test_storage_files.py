@@ -1,4 +1,6 @@
-"""System files with mounts: all faults with their lines, effects of settings, and a content server on each mount."""
+"""System files with mounts: all faults with their lines, the effects of settings, and a content server on each
+mount.
+"""
 
 from __future__ import annotations
 
@@ -86,8 +88,7 @@ def test_hosts_of_mounts_and_of_nodes_are_checked_together(tmp_path: Path) -> No
     with pytest.raises(StudyError) as refused:
         load_system(path)
     reported = sorted(f"{fault.line}:{fault.column}: {fault.where}: {fault.message}" for fault in refused.value.faults)
-    # The misspelt host name of the mount `odd` is interpreted as `far`, so `odd` is listed as a mount on the host
-    # `far`.
+    # The mount `odd` has a misspelt host name. It is taken for `far`, so messages list `odd` among the mounts on `far`.
     everywhere = "must be a mount on all hosts of its nodes, web, far (area, odd), got"
     assert reported == sorted(
         [
@@ -183,7 +184,7 @@ def test_a_content_server_has_its_contents_there(place: str, tmp_path: Path) -> 
 
 
 def contents(system: System, place: str) -> tuple[int, bool]:
-    """Return the number of content files in the folder, and True if the disk contains no database."""
+    """Return the number of content files in the folder; and True if no database is on the disk `data`."""
     host = system._hosts.of("web")
     root = host.disk("data") if place == "disk" else Path("/tmp/mounts/area")
     found = host.execute(["sh", "-c", f"find {root}/content -type f | wc -l"]).output

@@ -1,5 +1,5 @@
-"""A file system that several hosts mount: when one host has closed a file, all other hosts read the complete content
-immediately.
+"""A file system that several hosts mount: as soon as one host has closed a file, all others read its complete
+content.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ LIMIT_S = 60.0
 
 # Script that reads each file whose name it receives, immediately after the writer has closed the file.
 #
-# The script then looks up the next file, which does not exist yet. If the host cached this negative result, the next
-# read would fail.
+# Then it looks up the next file, which does not exist yet. If the host cached that the file is missing, the next read
+# would fail.
 READER = """
 import hashlib, os, socket, sys
 wrong = []
@@ -81,8 +81,8 @@ with connection, connection.makefile("rw") as lines:
         print("read", file=lines, flush=True)
 print(wrong)
 """
-# Script that writes files. It writes every second file under a temporary name first, as servers do. Some files are
-# larger than one buffered write.
+# Script that writes files. Every second file first gets a temporary name, as servers do. Some files are larger than one
+# buffered write.
 WRITER = """
 import hashlib, os, socket, sys, time
 address, port, root, count = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -201,7 +201,7 @@ def test_what_was_changed_in_place_is_seen_when_it_is_asked_again(shared: Shared
     shared.python(1, WRITE, path, "before")
     assert shared.python(2, READ, path) == "before"
     shared.python(1, WRITE, path, "after it was changed")
-    # The other host may use cached data for the time that the settings of the mount allow.
+    # The settings of the mount allow the other host to use cached data for a while.
     until(lambda: shared.python(2, READ, path) == "after it was changed")
 
 
@@ -257,13 +257,13 @@ def test_what_one_node_stored_the_other_gives(tmp_path: Path) -> None:
         hosts = {name: tier["host"] for name, tier in endpoints.tiers.items() if tier["kind"] == "content_server"}
         assert hosts == {"content": "web-1", "content-2": "web-2"}
         assert system.ended() == []
-        # After the mount of a node was killed and started again, the node can read files that it had open before.
+        # The mount of a node is killed and started again. Then the node can read files that it had open before.
         system.signal("area-2", "kill")
         system.start("area-2")
         assert until(lambda: held(nodes[1], stored)) == text
 
 
 def held(node: CmisClient, stored: str) -> Any:
-    """Return the content of a document that a node sends, or None if the node responds with an error."""
+    """Return the content of a document, as a node sends it; None if the node responds with an error."""
     status, body = node.send("/root", {"objectId": stored, "cmisselector": "content"})
     return body if status == 200 else None

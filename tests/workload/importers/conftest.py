@@ -29,7 +29,9 @@ class Import:
     workload: dict[str, Any]
 
     def notes(self) -> list[tuple[int, str, str]]:
-        """Return the line, subject and reason of each note, once for each place in the imported file."""
+        """Return line, subject and reason of the notes; a note that occurs several times at one place is
+        returned once.
+        """
         return [(line, note.what, note.why) for note in self.draft.notes.sorted() for line, _ in note.places]
 
     def noted(self, what: str) -> list[int]:
@@ -84,7 +86,7 @@ def import_text(tmp_path: Path, import_file: Callable[..., Import]) -> Callable[
 
 @pytest.fixture
 def import_notes(tmp_path: Path) -> Callable[..., Import]:
-    """Import a file with the given text without compiling a plan, for tests with many variants of a file."""
+    """Import a file with the given text, but do not compile a plan: some tests import many variants of a file."""
 
     def run(form: str, text: str) -> Import:
         path = tmp_path / "example"

@@ -1,4 +1,4 @@
-"""JMeter runs test plans, and Towtank runs them after their import: both send the same requests to a server.
+"""JMeter runs test plans, and Towtank runs them after their import. Both must send the same requests to a server.
 
 Not part of the ordinary tests: `make judge` gets JMeter from Maven and runs this file.
 """
@@ -57,7 +57,7 @@ def variables(value: str) -> str:
 
 
 def data_set(file: str) -> str:
-    """Return a data set element whose file has the column names in its first line."""
+    """Return the element for a data set whose file has the column names in its first line."""
     inner = f'<stringProp name="filename">{file}</stringProp><stringProp name="delimiter">,</stringProp>'
     inner += '<boolProp name="recycle">true</boolProp><stringProp name="shareMode">shareMode.all</stringProp>'
     head = '<CSVDataSet guiclass="TestBeanGUI" testclass="CSVDataSet" testname="rows">'
@@ -212,7 +212,7 @@ PLANS = {
     ),
     "once only": group(element("OnceOnlyController", at("/once")) + at("/each")),
 }
-# Number of generated plans. Nightly runs use more plans; each takes ten seconds.
+# Number of generated plans; nightly runs use more. Each takes ten seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 
@@ -234,8 +234,8 @@ def test_a_generated_plan_asks_for_what_jmeter_asks_for(seed: int, tmp_path: Pat
 
 
 def test_pauses_are_those_of_jmeter(tmp_path: Path) -> None:
-    """For a flow control action with a timer below it, Towtank sends the same requests as JMeter, and no pause is
-    shorter than that of the timer.
+    """The plan has a flow control action with a timer below it. Towtank must send the same requests as JMeter, and none
+    of its pauses may be shorter than that of the timer.
     """
     timer = element("ConstantTimer", ConstantTimer__delay="600")
     action = element("TestAction", timer, ActionProcessor__action="1", ActionProcessor__duration="0")

@@ -1,4 +1,4 @@
-"""k6 runs scripts, and Towtank runs them after their import: both send the same requests to a server.
+"""k6 runs scripts, and Towtank runs them after their import. Both must send the same requests to a server.
 
 Not part of the ordinary tests: `make judge` builds k6 with Go and runs this file.
 """
@@ -20,13 +20,13 @@ from k6_generated import HEAD, generated
 from towtank.workload.importers import Options, read
 
 K6 = Path(os.environ.get("TOWTANK_K6", ".venv/k6")).resolve() / "k6"
-# Number of generated scripts. Nightly runs use more scripts; each takes some seconds.
+# Number of generated scripts; nightly runs use more. Each takes some seconds.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 ROUNDS = 2
 
 
 def k6(file: Path, *words: str) -> None:
-    """Run a script with k6. A failed check or threshold does not count as a failure of k6."""
+    """Run a script with k6. Failed checks and thresholds of the script are allowed."""
     command = [str(K6), "run", "--quiet", "--no-usage-report", *words, str(file)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=file.parent)
     assert ended.returncode in {0, 99}, ended.stderr
@@ -98,7 +98,7 @@ SCRIPTS = {
         "if (__ITER === 0) { kept = send('/login', { u: 'a' }).json('token'); }\nvisit('/x');", {"noCookiesReset": True}
     ),
 }
-# Scripts whose import differs from k6, each with a part of the note about the difference.
+# Scripts that Towtank runs differently from k6 after the import; each with a part of the note about the difference.
 NOTED = {
     "returns from a group": (
         script("group('g', () => { if (visit('/bad').status !== 200) return; visit('/1'); });\nvisit('/2');"),
@@ -147,8 +147,8 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
 
 
 def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
-    """With pauses between requests and inside a page, Towtank sends the requests of k6, and no pause is shorter than in
-    k6.
+    """The script pauses between requests and inside a page. Towtank must send the requests of k6, and no pause may be
+    shorter than in k6.
     """
     text = script("visit('/1');\nsleep(0.6);\ngroup('g', () => { visit('/2'); sleep(0.4); visit('/3'); });")
     with logging_server() as log:
@@ -164,8 +164,8 @@ def test_pauses_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of requests by path, sent by k6 with the script's own options and by Towtank with the same
-    users and duration.
+    """Return the numbers of requests by path: those of k6 with the options in the script, and those of Towtank with the
+    same users and duration.
     """
     with logging_server() as log:
         file = folder / "script.js"
@@ -176,8 +176,8 @@ def counted(text: str, folder: Path, users: int) -> tuple[Counter[str], Counter[
 
 
 def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
-    """Ten iterations a second for 4 s are 40 iterations in k6. Four users with a pacing of 0.4 s make the same number,
-    except at the start and the end.
+    """In k6, ten iterations a second for 4 s are 40. Four users with a pacing of 0.4 s make as many, except at the
+    start and the end.
     """
     rate = {"executor": "constant-arrival-rate", "rate": 600, "timeUnit": "1m", "duration": "4s", "preAllocatedVUs": 4}
     wanted, found = counted(script("visit('/x');", {"scenarios": {"s": rate}}), tmp_path, 4)
@@ -186,8 +186,8 @@ def test_arrival_rates_are_those_of_k6(tmp_path: Path) -> None:
 
 
 def test_scenarios_have_their_shares_of_users(tmp_path: Path) -> None:
-    """Three users execute one function, and one user executes another function with the same pauses. So the ratio of
-    the numbers of requests is three.
+    """Three users execute one function; one user executes the other, with the same pauses. So one function sends three
+    times as many requests.
     """
     users = {"executor": "constant-vus", "duration": "4s"}
     scenarios = {"a": {**users, "vus": 3, "exec": "a"}, "b": {**users, "vus": 1, "exec": "b"}}

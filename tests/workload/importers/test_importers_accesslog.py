@@ -22,7 +22,7 @@ from towtank.workload.importers.thinking import fit_gaps
 
 Importer = Callable[..., Any]
 
-START = 1_767_261_600  # This is the time 2026-01-01 10:00 UTC.
+START = 1_767_261_600  # 2026-01-01 10:00 UTC, in seconds since 1970
 
 
 def line(second: float, request: str, client: str = "10.0.0.1", status: int = 200, end: str = "") -> str:
@@ -88,7 +88,7 @@ def test_many_names_in_one_place_become_a_parameter() -> None:
         ("shop", None, "view"): accesslog_paths.ALIKE_AT_MOST + 1,
         ("about",): 1,
     }
-    # Once values of a path have been merged into a pattern, later values join this pattern.
+    # Different values at this place in the path have been merged into a pattern. Later values join this pattern.
     key = patterns.add(hit(0, "/shop/zzz/view"))
     assert patterns.patterns[key].rows[("zzz",)] == 1
 
@@ -110,8 +110,8 @@ def test_a_session_ends_after_half_an_hour_of_silence() -> None:
         sessions.add(hit(second))
     sessions.add(hit(7301, client="b"))
     sessions.finish()
-    # Requests at 1810 and 3609 s are one second less than half an hour apart, so the session continues. Requests at 10
-    # and 1810 s are exactly half an hour apart, so a new session begins.
+    # 1810 and 3609 s are one second less than half an hour apart, so the session continues. 10 and 1810 s are exactly
+    # half an hour apart, so a new session begins.
     assert (sessions.ended, sessions.pages) == (4, 6)
     assert sessions.gap_count == 2
     assert sessions.gap_sum == pytest.approx(10 + 1799)
@@ -160,7 +160,7 @@ def test_the_mix_is_the_share_of_pages(import_text: Importer) -> None:
 def test_think_times_of_the_example(import_file: Importer) -> None:
     found = import_file("accesslog", "access.log")
     fitted = found.draft.findings["think_times"]
-    # The think times of the example are exponential with mean 8 s. About 170 of them exceed the minimum gap between
+    # The true think times are exponential with mean 8 s. About 170 of them are longer than the minimum gap between
     # transactions.
     assert fitted["chosen"] == "exponential"
     (exponential,) = [fit for fit in fitted["fits"] if fit["distribution"] == "exponential"]
@@ -190,11 +190,11 @@ def gaps_of(name: str, size: int = 800) -> Any:
 )
 def test_a_distribution_is_found_again(name: str, parameters: dict[str, float]) -> None:
     fits = {fit.name: fit for fit in fit_gaps(gaps_of(name), LEAST_GAP)}
-    # A truncated lognormal distribution resembles other distributions. The importer chooses among the distributions of
-    # the workload format.
+    # A truncated lognormal distribution resembles other distributions. The importer chooses only among those that the
+    # workload format has.
     best = next(fit for fit in fits.values() if fit.pause is not None or name == "lognormal")
     assert best.name == name
-    # The tolerance is two to three standard errors of the parameters estimated from 800 gaps.
+    # The tolerance of 10 % is two to three standard errors of parameters that are estimated from 800 gaps.
     assert best.parameters == pytest.approx(parameters, rel=0.1)
     assert best.p > 0.05
     assert all(fit.p < 0.05 for fit in fits.values() if fit.name in {"uniform", "exponential"} - {name})
@@ -211,16 +211,15 @@ def test_the_statistic_is_that_of_scipy() -> None:
 
 
 def test_p_is_uniform_under_the_hypothesis() -> None:
-    """The bootstrap gives correct values of p. Kolmogorov's tables would give p near 1, because the parameters are
-    fitted.
+    """The p-values of the bootstrap must be uniform. Kolmogorov's tables would give p near 1, because the parameters
+    are fitted to the same data.
     """
     generator = np.random.default_rng(4)
     values = []
     for _ in range(30):
         gaps = np.sort(LEAST_GAP + generator.exponential(5.0, 40))
         values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
-    # The mean of 30 uniform values has a standard deviation of 0.053. The tolerance is three standard deviations in
-    # both directions.
+    # The mean of 30 uniform values has a standard deviation of 0.053; three of these are allowed on both sides of 0.5.
     assert 0.34 < float(np.mean(values)) < 0.66
 
 
@@ -293,15 +292,15 @@ def test_the_users_are_those_that_the_workload_needs(import_text: Importer) -> N
     pause = findings["think_times"]["pause_mean_s"]
     assert found.workload["groups"]["users"]["loop"]["think"] == {"exponential": seconds(pause)}
     assert findings["load"]["users_at_peak"] == pytest.approx(findings["load"]["rate_at_peak_per_s"] * pause, rel=1e-3)
-    # The true mean is 8 s. For about 13,000 gaps, 1.96 standard errors of the mean are 0.14 s.
+    # The true mean is 8 s. With about 13,000 gaps, 1.96 standard errors are 0.14 s.
     assert pause == pytest.approx(8, abs=0.3)
     assert findings["think_times"]["fitted_to"] > thinking.GAPS_AT_MOST
 
 
 def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> None:
-    """The import reports how it interprets the last numbers of the lines.
+    """The import states the meaning that it assumes for the last numbers of the lines.
 
-    A user could otherwise overlook that a log has whole seconds (`%T`) and not microseconds.
+    Otherwise a user could overlook that a log has whole seconds (`%T`), not microseconds.
     """
     whole = import_text("accesslog", f"{line(0, 'GET /x', end=' 250000')}\n{line(9, 'GET /x', end=' 350000')}\n")
     assert whole.draft.findings["load"]["response_mean_s"] == pytest.approx(0.3)

@@ -1,6 +1,7 @@
-"""The importer handles every field that nginx and Apache can log, before or after a line in the combined format.
+"""Every field that nginx and Apache can log, before or after a line in the combined format: the importer must read or
+note it.
 
-The fields are those accepted by the servers' own configuration checks, each with a text that the server wrote:
+The fields are those that the servers accept in a check of their configuration, each with a text that the server wrote:
 `scripts/import-keys --only accesslog`.
 """
 
@@ -23,7 +24,7 @@ EMPTY = ("", "-")
 
 
 def lines(around: str) -> str:
-    """Return three log lines in the format `around`, with a field inserted at `{}`."""
+    """Return three log lines. Each is the format `around` with a combined line in place of `{}`."""
     return "".join(around.replace("{}", COMBINED.format(second=second)) + "\n" for second in (0, 5, 15))
 
 
@@ -33,8 +34,8 @@ def stated(found: Any) -> list[str]:
 
 
 def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
-    """The lists of fields must contain the fields of the two formats in the guide. Otherwise the lists would not come
-    from the servers.
+    """The lists of fields were taken from the servers. If they are right, they contain the fields of both formats in
+    the guide.
     """
     apache, nginx = LISTED["fields"]["apache"], LISTED["fields"]["nginx"]
     assert {"%h", "%l", "%u", "%t", "%r", "%s", "%b", "%D"} <= set(apache)
@@ -46,7 +47,7 @@ def test_the_lists_have_what_the_common_formats_are_made_of() -> None:
 @pytest.mark.parametrize("name", sorted(WRITTEN))
 @pytest.mark.parametrize("quote", ["", '"'], ids=["bare", "quoted"])
 def test_a_field_behind_a_combined_line_is_accounted_for(name: str, quote: str, import_notes: Importer) -> None:
-    """The import notes the field or reports it as the response time. An empty field changes nothing."""
+    """The importer notes the field, or states that it is the response time. An empty field changes nothing."""
     plain = import_notes("accesslog", lines("{}"))
     found = import_notes("accesslog", lines(f"{{}} {quote}{WRITTEN[name]}{quote}"))
     if WRITTEN[name] in EMPTY:

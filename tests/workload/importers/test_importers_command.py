@@ -1,6 +1,4 @@
-"""The command `towtank import`: every example becomes a valid workload, and faults in the input are reported with their
-line.
-"""
+"""`towtank import`: every example becomes a valid workload, and faults in the input are reported with their line."""
 
 from __future__ import annotations
 
@@ -201,7 +199,7 @@ def test_any_bytes_end_in_a_fault(
 def test_any_broken_example_ends_in_a_fault_or_a_workload(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Random bytes of the examples are replaced and removed, with a fixed seed. No input may cause an internal
+    """Random bytes of the examples are replaced and removed; the seed is fixed. No input may cause an internal
     error.
     """
     chance = random.Random(5)

@@ -1,4 +1,4 @@
-"""Command lines of curl: shell words, options, bodies."""
+"""Command lines of curl: their shell words, options and bodies."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_one_command(line: str, step: dict[str, Any], import_text: Importer) -> 
 
 
 def _renamed(value: Any) -> Any:
-    """Rename the parameter of the variable `ID` to `id` in a whole value."""
+    """In a value and everything inside it, rename the parameter of the variable `ID` to `id`."""
     if isinstance(value, dict):
         return {key: _renamed(inner) for key, inner in value.items()}
     return value.replace("id_value", "id")
@@ -281,7 +281,7 @@ def test_what_is_done_only_after_a_good_request_is_noted(text: str, said: list[i
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files in the folder in which the command lines are read."""
+    """Create two files in the folder from which the command lines read."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one").write_text("a=1", "utf-8")
     (tmp_path / "many").write_text("a=1\nb=2\n", "utf-8")
@@ -354,7 +354,7 @@ def _value(name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted(KEYS))
 def test_every_option_is_accounted_for(name: str, import_notes: Importer) -> None:
-    """Each option listed by curl's help changes the workload, causes a note, or is harmless."""
+    """Each option that curl's help lists changes the workload, causes a note, or is harmless."""
     bare = name.removeprefix("--")
     entry = OPTIONS[bare]
     if entry.fate is Fate.HARMLESS:

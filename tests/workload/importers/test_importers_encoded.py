@@ -1,4 +1,4 @@
-"""Queries and forms are sent as the original tool sends them. Text that decoding would change is kept as written.
+"""Queries and forms are sent as the original tool sends them. If decoding would change a text, it is kept as written.
 
 Sources: the percent-decoding and the parser of forms of the URL standard (https://url.spec.whatwg.org/), RFC 3986,
 sections 2.1 and 2.2, and RFC 7578, section 4.3 (several files of one name).
@@ -19,7 +19,7 @@ from towtank.workload import compile_workload, load_workload
 from towtank.workload.importers.encoded import encoded, pairs_of, survives
 
 Importer = Callable[..., Any]
-# Each case is the text of a query, and True if a mapping of names to values can represent it.
+# Each case is the text of a query, and True if a mapping of names to values can express the query.
 QUERIES = [
     ("q=red%20shoes&size=", True),
     ("q=caf%C3%A9", True),
@@ -56,7 +56,7 @@ def mappings(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def meaning(text: str) -> list[tuple[bytes, bytes]]:
-    """Return the names and values of a form as bytes, as the parser of the URL standard reads them."""
+    """Return the names and values of a form as bytes, as the parser in the URL standard reads them."""
     parts = [part.replace("+", " ").partition("=") for part in text.split("&") if part]
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in parts]
 

@@ -1,6 +1,7 @@
 """Random interface descriptions and access logs.
 
-No tool can produce the requests of these files for comparison, so the expected requests are generated with them.
+No tool sends the requests of these files for comparison. So the expected requests are generated together with the
+files.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _operation(draw: Random, path: str, method: str) -> tuple[dict[str, Any], di
     for place, key in (("query", "query"), ("header", "headers")):
         for each in draw.sample(("X-A", "X-B", "X-C"), draw.randint(0, 2)):
             value = draw.choice(_VALUES[:4]) if place == "query" else draw.choice(("1", "a b"))
-            # The value in a request is the example, the default, or the first listed value of its parameter.
+            # A request must contain the example, the default, or the first listed value of the parameter.
             how = draw.choice(({"example": value}, {"schema": {"default": value}}, {"schema": {"enum": [value, "z"]}}))
             parameters.append({"name": each, "in": place, "required": True, **how})
             wanted.setdefault(key, {})[each] = value
@@ -61,7 +62,7 @@ def test_a_generated_description_becomes_the_requests_that_it_describes(seed: in
 
 @pytest.mark.parametrize("seed", range(GENERATED))
 def test_a_generated_log_becomes_a_mix_of_its_requests(seed: int, import_text: Importer) -> None:
-    """Each page without a number in its path becomes a transaction whose weight is its share of the log."""
+    """Each page without a number in its path becomes a transaction; its weight is the page's fraction of the log."""
     draw = Random(seed)
     pages = draw.sample(
         ("GET /", "GET /cart", "GET /cart/", "GET /help?topic=one", "POST /cart", "DELETE /cart", "HEAD /b%20c"), 4

@@ -43,7 +43,7 @@ def recording(*entries: dict[str, Any]) -> str:
 
 
 def recorded(*entries: dict[str, Any]) -> str:
-    """Return a recording in the layout that `towtank record` writes: a line for each entry, and an end that the next
+    """Return a recording in the layout that `towtank record` writes: a line for each entry, then an end, which the next
     entry overwrites.
     """
     head = '{"log":{"version":"1.2","creator":{"name": "towtank", "version": "1"},"entries":['
@@ -56,8 +56,8 @@ def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_t
     assert not import_text("har", whole).noted("last exchange")
     begun = whole.index(json.dumps(third))
     rest = recorded(first, second)[begun - 2 :]
-    # At this moment the file has the part of the new entry written so far, then the rest of the old text if the old
-    # text was longer.
+    # The write of the third entry was cut off: the file has the part written so far, then the rest of the old text if
+    # this was longer.
     for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
         torn = whole[: begun + written] + rest[2 + written :]
         found = import_text("har", torn)
@@ -245,7 +245,7 @@ FORM = "application/x-www-form-urlencoded"
 def test_what_browsers_do_beside_their_users(
     method: str, url: str, changed: dict[str, Any], why: str, import_text: Importer
 ) -> None:
-    """The requests have the form in which Chromium saves requests that the browser sends on its own."""
+    """Requests that a browser sends on its own, in the form in which Chromium saves them."""
     odd = entry(0.2, method, url)
     odd["response"].update(changed.pop("response", {}))
     found = import_text("har", recording(entry(0, "GET", "http://a/"), {**odd, **changed}))
@@ -296,7 +296,7 @@ def test_parts_of_a_form_are_taken_out_of_its_text(import_text: Importer) -> Non
 
 
 def test_a_value_whose_name_stands_behind_it(import_text: Importer) -> None:
-    """Two hidden fields begin with the same text. The text after the value distinguishes the two fields."""
+    """Two hidden fields begin with the same text. Only the text after the value distinguishes them."""
     page = '<input value="0011223344" name="a"><input value="99aabbccdd" name="token">'
     form = {"post": "token=99aabbccdd", "media": FORM}
     found = import_text("har", recording(entry(0, "GET", "http://a/f", page), entry(3, "POST", "http://a/f", **form)))
@@ -467,7 +467,7 @@ def _part(archive: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each key of HAR 1.2 is in the table of keys, and a note names an unknown key."""
+    """Each key of HAR 1.2 is in the table of keys. A key that is not in it is named in a note."""
     listed = set(LISTS.get(kind, ["name", "value", "fileName", "contentType"])) | {"newKey"}
     for name in sorted(listed):
         entry = KEYS[kind].get(name)
@@ -486,7 +486,7 @@ def _encoded(content: dict[str, str]) -> str:
 
 
 def _session() -> dict[str, Any]:
-    """Return a recording in which every imported key has an effect."""
+    """Return a recording in which every key that is imported has an effect."""
     token = "f3a9c17be2"
     first = entry(0, "GET", "http://a/start", _encoded({"token": token}), answered={"X-State": "9f8e7d6c5b"})
     first["response"]["content"]["encoding"] = "base64"
@@ -504,7 +504,7 @@ def _session() -> dict[str, Any]:
     return {"log": {"entries": [first, login, order, picture]}}
 
 
-# For each imported key: its place in the recording, and a changed value.
+# For each key that is imported: its place in the recording, and another value.
 _START, _LOGIN, _ORDER, _PICTURE = range(4)
 _OTHERS: dict[tuple[str, str], tuple[tuple[Any, ...], Any]] = {
     ("log", "entries"): (("log",), []),
@@ -549,8 +549,8 @@ def _at(archive: dict[str, Any], place: tuple[Any, ...]) -> Any:
 )
 @pytest.mark.parametrize("change", ["another value", "left out"])
 def test_every_carried_key_changes_the_plan(kind: str, name: str, change: str, import_notes: Importer) -> None:
-    """If the value of an imported key is changed or removed, the workload or a note must change, or the recording is
-    refused.
+    """If the value of an imported key is changed or removed, the workload or a note must change, or the recording must
+    be refused.
     """
     place, other = _OTHERS[kind, name]
     base = import_notes("har", json.dumps(_session()))

@@ -1,5 +1,5 @@
-"""HAR recordings with texts that are kept as recorded: values that replace parts of such a text are encoded like this
-text.
+"""HAR recordings with texts that are kept as recorded. Values that replace a part of such a text must be encoded as the
+text is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def imported(folder: Path, url: str, post: str = "", media: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
-    """Import a recording of one request, including its passwords. Return the request and the parameters."""
+    """Import a recording of one request, with its passwords. Return the request and the parameters."""
     request: dict[str, Any] = {"method": "POST" if media else "GET", "url": url, "headers": []}
     if media:
         request["headers"] = [{"name": "Content-Type", "value": media}]
@@ -59,7 +59,7 @@ def test_a_secret_in_a_body_is_encoded_as_its_text(
     ("query", "place", "secret"),
     [
         ("p%26q%2Br", "${parameters.token|url}", "p&q+r"),
-        # A plus sign in a query is a plus sign by RFC 3986, but a blank in forms. Therefore the recorded text is kept.
+        # In a query, a plus sign is a plus sign by RFC 3986, but a blank in forms. So the text is kept as recorded.
         ("p+q", "${parameters.token}", "p+q"),
     ],
 )

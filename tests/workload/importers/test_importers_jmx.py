@@ -119,8 +119,8 @@ def test_a_status_that_an_assertion_ignores_is_good(import_text: Importer) -> No
     [(16, {"contains": ["a", "b"]}), (48, {"regex": ["(?:a|b)"]}), (20, {"not_contains": ["a", "b"]}), (52, None)],
 )
 def test_several_texts_of_an_assertion(kind: int, check: dict[str, Any] | None, import_text: Importer) -> None:
-    """In an assertion, all patterns must match. With flag 32 (OR), one match is sufficient. The workload cannot check
-    that one of several texts is absent.
+    """In an assertion all patterns must match; with flag 32 (OR), one suffices. A workload cannot check that one of
+    several texts is absent.
     """
     found = import_text("jmx", plan(sampler("/x", assertion("response_data", kind, "a", "b"))))
     assert found.requests()[0].get("check") == check
@@ -146,8 +146,8 @@ def test_controllers(import_text: Importer) -> None:
     tried, looped, one = steps_of(import_text("jmx", plan(share + loop + chosen)))
     assert tried["branch"] == "25 %"
     assert looped["loop"] == 4
-    # In each round, one of three requests is chosen: the first in a third of the rounds, the second in half of the
-    # remaining rounds.
+    # Each round chooses one of three requests. The first has a probability of a third; if it is not chosen, the second
+    # has one of a half.
     assert (one["branch"], one["then"][0]["get"]) == ("33.3333 %", "/1")
     assert (one["else"][0]["branch"], one["else"][0]["then"][0]["get"]) == ("50 %", "/2")
     assert one["else"][0]["else"][0]["get"] == "/3"

@@ -261,7 +261,7 @@ def test_values_that_are_encoded_already_are_not_encoded_twice(import_text: Impo
     wanted = {"a": "1234 Test& St.", "b": "1+2 %26"}
     first, second, third = found.requests()
     assert first["form"] == wanted
-    # Only some servers read a `+` in a query as a blank, so the importer keeps the `+`.
+    # Only some servers read a `+` in a query as a blank, so it is kept as `+`.
     query = "a=1234+Test%26+St.&b=1%2B2%20%2526"
     assert second["get"] == f"/g?{query}"
     # JMeter sends the arguments of a DELETE request both in the query and in the body.
@@ -434,7 +434,7 @@ def test_headers_of_one_name_in_one_manager_are_sent_together(import_text: Impor
 
 
 def test_the_type_of_a_form_is_that_of_its_header(import_text: Importer) -> None:
-    """The `Content-Type` header stays with the request and overrides the type of the form."""
+    """A `Content-Type` header remains a header of the request. It overrides the media type of the form."""
     inside = arguments(("a", "1", "true"))
     found = import_text("jmx", group(manager_of([("Content-Type", "application/json")]) + post("/x", inside) * 2))
     assert [step["headers"] for step in found.requests()] == [{"Content-Type": "application/json"}] * 2
@@ -485,7 +485,7 @@ def test_a_part_of_a_body_has_its_own_media_type(import_text: Importer) -> None:
     assert found.requests()[0]["multipart"] == {"a": {"value": "1", "content_type": "text/x"}, "b": "2"}
 
 
-# Plan in which each element has an effect, with a place at which a property can be inserted.
+# Data file for the plans below, in which each element has an effect.
 _QUOTED = Path(__file__).parents[2] / "data" / "imports" / "quoted.csv"
 _REQUEST = {"HTTPSampler.domain": "a", "HTTPSampler.method": "POST"}
 _SCOPED = {
@@ -518,7 +518,7 @@ _ELEMENTS = sorted(
     if kind not in {"HTTPArgument", "Argument", "Header", "Authorization", "Cookie", "HTTPFileArg", "HTTPFileArgs"}
     and kind not in {"Arguments", "OpenModelThreadGroup"}
 )
-# The values of these properties are elements instead of texts. The tests above cover these properties.
+# The values of these properties are elements, not texts; the tests above cover them.
 _STRUCTURED = frozenset({"HTTPsampler.Arguments", "HTTPsampler.Files", "ThreadGroup.main_controller"}) | {
     "AuthManager.auth_list",
     "CookieManager.cookies",
@@ -556,7 +556,7 @@ def _plan_with(kind: str, name: str = "", value: str = "") -> str:
 
 @pytest.mark.parametrize("kind", _ELEMENTS)
 def test_every_property_of_an_element_is_accounted_for(kind: str, import_notes: Importer, tmp_path: Path) -> None:
-    """Each property in JMeter's list of properties changes the workload, causes a note, or is harmless."""
+    """Each property that JMeter lists for an element changes the workload, causes a note, or is harmless."""
     shutil.copy(_QUOTED, tmp_path)
     base = import_notes("jmx", _plan_with(kind))
     notes = set(base.notes())

@@ -1,4 +1,6 @@
-"""The importer handles elements inside properties of other elements, and elements that no table lists."""
+"""Elements inside properties of other elements, and elements that are in no table of the importer: each must have an
+effect or a note.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from towtank.workload.importers.jmx.table import ELEMENTS
 Importer = Callable[..., Any]
 KEYS = json.loads((Path(__file__).parents[2] / "data/imports/keys/jmeter.json").read_text("utf-8"))["elements"]
 _VALUES = ("true", "false", "17", "/zz", "", "http://b/x", "DIGEST")
-# Further properties of an element, in addition to the tested property.
+# Properties that the element has besides the tested property.
 _OWN = {
     "HTTPArgument": {"Argument.name": "a", "Argument.value": "%41", "Argument.metadata": "="},
     "Argument": {"Argument.name": "v", "Argument.value": "one"},
@@ -27,7 +29,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# Some elements have no effect without these properties.
+# Some properties have an effect only if the element also has these.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},
@@ -61,7 +63,9 @@ _MANAGERS = {
 
 
 def _plan(kind: str, name: str = "", value: str = "") -> str:
-    """Return a plan with an element of a kind at a place where it has an effect. The element contains a property."""
+    """Return a plan with an element of a kind, at a place where it has an effect. The element has one property with the
+    given value.
+    """
     inner = _inner(kind, name, value) if kind in _OWN else ""
     inside = manager = ""
     if kind in _MANAGERS:
@@ -95,9 +99,9 @@ def _made(text: str, import_notes: Importer) -> tuple[Any, ...]:
 
 
 def _is_accounted_for(kind: str, name: str, plan: Callable[..., str], import_notes: Importer) -> None:
-    """Assert that another value of a property changes the workload or causes a note.
+    """Assert that another value of the property changes the workload or causes a note.
 
-    If the table marks the property as noted, each value must cause a note.
+    If the property is marked as noted in the table, each value must cause a note.
     """
     entry = ELEMENTS[kind].get(name)
     if entry is not None and entry.fate is Fate.HARMLESS:
@@ -139,8 +143,8 @@ def test_every_property_of_an_open_group_is_accounted_for(name: str, import_note
 @pytest.mark.parametrize("kind", sorted(set(KEYS) - set(ELEMENTS)))
 @pytest.mark.parametrize("below", [False, True])
 def test_an_element_that_no_table_has_is_noted(kind: str, below: bool, import_notes: Importer) -> None:
-    """A note names the unknown element, whether it is beside a request or below it. Keys that all elements have cause
-    no note.
+    """An element that is in no table is named in a note, whether it is beside a request or below it. Keys that all
+    elements have cause no note.
     """
     made = element(kind, **{key.replace(".", "__"): "17" for key in KEYS[kind][:1]})
     text = group(sampler("/x", made) if below else made + sampler("/x"))

@@ -1,4 +1,4 @@
-"""Throughput timers of JMeter with the scope of a thread, of a group, or of all groups.
+"""Throughput timers of JMeter, which apply to a thread, a group, or all groups.
 
 Expected times follow from ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5: the time between two
 samples of a thread is the number of threads that share the throughput, divided by the throughput.
@@ -52,9 +52,7 @@ def timer(mode: object, rate: int = 600) -> str:
 def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
     mode: object, expected: tuple[str, str], import_text: Importer
 ) -> None:
-    """The throughput of 10 samples/s is shared by a group of 10 threads with 1 sampler a round, and a group of 30
-    threads with 3 samplers a round.
-    """
+    """Two groups share 10 samples/s: 10 threads with 1 sampler a round, and 30 threads with 3 samplers a round."""
     found = import_text(
         "jmx",
         plan(
@@ -69,7 +67,7 @@ def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
 
 @pytest.mark.parametrize(("mode", "expected"), [(1, "4 s"), (2, "1 s"), (3, "1 s"), (4, "1 s")])
 def test_groups_without_the_timer_share_it_in_one_mode_only(mode: int, expected: str, import_text: Importer) -> None:
-    """Only in the mode "all active threads" does JMeter count threads without the timer.
+    """In the mode "all active threads", JMeter also counts threads without the timer.
 
     In the other modes, only threads with the timer share the throughput.
     """
@@ -90,7 +88,7 @@ def test_threads_of_a_group_that_is_left_out_share_a_throughput(import_text: Imp
 def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> None:
     """The shared schedule serves 10 threads with intervals of 0.1 s, and then 30 threads with intervals of 0.2 s.
 
-    So each thread has been served once after 10 x 0.1 s + 30 x 0.2 s = 7 s.
+    So after 10 x 0.1 s + 30 x 0.2 s = 7 s, each thread has been served once.
     """
     given = plan(
         threads("a", 10, timer(3) + request("/a")),
@@ -109,8 +107,8 @@ def test_a_shared_schedule_gives_each_thread_one_turn(import_text: Importer) -> 
     ],
 )
 def test_the_slowest_timer_of_a_round_paces_it(first: str, second: str, expected: str, import_text: Importer) -> None:
-    """Independent timers of a round run in parallel, so the slowest timer determines the pacing. The times of timers
-    with one shared schedule are added.
+    """Independent timers of a round run at the same time, so the slowest determines the pacing. If timers share a
+    schedule, their times are added.
     """
     given = plan(threads("a", 10, request("/a", first) + request("/b", second)))
     assert pacings(import_text("jmx", given)) == {"a": expected}
@@ -153,9 +151,7 @@ def test_a_pacing_of_parts_of_a_millisecond_is_kept(import_text: Importer) -> No
 
 @pytest.mark.parametrize("users", [0, -2])
 def test_a_group_without_threads_is_left_out_of_the_others(users: int, import_text: Importer) -> None:
-    """Of the 10 threads that run, one group has 4 and another has 6. A third group without threads gets no share of the
-    throughput.
-    """
+    """10 threads run: one group has 4, another has 6. A third group has none, so it gets no share of the throughput."""
     given = [threads("idle", users, request("/i")), threads("a", 4, timer(1) + request("/a"))]
     found = import_text("jmx", plan(*given, threads("b", 6, request("/b"))))
     assert {name: group["share"] for name, group in found.workload["groups"].items()} == {"a": "40 %", "b": "60 %"}
@@ -186,10 +182,10 @@ def test_a_number_of_threads_that_is_not_known_is_noted(number: str, why: str, i
 
 
 def test_groups_of_plugins_have_the_users_of_their_rows(import_text: Importer) -> None:
-    """For UltimateThreadGroup, the number of users is the sum of the first column. For ConcurrencyThreadGroup, it is
+    """The number of users of an UltimateThreadGroup is the sum of the first column. That of a ConcurrencyThreadGroup is
     the target level.
 
-    OpenModelThreadGroup states no number of threads, so one thread is assumed.
+    An OpenModelThreadGroup states no number of threads, so one thread is assumed.
     """
     rows = "".join(
         f'<collectionProp name="{users}"><stringProp name="1">{users}</stringProp><stringProp name="2">0</stringProp>'

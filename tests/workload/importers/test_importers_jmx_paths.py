@@ -1,4 +1,4 @@
-"""JMeter paths that begin with a variable whose value may contain a slash or an address."""
+"""JMeter paths that begin with a variable; its value may contain a slash or an address."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def test_a_variable_and_a_property_of_one_name_are_two(import_text: Importer) ->
 
 @pytest.mark.parametrize(("host", "name"), [("${to}", "to"), ("${nobody}", "nobody"), ("shop-${to}", "shop_to")])
 def test_an_address_of_the_run_has_a_target_of_its_own(host: str, name: str, import_text: Importer) -> None:
-    """A host that is known only at run time becomes a separate target. Logins of other targets are not sent to
-    this target.
+    """A host that is known only at run time becomes a target of its own, to which logins of other targets are
+    not sent.
     """
     found = import_text("jmx", group(rows() + request("/x") + request("/y", host=host, port="${to}") + request("/z")))
     assert [step["target"] for step in found.requests()] == ["a", name, "a"]

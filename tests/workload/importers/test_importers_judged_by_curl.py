@@ -1,4 +1,4 @@
-"""curl runs command lines, and Towtank runs them after their import: both send the same requests to a server."""
+"""curl runs command lines, and Towtank runs them after their import. Both must send the same requests to a server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ curl -s --url-query 'n=a b' --url-query '+o=%20%2B' 'http://ADDRESS/url-queries'
 """
 
 
-# Number of files, each with twenty generated command lines. Nightly runs use more files.
+# Number of files, each with twenty generated command lines; nightly runs use more files.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 pytestmark = [
     pytest.mark.waits,
@@ -55,7 +55,7 @@ pytestmark = [
 def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the requests that curl sends, and the same number of requests that Towtank sends.
 
-    Cookies are removed if a note reports that they differ.
+    If a note states that cookies differ, they are removed from both.
     """
     with logging_server({"/missing": 404}) as log:
         file = folder / "commands.sh"

@@ -1,4 +1,4 @@
-"""A recording is imported and run. The workload must send the recorded requests in the same order."""
+"""A recording is imported and run. The workload must send the requests of the recording, in the same order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judges import driven, logging_server, shown, without_cookies
 
 pytestmark = pytest.mark.waits
 
-# Number of files, each with twenty generated recordings. Nightly runs use more files.
+# Number of files, each with twenty generated recordings; nightly runs use more files.
 GENERATED = int(os.environ.get("TOWTANK_PLANS", "20"))
 
 

@@ -1,5 +1,5 @@
-"""Import of k6 scripts: requests, checks, pauses, branches, data, and options. Notes name unsupported parts with their
-line.
+"""Import of k6 scripts: requests, checks, pauses, branches, data, and options. Parts that are not supported are named
+in notes, with their line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Conditions in k6 scripts: some end an iteration, some only leave a function, some apply to the first iteration."""
+"""Conditions in k6 scripts: some end an iteration, some only return from a function, and some hold only in the first
+iteration.
+"""
 
 from __future__ import annotations
 

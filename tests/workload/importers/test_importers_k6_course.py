@@ -1,4 +1,4 @@
-"""k6 scripts: steps after a failure, steps that run once, arrival rates, and every option."""
+"""Import of k6 scripts: steps after a failure, steps that run once, arrival rates, and every option."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_scenarios_share_the_users_and_start_times_are_noted(script: Callable[..
     found = script("http.get('http://a/x');", scenarios(a=first, b=rate))
     groups = found.workload["groups"]
     assert {name: group["share"] for name, group in groups.items()} == {"a": "75 %", "b": "25 %"}
-    # Of the 40 users, the 10 users of this scenario start an iteration every 2 s, which is 5 iterations a second.
+    # 10 of the 40 users execute this scenario. To make 5 iterations a second, each starts one every 2 s.
     assert groups["b"]["loop"]["pacing"] == "2 s"
     assert found.noted("scenario b: startTime")
 
@@ -296,7 +296,7 @@ _KINDS = {
     "stage": [*KEYS["Stage"], "new"],
     "threshold": [*KEYS["ObjectThreshold"], "new"],
 }
-# The test sets these options in another way, or they identify the scenario.
+# Options that the test sets itself, or that choose the scenario.
 _GIVEN = frozenset({"executor", "scenarios", "thresholds", "stages"})
 
 
@@ -317,7 +317,7 @@ def _script(kind: str, name: str = "", value: Any = None) -> str:
 
 @pytest.mark.parametrize("kind", sorted(_KINDS))
 def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each option in k6's list of options changes the workload or its findings, causes a note, or is harmless."""
+    """Each option that k6 lists changes the workload or the findings of the import, causes a note, or is harmless."""
     base = import_notes("k6", _script(kind))
     silent = []
     for name in sorted(set(_KINDS[kind]) - _GIVEN):
@@ -343,7 +343,7 @@ def test_every_option_is_accounted_for(kind: str, import_notes: Importer) -> Non
 
 
 _FUNCTIONS = [(module, name) for module, names in LISTS["functions"].items() for name in names]
-# Arguments that a call needs to be imported. All other calls get an empty text as argument.
+# Arguments without which a call is not imported. All other calls get an empty text.
 _ARGUMENTS = {
     "check": "r, { ok: (r) => r.status === 201 }",
     "group": "'page', () => { http.get('http://a/g'); }",
@@ -354,7 +354,8 @@ _ARGUMENTS = {
     **dict.fromkeys(("get", "head", "post", "put", "patch", "del"), "'http://a/c'"),
     "request": "'PUT', 'http://a/c'",
 }
-# These values identify a user or its iteration, or are parts of other calls, so they are not tested alone.
+# Properties that identify a user or an iteration, and parts of other calls. They cannot be called alone, so expressions
+# with them are tested.
 _VALUES_ONLY = {"scenario": "exec.scenario.iterationInTest", "vu": "exec.vu.idInTest", "url": "http.url`http://a/c`"}
 
 

@@ -1,4 +1,4 @@
-"""Random values in k6 scripts: a value that the script generates once is the same in all steps that use it."""
+"""Random values in k6 scripts: if the script generates a value once, all steps that use it must get the same value."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def script(import_text: Importer) -> Callable[..., Any]:
 
 
 def steps_of(found: Any) -> list[dict[str, Any]]:
-    """Return the steps of the imported function, without the keys that let a user continue after a failure as
-    k6 does.
+    """Return the steps of the imported function. Keys are left out that let a user continue after a failure, as k6
+    does.
     """
     steps: list[dict[str, Any]] = found.workload["transactions"]["script"]
     return [{key: value for key, value in step.items() if key != "on_failure"} for step in steps]
@@ -95,7 +95,7 @@ def test_a_value_that_a_loop_reads_is_drawn_before_it(script: Callable[..., Any]
 
 
 def test_values_of_the_script_are_drawn_once_by_each_user(script: Callable[..., Any]) -> None:
-    """k6 executes the statements outside of functions once for each user, so each user has its own random values."""
+    """k6 executes statements outside of functions once for each user. So each user has random values of its own."""
     before = "const me = uuidv4();\nconst own = users[Math.floor(Math.random() * users.length)];\nconst no = uuidv4();"
     found = script("visit('/' + me);\nvisit('/' + own.n);\nvisit('/' + me);", before)
     assert found.workload["transactions"]["script_once"] == [{"set": {"me": "${uuid}"}}, {"draw": "users"}]
@@ -129,8 +129,7 @@ def test_a_row_that_a_loop_reads_is_not_drawn_over_in_it(script: Callable[..., A
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        # The condition of the branch is true for a range of whole numbers. So the random value in the branch is taken
-        # from this range.
+        # The condition holds for a range of whole numbers. In the branch, the random value is from this range.
         ("if (x <= 2) { visit('/' + x); } else { visit(`/more/${x}`); }", []),
         ("if (x <= 2) { visit('/' + x); }\nvisit('/' + x);", [AGAIN]),
         ("visit('/' + x);\nif (x <= 2) { visit('/a'); }", [ASKED]),
@@ -257,14 +256,16 @@ def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_pat
         path.write_text(f"{HEAD}export default function () {{\n" + "\n".join(lines) + "\n}\n", "utf-8")
         return calls_of(lambda: read("k6", path, Options((), tmp_path)))
 
-    calls(1)  # The first import in a process loads modules, so it is not counted.
+    calls(1)  # The first import in a process also loads modules, so it is not counted.
     assert calls(400) < 6 * calls(100)
 
 
 def test_statements_that_are_converted_again_and_again_are_left_out_and_noted(
     script: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case without `break` repeats the statements of the next case, so ten nested cases would make 2^10 requests."""
+    """A case without `break` also executes the statements of the next case. So ten nested cases would make 2^10
+    requests.
+    """
     monkeypatch.setattr(conversion, "_CONVERSIONS_AT_MOST", 200)
     body = "visit('/inner');"
     for level in range(10):

@@ -1,4 +1,4 @@
-"""Files that k6 scripts send: as parts of multipart bodies, as fields, as bodies."""
+"""Files that k6 scripts send: as parts of multipart bodies, as fields, and as bodies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ export const options = { noCookiesReset: true, maxRedirects: 0 };
 
 @pytest.fixture
 def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
-    """Import a k6 script that posts a body. The file `own` exists, and the file `gone` does not exist."""
+    """Import a k6 script that posts a body. A file `own` exists; a file `gone` does not."""
     (tmp_path / "own.json").write_text('{"a": 1}')
 
     def run(body: str) -> Any:
@@ -45,8 +45,8 @@ def posted(import_text: Importer, tmp_path: Path) -> Callable[[str], Any]:
     ],
 )
 def test_a_file_keeps_its_name_and_media_type(file: str, part: dict[str, Any], posted: Callable[[str], Any]) -> None:
-    """The default name is the time in nanoseconds and the default media type is application/octet-stream, as for
-    `http.file` in k6.
+    """As with `http.file` in k6, the default name of a file is the time in nanoseconds, and its default media type is
+    application/octet-stream.
     """
     found = posted(f"{{ f: http.file({file}), a: 'b' }}")
     assert found.requests()[0]["multipart"] == {"a": "b", "f": part}
@@ -64,7 +64,7 @@ def test_a_media_type_that_only_the_run_knows_is_noted(posted: Callable[[str], A
 
 
 def test_a_file_that_is_no_part_is_sent_as_its_text(posted: Callable[[str], Any]) -> None:
-    """k6 makes a multipart body only of files created with `http.file`."""
+    """Only files made with `http.file` become parts of a multipart body in k6. Other files are sent as text."""
     assert posted("{ f: own, a: 'b' }").requests()[0]["form"] == {"a": "b", "f": '{"a": 1}'}
     assert posted("own, { headers: { 'Content-Type': 'application/json' } }").requests()[0]["json"] == {"a": 1}
     found = posted("{ f: gone, a: 'b' }")

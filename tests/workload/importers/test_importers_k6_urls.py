@@ -1,5 +1,5 @@
-"""URLs in k6 scripts: in all forms, addresses are separated from paths. URLs that are known only at run time cause a
-note.
+"""URLs in k6 scripts: whatever their form, the address is separated from the path. A URL that is known only at run time
+causes a note.
 """
 
 from __future__ import annotations

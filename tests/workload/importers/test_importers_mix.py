@@ -1,6 +1,7 @@
-"""Transaction mixes of imported files: 10,000 random rounds of the workload are generated.
+"""Transaction mixes of imported files.
 
-The shares of the rounds are compared with those of the original tool.
+From each workload, 10,000 random rounds are generated. The fractions of rounds with each combination of requests are
+compared with those of the original tool.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jmeter_plans import element, group, request
 
 Importer = Callable[..., Any]
 ROUNDS = 10_000
-# Allowed difference of a share, in standard errors of the share. Seeds make all random choices reproducible. [1]
+# Allowed difference of a fraction, in standard errors. Seeds make all random choices reproducible. [1]
 ERRORS = 4.0
 
 
@@ -38,7 +39,7 @@ def drawn(steps: list[dict[str, Any]], chance: random.Random, once: Counter[str]
 
 
 def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
-    """Return the share of rounds for each combination of requests."""
+    """Return, for each combination of requests, the fraction of rounds with it."""
     chance = random.Random(7)
     transactions = found.workload["transactions"]
     steps = transactions[name or next(iter(transactions))]
@@ -47,8 +48,8 @@ def mix(found: Any, *, name: str = "") -> dict[tuple[str, ...], float]:
 
 
 def assert_mix(found: Any, expected: dict[str, float]) -> None:
-    """Assert the shares of rounds. The key `/a /b` stands for rounds with both requests, and an empty key for rounds
-    without requests.
+    """Assert the fractions of rounds. The key `/a /b` stands for rounds with both requests, and the empty key for
+    rounds without any.
     """
     wanted = {tuple(paths.split()): probability for paths, probability in expected.items() if probability > 0}
     got = mix(found)
@@ -102,8 +103,8 @@ def percent(value: float, below: str) -> str:
 def test_controllers_of_jmeter_choose_as_in_jmeter(
     below: str, expected: dict[str, float], import_text: Importer
 ) -> None:
-    """After their import, RandomController, InterleaveControl, ThroughputController and SwitchController choose
-    requests as in JMeter 5.5.
+    """RandomController, InterleaveControl, ThroughputController and SwitchController must choose requests as in JMeter
+    5.5.
     """
     found = import_text("jmx", group(below + request("/end")))
     assert_mix(found, {" ".join(sorted([*paths.split(), "/end"])): each for paths, each in expected.items()})
@@ -200,8 +201,8 @@ def script(import_text: Importer) -> Callable[[str], Any]:
     ],
 )
 def test_conditions_of_k6_choose_as_in_k6(body: str, expected: dict[str, float], script: Callable[[str], Any]) -> None:
-    """Conditions on the same random value exclude each other. `randomIntBetween` includes both ends, and `Math.floor`
-    rounds down.
+    """Conditions on one random value exclude each other. `randomIntBetween` includes both ends, and `Math.floor` rounds
+    down.
     """
     found = script(body + "\nhttp.get('http://h/end');" if "return; } d()" not in body else body)
     extra = [] if "return; } d()" in body else ["/end"]

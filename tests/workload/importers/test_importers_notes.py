@@ -1,6 +1,4 @@
-"""Notes of imports that were wrong in a former version. Each note must describe the behaviour of the imported
-workload.
-"""
+"""Notes of imports that were wrong in a former version. Each note must describe how the imported workload behaves."""
 
 from __future__ import annotations
 
@@ -31,8 +29,8 @@ ONCE = "is executed once by each user, before its rounds"
 
 @pytest.mark.parametrize("condition", ["__ITER === 0", "__ITER == 0", "exec.vu.iterationInScenario === 0"])
 def test_a_first_round_by_its_number_is_not_tried_again(condition: str, import_text: Importer) -> None:
-    """k6 executes the branch only in iteration 0, even if the branch fails there. The workload has no iteration
-    numbers, so a note is required.
+    """k6 executes the branch only in iteration 0, even if it fails there. A workload does not know the number of the
+    iteration, so a note is required.
     """
     body = f"if ({condition}) {{ http.get('http://a/login'); }} http.get('http://a/x');"
     found = import_text("k6", f"import exec from 'k6/execution';\n{script(body)}")
@@ -56,8 +54,8 @@ def test_other_numbers_of_a_round_are_not_its_first(import_text: Importer) -> No
 
 
 def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
-    """If `responseCallback` is `null`, which is not its default, k6 counts no response as a failure. A note must state
-    this.
+    """If `responseCallback` is set to `null`, k6 counts no response as a failure. The workload does, and a note must
+    state this.
     """
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [
@@ -74,7 +72,7 @@ def test_a_page_inside_a_controller_has_a_note_for_its_time(import_text: Importe
 
 
 def test_a_login_of_another_kind_is_named_in_full(import_text: Importer) -> None:
-    """The text after `Bearer` is hidden as a token, also in notes, so this note must not look like a token."""
+    """In notes, text after `Bearer` is hidden as a token. So this note must not contain text that looks like one."""
     request = {"method": "GET", "url": "http://a/x", "headers": [{"name": "Authorization", "value": "Digest x"}]}
     entry = {"startedDateTime": "2026-01-01T10:00:00Z", "time": 1, "request": request, "response": {"status": 200}}
     found = import_text("har", json.dumps({"log": {"entries": [entry]}}), "s.har")
@@ -99,7 +97,7 @@ def test_a_condition_that_is_not_kept_has_no_note_that_it_is_asked(import_text: 
 
 
 def test_no_note_looks_like_a_secret() -> None:
-    """Notes are printed with secrets removed, so no text of an importer may look like a secret."""
+    """Secrets are removed from notes before they are printed. So no text of an importer may look like a secret."""
     texts = [
         (path.name, node.lineno, node.value)
         for path in IMPORTERS.rglob("*.py")
@@ -125,9 +123,7 @@ OUTER = ("LoopController", "TransactionController", "IfController", "OnceOnlyCon
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("kind", NESTED)
 def test_elements_inside_controllers_are_accounted_for(kind: str, outer: str, import_notes: Importer) -> None:
-    """In any enclosing element, each property must be read or noted. If the importer omits a property, it raises an
-    exception.
-    """
+    """Inside any other element, each property must be read or noted. Otherwise the importer raises an exception."""
     below = "" if kind.endswith("Timer") else sampler("/x")
     for name in jmx_table.ELEMENTS[kind]:
         for value in ("true", "2"):
@@ -139,7 +135,9 @@ def test_elements_inside_controllers_are_accounted_for(kind: str, outer: str, im
 @pytest.mark.parametrize("where", ["true", "url", "false"])
 @pytest.mark.parametrize("pattern", ["a(.)(.)", "X-A: (.+)", "(?<n"])
 def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: str, import_text: Importer) -> None:
-    """If an extractor cannot be imported, its template, number and default have no separate notes."""
+    """An extractor that cannot be imported is noted as a whole. Its template, number and default have no notes of their
+    own.
+    """
     given = {
         "refname": "v",
         "regex": pattern,
@@ -156,7 +154,9 @@ def test_an_extractor_that_is_left_out_is_noted_as_a_whole(where: str, pattern: 
 
 @pytest.mark.parametrize("index", ["__VU % rows.length", "exec.scenario.iterationInTest"])
 def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Importer) -> None:
-    """In k6 the index gives each user or iteration a certain row. The workload only keeps the order of the rows."""
+    """In k6 the index gives each user or iteration a certain row of the data. The workload only keeps the order of the
+    rows.
+    """
     head = "import { SharedArray } from 'k6/data';\nimport exec from 'k6/execution';\n"
     rows = "const rows = new SharedArray('u', () => [{id: 'a'}, {id: 'b'}]);\n"
     found = import_text("k6", head + rows + script(f"const r = rows[{index}]; http.get('http://a/' + r.id);"))
@@ -166,8 +166,8 @@ def test_rows_by_number_are_dealt_to_whoever_draws(index: str, import_text: Impo
 
 
 def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) -> None:
-    """By default, JMeter includes the timer of the first request in the time of the page. The workload excludes this
-    timer.
+    """By default, JMeter counts the timer of the first request as part of the time of the page. The workload
+    does not.
     """
     timer = element("ConstantTimer", ConstantTimer__delay="500")
     for included, said in (("true", True), ("false", False)):

@@ -121,7 +121,7 @@ def test_weights_add_to_100(import_text: Importer) -> None:
 
 
 def _whole() -> dict[str, Any]:
-    """Return an interface description that contains each kind of mapping of the format."""
+    """Return an interface description that contains each kind of mapping in the format."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     operation = {
         "parameters": [{"name": "q", "in": "query", "required": True, "schema": {"type": "string"}}],
@@ -153,7 +153,7 @@ def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys, and a note names an unknown key."""
+    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys. A key that is not in it is named in a note."""
     for name in [*LISTS[kind.lower()], "newKey"]:
         entry = KEYS[kind].get(name)
         if entry is not None and entry.fate is not Fate.NOTED:
@@ -175,7 +175,7 @@ def test_links_are_noted_and_an_empty_body_is_sent(import_text: Importer) -> Non
     assert found.workload["defaults"]["auth"] == {"user": "ann", "password": "secret"}
 
 
-# For each imported key: the keys that it needs beside it, and its value.
+# For each key that is imported: the keys that it needs beside it, and its value.
 _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
     ("openapi", "openapi"): ({}, "2.0"),
     ("openapi", "info"): ({}, {"title": "other"}),
@@ -225,7 +225,7 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an interface description, and the mapping of the given kind in it. For schemas, it is the schema of a
+    """Return an interface description and, inside it, the mapping of the given kind. For schemas, it is that of a
     property of the body.
     """
     whole = _whole()
@@ -242,7 +242,7 @@ def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     [(kind, name) for kind, keys in sorted(KEYS.items()) for name, key in keys.items() if key.fate is Fate.CARRIED],
 )
 def test_every_carried_key_changes_the_plan(kind: str, name: str, import_notes: Importer) -> None:
-    """If an imported key is added, the workload or a note must change, or the file is refused."""
+    """If a key that is imported is added, the workload or a note must change, or the file must be refused."""
     beside, value = _OTHERS[kind, name]
     found = []
     for more in ({}, {name: value}):

@@ -1,5 +1,5 @@
-"""Imported files from unknown sources: the size of the expanded file is limited, and only files in their folder are
-read.
+"""Import of files from unknown sources: the size of the expanded file is limited, and only files in the folder of the
+imported file are read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def count(value: Any) -> int:
 
 
 def leading_to(schema: Callable[[dict[str, str]], dict[str, Any]]) -> dict[str, Any]:
-    """Return eight schemas of which each refers to the next."""
+    """Return eight schemas; each except the last refers to the next."""
     schemas = {f"s{step}": schema({"$ref": f"#/schemas/s{step + 1}"}) for step in range(8)}
     return {"schema": {"$ref": "#/schemas/s0"}, "schemas": {**schemas, "s8": {"type": "integer"}}}
 
@@ -100,7 +100,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 
 def names_of(elsewhere: Path, source: Path) -> list[str]:
-    """Return paths to files outside of the folder, paths to files without an end, and invalid paths."""
+    """Return paths to files outside of the folder, paths to files that never end, and invalid paths."""
     (source / "link.csv").symlink_to(elsewhere / "secret.csv")
     (source / "around").symlink_to(elsewhere)
     os.mkfifo(source / "pipe.csv")
@@ -145,7 +145,7 @@ def test_a_script_reads_no_file_but_those_in_its_folder(import_file: Importer, s
         assert SECRET not in import_file("k6", path).text
 
 
-# If the run time were quadratic in the length, the following files would take minutes to hours.
+# If the run time were quadratic in the length of a file, the files below would take minutes to hours.
 
 
 def test_text_between_many_elements_is_put_together_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tables of the importers: for each key, a reader can verify the documented effect of the key."""
+"""Tables of the importers: they state the effect of each key, and this can be verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that all importers share: writing YAML, reading JSON and XML, names, and weights."""
+"""Parts that all importers share: they write YAML, read JSON and XML, and make names and weights."""
 
 from __future__ import annotations
 
