@@ -27,8 +27,8 @@ class RepeatUntil(FileModel):
     budget: PositiveDuration | None = Field(
         None,
         description=(
-            "Longest time of all runs together, for each `towtank run`; no block of runs starts that would probably end "
-            "later. The study has at least two blocks."
+            "Longest time of all runs of a command together; no block of runs starts that would probably end later. "
+            "The study has at least two blocks."
         ),
     )
 

@@ -1,6 +1,5 @@
 """Compiles a workload into the workload part of the engine's plan. The plan refers to variables, steps and targets by
-index, not by name.
-"""
+index, not by name."""
 
 from __future__ import annotations
 
@@ -77,8 +76,7 @@ def compile_workload(
     Raises
     ------
     StudyError
-        Lists all missing parameters, targets, exports, data files and columns.
-    """
+        Lists all missing parameters, targets, exports, data files and columns."""
     if parameters:
         workload = workload.with_parameters(parameters)
     details = _TargetDetails(balance or {}, options or {}, services or {})
@@ -187,8 +185,7 @@ class _Compiler:
 
     def _homeless_users(self) -> list[Fault]:
         """Return a fault if the file sets a connection pool although each user must stay with one service of a
-        target.
-        """
+        target."""
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -229,8 +226,7 @@ class _Compiler:
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
         """Return, in the form of the plan, a target that the engine reaches through a driver.
 
-        All its addresses must have the same user, password and database.
-        """
+        All its addresses must have the same user, password and database."""
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
@@ -304,8 +300,7 @@ class _Compiler:
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
         """Compile a transaction to pages.
 
-        If the file defines no pages, each sequence of steps between two think times becomes a page.
-        """
+        If the file defines no pages, each sequence of steps between two think times becomes a page."""
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)
@@ -343,8 +338,7 @@ class _Compiler:
     def _step(self, step: Request | CallStep, transaction: str) -> int:
         """Return the index of a step.
 
-        Hidden secrets may make the names of different steps equal; such names get a number.
-        """
+        Hidden secrets may make the names of different steps equal; such names get a number."""
         written = self.written.setdefault((transaction, step.title), {})
         number = written.setdefault(step.written, len(written) + 1)
         return self.steps((transaction, step.title if number == 1 else f"{step.title} ({number})"))

@@ -231,9 +231,7 @@ class Request(FileModel):
         return self
 
     def _has_content(self) -> bool:
-        """Return True if the request sends one piece of content whose digest can be recorded: a body, or exactly one
-        part that is a file or generated.
-        """
+        """Return True if the request sends a body, or one file or generated part, whose digest can be recorded."""
         if self.multipart is None:
             return bool(self.bodies)
         return sum(part.value is None for _, _, part in self.parts) == 1
@@ -317,9 +315,7 @@ class Pop(FileModel):
 
 
 class Pick(FileModel):
-    """Copies a random value of a list into a variable; the list stays unchanged. If the list is empty, the variable
-    becomes empty.
-    """
+    """Copies a random value of a list into a variable, which becomes empty if the list is empty."""
 
     pick: Name = Field(description="Name of the list to read a random value from.")
     into: Name = Field(description="Name of the variable that receives the value.")
@@ -402,8 +398,7 @@ class Repeat(FileModel):
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
 """Classes of steps that use a driver, by the key that identifies the step."""
 
-# Kind of a step for each key that identifies one. Pydantic inserts these kinds into the paths of errors, where the
-# brackets distinguish them from keys of the file.
+# Kinds of steps by their keys. In paths of errors from pydantic, the brackets distinguish them from keys of the file.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
@@ -424,8 +419,7 @@ def _known(value: Any) -> Any:
 
 def _kind(value: Any) -> str | None:
     """Return the kind of a step, derived from its keys; None if it is not a step. `pick` counts last, because it is
-    only an option in a step with `pop`.
-    """
+    only an option in a step with `pop`."""
     if isinstance(value, dict):
         found = next((kind for key, kind in _KINDS.items() if key in value), None)
         return found or ("<pick>" if "pick" in value else None)

@@ -295,8 +295,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(haystack, needle).is_some()
 }
 
-/// Converts a JSON value to the text that templates insert: a string without its quotes, or any other value in JSON
-/// syntax.
+/// Converts a JSON value to the text that templates insert: a string without its quotes, or another value as JSON.
 fn plain_text(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),

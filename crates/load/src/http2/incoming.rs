@@ -8,8 +8,7 @@ use super::frames::{
 use super::head::{Head, HeadReader};
 use crate::outcome::Failure;
 
-/// Limit on consecutive frames that do not advance any response. Normal traffic, such as one ping per second, stays far
-/// below it.
+/// Limit on consecutive frames that do not advance any response. One ping per second stays far below it.
 const IDLE_FRAMES_AT_MOST: u32 = 10_000;
 
 type Taken = Result<(), Broken>;
@@ -147,8 +146,7 @@ impl Connection {
     }
 
     /// Handles data of a cancelled request, since the server may have sent it before the reset arrived. A correct
-    /// server sends at most the rest of the request's flow-control window, and nothing on a stream that the server has
-    /// ended.
+    /// server sends at most the rest of the request's flow-control window, and nothing after it has ended a stream.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);

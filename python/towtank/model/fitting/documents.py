@@ -63,8 +63,7 @@ class FitRequest:
         Number of highest levels to leave out of the fit. With None, a first fit leaves out the highest level as a
         test, and a second fit uses all levels.
     think_s : float or None
-        Think time, for results without a measured think time. [s]
-    """
+        Think time, for results without a measured think time. [s]"""
 
     curve: str
     servers: int | None = None
@@ -261,8 +260,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
     """Return each measured point for JSON. If the point was part of the fit, add the fitted throughput with its
-    bootstrap band. [1/s]
-    """
+    bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
     if shown is not None:
@@ -310,8 +308,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
     """Return a doubt if too much CPU time of some runs belongs to no tier; it names the run with the largest share of
-    such time.
-    """
+    such time."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -373,8 +370,7 @@ _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 
 def _objective_knees(configuration: Configuration) -> list[Json]:
     """Return, for each response-time objective, the load at which its limit is exceeded, with the interval of this
-    load.
-    """
+    load."""
     found = []
     for objective in configuration.objectives:
         metric, limit = str(objective.get("metric")).removesuffix("_s"), objective.get("limit")
@@ -403,8 +399,7 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 def _closed(choice: Choice) -> Candidate | None:
     """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the closed curve that
-    fits throughput and busy time best.
-    """
+    fits throughput and busy time best."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen
@@ -430,8 +425,7 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     Raises
     ------
     ModelError
-        If the answer has no closed curve, or the curve is rejected.
-    """
+        If the answer has no closed curve, or the curve is rejected."""
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == REJECTED:
         why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"

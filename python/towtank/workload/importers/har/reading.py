@@ -178,8 +178,7 @@ def _response_text(entry: Node) -> str:
 
 def _is_asset(entry: Node, url: str) -> bool:
     """Return True if a recorded request is for a script, style sheet, picture or font, which are the same for all
-    users.
-    """
+    users."""
     kind = text_of(entry, "_resourceType").lower()
     if kind:
         return kind in _ASSET_TYPES
@@ -243,8 +242,7 @@ def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> lis
     """Return the requests to the selected hosts; without a selection, those to the host of the first document and to
     the hosts of its redirects.
 
-    Requests to other hosts are reported in notes.
-    """
+    Requests to other hosts are reported in notes."""
     if not exchanges:
         return []
     hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
@@ -273,8 +271,7 @@ def _first_hosts(exchanges: list[Exchange]) -> set[str]:
 def _views(exchanges: list[Exchange]) -> list[View]:
     """Split the session into page views.
 
-    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight.
-    """
+    A new view begins whenever the recording names another page, and after `IDLE` seconds without requests in flight."""
     views: list[View] = []
     previous: str | None = None
     for exchange in exchanges:
@@ -289,8 +286,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
     """Note cookies that the browser sent although no earlier response sets them. Users of the workload do not send
-    them.
-    """
+    them."""
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -304,8 +300,7 @@ def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
 def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list[str]:
     """Return the names of the cookies in a header.
 
-    Browsers join several Set-Cookie headers with line breaks.
-    """
+    Browsers join several Set-Cookie headers with line breaks."""
     values = [
         text_of(each, "value")
         for each in items_of(exchange.node, side, "headers")
@@ -406,8 +401,7 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
-    The recording lists the parts. Chromium records only the text of the body, from which the parts are then parsed.
-    """
+    The recording lists the parts. Chromium records only the text of the body, from which the parts are then parsed."""
     listed = items_of(data, "params")
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")
