@@ -50,8 +50,11 @@ def test_intervals_hold_what_was_counted(run):
 
 def test_metrics_hold_probe_and_services_on_the_clock_of_the_run(run):
     _, path = compact(run)
-    found = rows(path, "SELECT DISTINCT source FROM {table} ORDER BY 1")
-    assert found == [("content",), ("probe",)]
+    found = rows(path, "SELECT source, min(t_s), max(t_s) FROM {table} GROUP BY 1 ORDER BY 1")
+    assert [source for source, *_ in found] == ["content", "probe"]
+    # The synthetic observers sample every second, from a second before the start to a second after the end.
+    for _, first, last in found:
+        assert (first, last) == pytest.approx((-0.963, 5.037), abs=0.1)
     cpu = rows(
         path,
         "SELECT t_s, value FROM {table} WHERE metric = 'groups.content.cpu_user_s_total' ORDER BY 1 LIMIT 1",

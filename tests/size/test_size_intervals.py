@@ -80,6 +80,9 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
                ends(scenario["utilization_interval"]["app"])]  # fmt: skip
     assert covered[1] - covered[0] == pytest.approx(0.95, abs=0.01)
+    # At the load limit of a demand D the mean response time D / (1 - U) is 80 ms, so that U = 1 - D / 80 ms.
+    bottleneck = found["bottlenecks"][0]
+    assert ends(bottleneck["utilization_interval"]) == pytest.approx([1 - d / 0.080 for d in demands[::-1]], rel=0.01)
     times = [d / (1 - 30 * d) for d in demands]
     figures = scenario["classes"]["in"]
     assert ends(figures["response_time_interval"]) == pytest.approx(times, rel=0.02)
