@@ -36,6 +36,8 @@ DEPTH_AT_MOST = 50
 
 Path_ = tuple[str | int, ...]
 
+# The parser reports these problems after the sign of a block of text, `>` or `|`.
+_BLOCK_ERRORS = ("expected chomping or indentation indicators", "expected a comment or a line break")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 # Pattern for lone surrogates, which an escape in a text can produce. They cannot be encoded in UTF-8.
@@ -303,6 +305,8 @@ class _Builder:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
             problem = " ".join((error.problem or error.context or "text that cannot be parsed").split())
+            if problem.startswith(_BLOCK_ERRORS) and re.search(r":\s+[>|]", text.splitlines()[line - 1]):
+                problem = 'a value that begins with `>` or `|` without quotes; put it in quotes, such as "> 2"'
             raise StudyError.at(self.name, f"must be YAML, got: {problem}", line=line, column=column) from None
         except (YAMLError, ValueError, RecursionError) as error:
             line, column = _place_of_bad_character(error, text)

@@ -13,7 +13,7 @@ from synthetic_runs import encode_histogram
 
 from towtank.analysis.audit.arrivals import _pooled
 from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, retransmitted
-from towtank.analysis.demand import regression
+from towtank.analysis.demand import demands, regression
 from towtank.analysis.doubts import Level
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
@@ -99,6 +99,25 @@ def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
     assert (found.low, found.high) == (pytest.approx(expected.slope - half), pytest.approx(expected.slope + half))
     assert regression([10.0, 20.0], [0.1, 0.3]) == (pytest.approx(-0.1), Estimate(pytest.approx(0.02), n=2))
     assert regression([10.0, 10.0, 10.0], [0.1, 0.2, 0.3]) == (0.0, NOTHING)
+
+
+@pytest.mark.parametrize(("loads", "demand"), [((5, 5), None), ((5, 10), 0.02)])
+def test_repetitions_of_one_load_give_no_demand(loads: tuple[float, float], demand: float | None) -> None:
+    """Throughputs of repetitions differ by chance, so a line through them has a random slope, which may be negative."""
+    measured = [(load, rate, used) for load, (rate, used) in zip(loads, [(10.0, 0.1), (20.0, 0.3)], strict=True)]
+    runs = [
+        {
+            "load": load,
+            "verdict": {"level": "valid"},
+            "throughput_per_s": Estimate(rate, n=1).document(),
+            "tiers": {"web": {"cpus_used": Estimate(used, n=1).document()}},
+        }
+        for load, rate, used in measured
+    ]
+    found = demands(runs, lambda run: run["load"])["web"]
+    assert found["d_s"]["value"] == (None if demand is None else pytest.approx(demand))
+    assert found["intercept_cpus"] == (None if demand is None else pytest.approx(-0.1))
+    assert found["points"] == 2
 
 
 @pytest.mark.parametrize(

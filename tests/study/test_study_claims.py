@@ -75,6 +75,11 @@ FAULTS = [
     (", users: all", "", "must name a level of users in `at`"),
     ("to: {search_index: present}", "⟦to: {search_index: absent}", "must name a level that differs from `at`"),
     ("to: {search_index: present}", "to: {⟦users: 10}", "names one level"),
+    (
+        "at: {search_index: present}}}\n    holds: r",
+        "at: {search_index: present}, ⟦to: {search_index: present}}}\n    holds: r",
+        "must name a level that differs from `at`",
+    ),
     ("mean of view,", "⟦mean of viev,", "transaction of the study", "did you mean 'view'"),
     ("mean of view,", "⟦meen of view,", "must be one of mean, min", "path of the summary"),
     ("mean of view,", "⟦tiers.kontent.cpus_used,", "service of the study (content)", "did you mean 'content'"),

@@ -40,6 +40,8 @@ CASES = [
     # Faults in the YAML syntax.
     case("not yaml", "study", "question: How", "question: [How\ntitle⟦: many", "must be YAML"),
     case("tab for indentation", "study", "  users: [10", "⟦\tusers: [10", "must be YAML"),
+    case("bound without quotes", "study", "seed: 7", "seed: > ⟦2", "begins with `>`", 'in quotes, such as "> 2"'),
+    case("bound with equality", "study", "seed: 7", "seed: >⟦= 2", "begins with `>`", 'in quotes, such as "> 2"'),
     case("repeated key", "study", "seed: 7", "seed: 7\n⟦seed: 8", "twice", "line 7"),
     case("unknown alias", "study", "seed: 7", "seed: ⟦*nothing", "anchor", "*nothing"),
     case("alias of itself", "study", "pinning: auto", "pinning: &p [⟦*p]", "contain itself"),

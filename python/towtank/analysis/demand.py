@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,23 +56,33 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     return intercept, Estimate(slope, slope - half, slope + half, estimates.RUNS, len(x))
 
 
-def demands(runs: list[dict[str, Any]]) -> dict[str, Any]:
+def demands(runs: list[dict[str, Any]], load_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
     """Return the CPU demand per transaction of each tier, estimated by regression over the runs
     that are not invalid.
+
+    Parameters
+    ----------
+    runs : list of dict
+        Summaries of runs.
+    load_of : callable
+        Returns the load level of a run. Without two different levels no demand is estimated, because throughputs of
+        one level differ only by chance.
     """
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     found = {}
     for tier in dict.fromkeys(name for run in usable for name in run["tiers"]):
-        pairs = [
-            (rate.value, used.value)
+        measured = [
+            (load_of(run), rate.value, used.value)
             for run in usable
             if (rate := estimate_of(run, "throughput_per_s")).value is not None
             and (used := estimate_of(run, "tiers", tier, "cpus_used")).value is not None
         ]
-        intercept, slope = regression([x for x, _ in pairs], [y for _, y in pairs])
+        intercept, slope = 0.0, estimates.NOTHING
+        if len({load for load, *_ in measured}) > 1:
+            intercept, slope = regression([rate for _, rate, _ in measured], [used for *_, used in measured])
         found[tier] = {
             "intercept_cpus": intercept if slope.value is not None else None,
             "d_s": slope.document(),
-            "points": len(pairs),
+            "points": len(measured),
         }
     return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from towtank import __version__
@@ -176,9 +177,10 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
     runs = sorted((run for run in runs if run.get("status") != "planned"), key=lambda run: str(run["run"]))
     runs = list(_without_copies(runs))
     question = question_of(manifest, runs)
+    load_of = partial(_load_of, question)
     configurations: list[dict[str, Any]] = attempt_or("configurations", [], _configurations, question, runs)
     for configuration in configurations:
-        _describe_configuration(configuration, runs)
+        _describe_configuration(configuration, runs, load_of)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "study": question.name,
@@ -198,7 +200,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         ),
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
         # With several configurations no regression line is fitted, because no single line describes the demand of all.
-        "demand": attempt_or("demand", {}, demand.demands, runs) if len(configurations) < 2 else {},
+        "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
         "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
         "runs": [
@@ -223,7 +225,9 @@ def _objectives(
     return objectives.check(question.objectives, configurations, runs, missing, question.confidence)
 
 
-def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+def _describe_configuration(
+    configuration: dict[str, Any], runs: list[dict[str, Any]], load_of: Callable[[dict[str, Any]], float]
+) -> None:
     """Add ideal scaling, limits and demands to a configuration, computed from its points."""
     points, label = configuration.pop("_points"), configuration["label"]
     counting = [run for point in points for run in point.usable if run["verdict"]["level"] != "invalid"]
@@ -238,7 +242,7 @@ def _describe_configuration(configuration: dict[str, Any], runs: list[dict[str, 
     )
     configuration["diagnosis"] = diagnosis.document()
     configuration["found_limit"] = attempt_or(f"limit found of {label}", None, of_runs.found_limit, counting)
-    configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own)
+    configuration["demand"] = attempt_or(f"demand of {label}", {}, demand.demands, own, load_of)
 
 
 def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

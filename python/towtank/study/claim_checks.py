@@ -103,7 +103,7 @@ class ClaimsCheck:
             yield from self._over(given, at)
         else:
             yield from self._total(given, at)
-        if to and isinstance(given, PairMeasure) and all(given.at.get(name) == level for name, level in to.items()):
+        if to and all(given.at.get(name) == level for name, level in to.items()):
             yield (*at, "to"), "must name a level that differs from `at`, got the same levels", True
         yield from self._left_out(given, at)
 
