@@ -54,7 +54,7 @@ def ended(
     return recorded
 
 
-OPEN = OpenQuestion("It grows.", "the interval contains the bound of the claim")
+OPEN = OpenQuestion("It grows.", "the confidence interval contains the bound of the claim")
 
 
 def test_it_ends_when_nothing_is_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     end = "did not drain" if drained is None else f"drained after {seconds(drained)}"
     text = (
         f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
-        f"waiting, but its load needs only {found['needs']:.3g} in flight; the rest {end}"
+        f"waiting, but the load of the window needs only {found['needs']:.3g} in flight; the rest {end}"
     )
     limit = found["needs"] + BEYOND_NOISE * found["swing"]
     yield Doubt(Kind.BACKLOG, Level.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit)

@@ -245,9 +245,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return Decision(
-            further, None, low, high, "further out: an end of the bracket cannot be distinguished from the limit"
-        )
+        return Decision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
     return _refined(outcomes, low, high)
 
 

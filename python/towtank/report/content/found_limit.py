@@ -19,7 +19,7 @@ _ENDED = {
     "failed_at_start": "the first level failed",
     "generator_saturated": "the generator reached its own limit, so higher loads could not be tested",
     "service_died": "a service died",
-    "interrupted": "the run ended before the search did",
+    "interrupted": "the run ended before the search was complete",
 }
 _METHODS = {
     "tested bracket": "The objective is significantly met below the interval, and significantly missed above it. The "
