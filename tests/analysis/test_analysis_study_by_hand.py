@@ -208,7 +208,10 @@ def test_an_open_load_that_is_not_carried_is_an_overload():
 def test_a_full_tier_on_the_ideal_line_is_nearly_the_limit():
     limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 95, 95.0, 0.95))
     assert (limit["kind"], limit["reached"]) == ("undecided", None)
-    assert "nearly reached: content at 95 % of its CPUs at 95 users; the remaining CPU time is enough for 5 % more" in limit["evidence"]
+    assert (
+        "nearly reached: content at 95 % of its CPUs at 95 users; the remaining CPU time is enough for 5 % more"
+        in limit["evidence"]
+    )
 
 
 @pytest.mark.parametrize("kind", list(of_levels.LimitKind))

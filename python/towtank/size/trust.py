@@ -245,7 +245,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
     first = answer.outcomes[0]
     doubts = _losses(question, first) + doubts
     if not first.exact:
-        doubts.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
+        doubts.append(f"the network has no exact solution: the answer is an approximation{_stated(answer)}")
     if not question.draws:
         doubts += dict.fromkeys(text for outcome in answer.outcomes for text in outcome.near_limits(question))
     doubts += _doubts_of_simulations(question, answer)

@@ -170,7 +170,7 @@ def _seconds(stage: StageOfArrivals) -> Check:
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
             return replace(
                 place,
-                why="requests started late, so arrivals moved into later seconds and changed the counts per second",
+                why="the start lag moved arrivals into later seconds, which changes the counts per second",
             )
     if not stage.asked.is_constant:
         counts, expected = _pooled(counts, expected)

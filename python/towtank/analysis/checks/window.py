@@ -225,7 +225,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
     worth = evidence.effective_samples
     if worth < EFFECTIVE_SAMPLES:
         text = (
-            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"{EFFECTIVE_SAMPLES} are needed"
         )
         # At saturation all response times are nearly equal. The interval of their mean may then be narrow although
         # there are few independent response times.

@@ -162,7 +162,8 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
     worth = independent(requests, figures)
     if worth < EFFECTIVE_SAMPLES and width > NARROW:
         text = (
-            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"{EFFECTIVE_SAMPLES} are needed"
         )
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
     without = [name for name, found in figures.response_time_s.items() if found.low is None]
