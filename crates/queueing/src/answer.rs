@@ -168,7 +168,10 @@ impl Checks {
             })
             .collect();
         if !self.within_bounds {
-            warnings.push("the answer lies outside of its bounds: do not use it, simulate the model instead".into());
+            warnings.push(
+                "the answer lies outside of its bounds: do not use it, simulate the model instead"
+                    .into(),
+            );
         }
         warnings
     }

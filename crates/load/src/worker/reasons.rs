@@ -29,8 +29,7 @@ const CROSSED: &str = "the server closed an idle connection while the request wa
 const UNANSWERED: &str = "the server closed the connection before any byte of a response: see the log of the server for \
                           the reason, such as a crash or a limit on connections";
 const CUT: &str = "the server closed the connection within its response: see the logs of the server and of proxies for the reason";
-const BROKEN_FRAMES: &str =
-    "the server violates the HTTP/2 protocol: load the target with HTTP/1.1, or see the log of the server";
+const BROKEN_FRAMES: &str = "the server violates the HTTP/2 protocol: load the target with HTTP/1.1, or see the log of the server";
 const BROKEN_TLS: &str = "the server violates the TLS protocol within its response: see the logs of the server and of proxies";
 
 /// Describes a response that is not valid HTTP, with a next step.
