@@ -174,7 +174,7 @@ def _sentences(document: Json) -> Iterator[str]:
         what = (
             "the bottleneck is"
             if place == 0
-            else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
+            else f"after doubling {document['bottlenecks'][place - 1]['station']} the bottleneck is"
         )
         lost = f" (nodes of {station['lost']} lost)" if station["lost"] else ""
         at = f"{number_text(station['load'], interval_of(station.get('load_interval')), answer['load_unit'])}{lost}"

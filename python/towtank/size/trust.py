@@ -240,7 +240,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         if tier.beyond_room:
             doubts.append(
                 f"{tier.name}: {tier.beyond_room} options were left out because they have more {tier.unit}s than the "
-                "`capacity` of the station: raise it in the model if it grows with the servers"
+                "`capacity` of the station: raise `capacity` in the model if it grows with the number of servers"
             )
     first = answer.outcomes[0]
     doubts = _losses(question, first) + doubts
@@ -262,7 +262,7 @@ def _losses(question: Question, outcome: Outcome) -> list[str]:
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
-        f"{rate_text(outcome.throughput[name] / (1 - loss))} are carried, and no objective limits this: "
+        f"{rate_text(outcome.throughput[name] / (1 - loss))} are served, and no objective limits the loss: "
         "give `loss < 1 %`"
         for name, loss in outcome.loss.items()
         if loss > LOSS_UNASKED and name not in limited
