@@ -141,8 +141,8 @@ def _stray(pauses: Pauses) -> str:
     The hint is empty if there are many such requests.
     """
     counts = (int(pauses.rows[0]), "before the first pause"), (int(pauses.rows[-1]), "after the last pause")
-    few = [f"{word} {count:,}" for count, word in counts if count < _STRAY_BELOW]
-    return f" (requests {', '.join(few)}: check their time stamps)" if few else ""
+    few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
+    return f" (requests: {', '.join(few)}; check their time stamps)" if few else ""
 
 
 def _level_of(pauses: Pauses) -> Level:
