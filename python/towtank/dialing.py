@@ -50,7 +50,7 @@ NAME_ERRORS = {
     socket.EAI_AGAIN: ("the name server does not respond", "is the network up, and is /etc/resolv.conf right?"),
     socket.EAI_FAIL: ("the name server refused the request", "is /etc/resolv.conf right?"),
     socket.EAI_FAMILY: ("this machine has no network for IPv6", "name an IPv4 address, or bring up IPv6"),
-    socket.EAI_SERVICE: ("the port is not known", "give the port as a number"),
+    socket.EAI_SERVICE: ("the name of the port is not known", "give the port as a number"),
     socket.EAI_SOCKTYPE: ("this machine has no TCP", "use another machine"),
     socket.EAI_BADFLAGS: ("this machine cannot resolve names in this way", "give the address as a number"),
     socket.EAI_MEMORY: ("this machine has no memory left to resolve the name", "end other programs"),

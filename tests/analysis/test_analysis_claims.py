@@ -150,7 +150,8 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
     assert (found["verdict"], found["assumed_run_to_run"]) == (verdict, 0.1 if run_to_run is None else run_to_run)
     assert found["do"] == ("repeat the runs (--repetitions)" if verdict == "undecided" else "")
     assert found["doubts"] == [
-        f"single runs, with an assumed standard deviation of {100 * found['assumed_run_to_run']:g} % from run to run"
+        "values of single runs, with an assumed standard deviation of "
+        f"{100 * found['assumed_run_to_run']:g} % between runs"
     ]
 
 
@@ -344,7 +345,7 @@ def test_the_lowest_level_and_those_that_may_be_it(values: tuple[float, ...], ho
 def test_the_levels_that_may_be_lowest_are_named() -> None:
     found = judged(over("lowest", "at 20"), [SIZES], course(9, 5, 5.02, 8))
     assert (found["found"], found["may_be"]) == ("20", ["20", "40"])
-    assert found["why"] == "it may be lowest at files 40, too"
+    assert found["why"] == "the lowest value may also be at files 40"
     assert [level["level"] for level in found["levels"]] == SIZES["levels"]
     assert judged(over("lowest", "at 20"), [SIZES], course(9, 5, 5.02, 8)[:3])["why"] == "no run at files 100"
 
@@ -375,13 +376,21 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
         # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. The three steps between levels divide the
         # error probability of 5 % among them: t = 2.50, half width 0.169. The change from the first to the last level
         # is tested at 5 %: t = 2.02, half width 0.137.
-        ((10, 20, 15, 30), "rises", "from files 20 to 40 it falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
-        ((10, 20, 18, 30), "rises", "from files 20 to 40 it may fall by up to 2.17 /s, 2 /s allowed"),
-        ((30, 18, 20, 10), "falls", "from files 20 to 40 it may rise by up to 2.17 /s, 2 /s allowed"),
-        ((10, 10.01, 10.02, 10.03), "rises", "from files 4 to 100 it may fall by up to 0.107 /s"),
-        ((1, 2, 3, 4), "falls", "from files 4 to 20 it rises by 1.00 (0.83 to 1.17) /s, 0.3 /s allowed"),
-        ((10, 10.01, 10.02, 10.5), "stays", "from files 4 to 100 it may rise by up to 0.669 /s, 0.5 /s allowed"),
-        ((10, 10.01, 10.02, 9.5), "stays", "from files 4 to 100 it may fall by up to 0.669 /s, 0.5 /s allowed"),
+        ((10, 20, 15, 30), "rises", "from files 20 to 40 the quantity falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
+        ((10, 20, 18, 30), "rises", "from files 20 to 40 the quantity may fall by up to 2.17 /s, 2 /s allowed"),
+        ((30, 18, 20, 10), "falls", "from files 20 to 40 the quantity may rise by up to 2.17 /s, 2 /s allowed"),
+        ((10, 10.01, 10.02, 10.03), "rises", "from files 4 to 100 the quantity may fall by up to 0.107 /s"),
+        ((1, 2, 3, 4), "falls", "from files 4 to 20 the quantity rises by 1.00 (0.83 to 1.17) /s, 0.3 /s allowed"),
+        (
+            (10, 10.01, 10.02, 10.5),
+            "stays",
+            "from files 4 to 100 the quantity may rise by up to 0.669 /s, 0.5 /s allowed",
+        ),
+        (
+            (10, 10.01, 10.02, 9.5),
+            "stays",
+            "from files 4 to 100 the quantity may fall by up to 0.669 /s, 0.5 /s allowed",
+        ),
     ],
 )
 def test_a_trend_that_is_not_confirmed_names_the_step(values: tuple[float, ...], holds: str, why: str) -> None:

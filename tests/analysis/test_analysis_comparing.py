@@ -432,7 +432,9 @@ def test_a_time_of_zero_keeps_its_row() -> None:
     assert (str(finding.name), finding.ratio, str(finding.verdict), finding.runs) == (
         "response_time_p50", None, "undecided", (3, 3),
     )  # fmt: skip
-    assert found.doubts == ["response_time_p50 is 0 in a run, below the resolution of its times, so it has no ratio"]
+    assert found.doubts == [
+        "response_time_p50 is 0 in a run, below the resolution of the recorded times, so the comparison has no ratio"
+    ]
 
 
 def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: float = 0.0) -> Side:

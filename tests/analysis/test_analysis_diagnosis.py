@@ -161,7 +161,7 @@ def test_cpus_that_hosts_use_up_are_shared_whatever_the_share_of_each(neighbour)
     ("more", "text"),
     [
         ({"links": (replace(LINK, used=11.1e6),)}, "the busiest resource is a link: host web sent"),
-        ({"shared": replace(SHARED, used=0.89)}, "the busiest resource is a CPU: batch and shop use together 0.89"),
+        ({"shared": replace(SHARED, used=0.89)}, "the busiest resource is a CPU: batch and shop together use 0.89"),
     ],
 )
 def test_the_busiest_of_all_resources_is_named(more, text):
@@ -351,7 +351,7 @@ def test_tiers_of_one_control_group_reach_its_limit_together():
     app, database = replace(LIMITED, cpus_used=0.29), replace(LIMITED, name="database", cpus_used=0.2)
     found = of_seen(seen(app, database))
     assert (found.cause, found.where) == (Cause.QUOTA, "shop, control group /shop")
-    assert "shop and database use together 0.49 of the 0.5 CPUs" in found.evidence[0]
+    assert "shop and database together use 0.49 of the 0.5 CPUs" in found.evidence[0]
     idle = of_seen(seen(*(replace(tier, throttled=0.0) for tier in (app, database))))
     assert (idle.cause, idle.sure) == (Cause.CPU, 0.7)
 

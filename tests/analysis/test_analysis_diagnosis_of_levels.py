@@ -68,7 +68,7 @@ def test_a_spinning_process_is_no_limit_of_the_load(recorded):
     loads = ((1, 10.0), (4, 40.0), (16, 97.0), (32, 98.0))
     found = diagnosed([run_at(recorded, n, x, 1.0, process=1.0) for n, x in loads])
     assert (found.cause, found.is_likely) == (Cause.CPU, False)
-    assert found.against[0].startswith("the same limit appears at 1, the lowest load")
+    assert found.against[0].startswith("the same limit appears at the lowest load, 1")
 
 
 def test_a_resource_at_its_limit_at_the_last_load_on_the_line_is_said(recorded):

@@ -57,7 +57,7 @@ def test_a_bracket_without_a_confidence_is_never_in_the_notation_of_an_interval(
     """
     bare = limit(265, low=265, high=278) | {"method": "bracket", "confidence": None}
     found = found_limit(runs(bare))
-    assert text_of(bare) == text_of(found) == "265 users (bracket 265 to 278, no confidence)"
+    assert text_of(bare) == text_of(found) == "265 users (bracket 265 to 278, no confidence level)"
     assert how_found(found) == ""
     assert how_found(limit(430, low=410, high=450)) == " (tested bracket, 95 % confidence within one run)"
 

@@ -74,7 +74,7 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
 
 def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
     doubt = gap(judge(write_csv(tmp_path / "requests.csv", moved(-1, 86_400))))
-    assert "requests 1 after it: check their time stamps" in doubt.message
+    assert "(requests: 1 after the last pause; check their time stamps)" in doubt.message
     assert "stamps" not in gap(judge(write_csv(tmp_path / "requests.csv", joined(600)))).message
 
 

@@ -52,7 +52,7 @@ def searches(*limits):
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
     found = searches(*[limit(400, 400, 500)] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [400, 400, 500, None]
-    assert of_runs.text_of(found) == "400 users (bracket 400 to 500, no confidence)"
+    assert of_runs.text_of(found) == "400 users (bracket 400 to 500, no confidence level)"
 
 
 def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
@@ -91,7 +91,7 @@ def test_one_run_against_one_is_no_difference():
     assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain(tenfold)) == (None, True, True)
 
 
-@pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times the CPU time"), (48e-6, None), (None, None)])
+@pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times as much CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
     """By hand: fixed work takes 56 us instead of 45 us, a ratio of 1.24, so the machine was slower. 48 / 45 = 1.07 is
     within the tolerance of 10 %.

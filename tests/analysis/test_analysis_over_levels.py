@@ -92,7 +92,7 @@ def test_a_step_that_cannot_be_explained_leaves_the_reason_to_the_next() -> None
     steps = [step for step in _moves(levels, 0.0, "falls", CONFIDENCE) if step.holds is None]
     texts = [step.why("users", "s") for step in steps]
     assert texts[0] == ""
-    assert texts[1].startswith("from users 0 to 1 it may rise by up to ")
+    assert texts[1].startswith("from users 0 to 1 the quantity may rise by up to ")
     assert (
         Step("0 to 1", "fall", Estimate(0.0, 0.0, 0.0), 0.0)
         .why("users", "s")

@@ -79,7 +79,7 @@ def test_the_machines_speed_is_reported_for_the_study_only_if_a_run_is_less_than
     (note,) = [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "machine_speed"]
     assert note["message"] == (
         "the system's CPUs ran 23.1 % slower at times: the same piece of work took 40 µs or less in the fastest tenth "
-        "of the seconds and 52 µs or more in the slowest tenth, 30 % longer, limit 10 %"
+        "of the seconds and 52 µs or more in the slowest tenth (30 % longer, limit 10 %)"
     )
     result = {level: {"run": "r001", "verdict": {"level": level, "reasons": [note]}} for level in ("valid", "suspect")}
     assert _reasons([result["valid"]]) == []

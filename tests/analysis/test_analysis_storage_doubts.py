@@ -28,13 +28,13 @@ def doubts(*least: float, **values: Any) -> list[Doubt]:
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
     (doubt,) = doubts(free_inodes_least=0.0)
     assert (doubt.kind, doubt.level) == (Kind.STORAGE_FULL, Level.SUSPECT)
-    assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, while 80 % of its space is free"
+    assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, with 80 % of its space left"
 
 
 def test_no_room_makes_a_run_suspect() -> None:
     (doubt,) = doubts(free_bytes_least=4096.0)
     assert doubt.level is Level.SUSPECT
-    assert "had no space left: 4,096 of 1,000,000,000, while 50 % of its inodes is free" in doubt.message
+    assert "had no space left: 4,096 of 1,000,000,000, with 50 % of its inodes left" in doubt.message
 
 
 def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
@@ -51,7 +51,7 @@ def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
 def test_what_is_used_up_within_ten_windows_is_noted_before_it_is() -> None:
     (doubt,) = doubts(inodes_full_in_s=95.4)
     assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (Level.NOTE, 95.4, 400.0, "s")
-    assert "has 50 % of its inodes left, used up 95 s after the window at the rate of the window" in doubt.message
+    assert "has 50 % of its inodes left: enough for 95 s after the window at the rate of the window" in doubt.message
     assert doubts(inodes_full_in_s=401.0) == []
 
 

@@ -149,7 +149,7 @@ def test_what_was_not_read_back_may_be_lost() -> None:
 
 def test_notes_that_cannot_be_read_may_be_of_things_that_were_lost() -> None:
     (gap,) = judged(stored_run("r001", bad_lines=2))["not_judged"]
-    assert gap["why"] == "r001 leaves it open (2 notes on stored documents cannot be read)"
+    assert gap["why"] == "r001 leaves it open (2 records on stored documents cannot be read)"
     assert judged(stored_run("r001", lost=2, bad_lines=2))["met"] is False
 
 

@@ -87,7 +87,7 @@ def test_without_a_shortfall_the_limit_is_not_found():
     rows = points((10, 10.0, 0.1), (20, 19.8, 0.2))
     limit = of_levels.limit(rows, ideal_line(rows))
     assert not limit["reached"]
-    assert "not found: the load is closed by think time" in limit["evidence"]
+    assert "not found: think time limits the load" in limit["evidence"]
     assert limit["leaves_ideal_at"] is None
 
 
@@ -207,7 +207,10 @@ def test_an_open_load_that_is_not_carried_is_an_overload():
 def test_a_full_tier_on_the_ideal_line_is_nearly_the_limit():
     limit = conclude(made("r1", 10, 10.0, 0.1), made("r2", 95, 95.0, 0.95))
     assert (limit["kind"], limit["reached"]) == ("undecided", None)
-    assert "nearly reached: content at 95 % of its CPUs at 95 users, enough for 5 % more" in limit["evidence"]
+    assert (
+        "nearly reached: content at 95 % of its CPUs at 95 users; the remaining CPU time is enough for 5 % more"
+        in limit["evidence"]
+    )
 
 
 @pytest.mark.parametrize("kind", list(of_levels.LimitKind))

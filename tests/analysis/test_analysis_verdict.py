@@ -267,7 +267,7 @@ def test_start_lag_of_one_request_in_fifty_is_a_share_of_p99(tmp_path):
     assert generator["start_lag_share"] == pytest.approx(0.02 * 0.24 / (0.02 * 0.48 + 0.98 * 0.25), rel=0.05)
     assert generator["start_lag_share_p99"] == pytest.approx(1 - 0.25 / 0.48, rel=0.05)
     assert [doubt["level"] for doubt in doubts] == ["suspect"]
-    assert "of p99" in doubts[0]["message"]
+    assert "of the p99 of response times" in doubts[0]["message"]
 
 
 def test_a_fast_request_that_is_mostly_start_lag_is_noted_beside_slow_ones(tmp_path):

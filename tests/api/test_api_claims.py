@@ -34,7 +34,10 @@ def test_a_claim_has_its_value_verdict_doubts_and_what_to_do() -> None:
     assert (float(decided.measured), decided.measured.low, decided.measured.unit) == (100.0, 90.0, "1/s")
     assert (decided.doubts, decided.do) == (("it depends on the suspect run r001",), "")
     undecided = judged({"value": {"of": "throughput"}}, "> 95 /s")
-    assert (undecided.verdict, undecided.why) == ("undecided", "the interval contains the bound of the claim")
+    assert (undecided.verdict, undecided.why) == (
+        "undecided",
+        "the confidence interval contains the bound of the claim",
+    )
     assert undecided.do == "repeat the runs (--repetitions)"
 
 

@@ -144,7 +144,7 @@ def test_all_options_that_are_wrong_are_reported_at_once(capsys: Any) -> None:
         (["--zipf", "5:1"], "--entries: must be given with --zipf"),
         (["--zipf", "5:1", "--entries", "1", "--samples", "9"], "--samples: must not be given with --zipf"),
         (["--index", "5 GB"], "--memory: must be given with --index"),
-        (["--index", "5 GB", "--memory", "2 GB", "--heap", "2 GB"], "--heap: must leave a page"),
+        (["--index", "5 GB", "--memory", "2 GB", "--heap", "2 GB"], "--heap: must leave at least one page"),
         (["--index", "5 GB", "--memory", "2 GB", "--entries", "5"], "--entries: must not be given with --index"),
         (["nosuch.csv"], "nosuch.csv: must be a file with a trace"),
     ],

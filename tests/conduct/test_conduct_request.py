@@ -129,7 +129,7 @@ def test_leave_is_asked_for_again_where_results_are_gone_on_with(study: Path, tm
 
 def test_results_without_a_request_are_refused(tmp_path: Path) -> None:
     results = ResultsFolder.create(tmp_path, {})
-    with pytest.raises(StudyError, match="must contain the request for its study"):
+    with pytest.raises(StudyError, match="must contain the arguments of `towtank run`"):
         recorded_request(results.path, None)
 
 

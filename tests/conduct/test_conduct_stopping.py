@@ -39,7 +39,7 @@ with StopRequest() as stop:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 5
     assert ended.stdout == "first second"
-    assert "a second request exits immediately" in ended.stderr
+    assert "a second Ctrl-C or signal exits immediately" in ended.stderr
 
 
 def test_without_signals_the_wish_is_made_by_a_call() -> None:

@@ -51,7 +51,7 @@ DISTURBANCES = {
 # Patterns of the doubts in `DISTURBANCES`, as commands without a results folder print them.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
-    r"|the mean response time rests on|transactions in the system rise from |\S+ % of CPU time was stolen"
+    r"|the mean response time is based on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )

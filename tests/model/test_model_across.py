@@ -182,7 +182,9 @@ def test_no_more_is_done_than_the_machine_below_has_cpus_for() -> None:
 
 def test_more_of_what_was_not_the_bottleneck_is_refused() -> None:
     hosts = {"node-1": (0.002, 0.1, 0.4), "data": (0.01, 0.5, 0.97)}
-    with pytest.raises(ModelError, match=r"host data, which is not multiplied, had the highest utilization \(97 %\)"):
+    with pytest.raises(
+        ModelError, match=r"host data, which the prediction does not enlarge, had the highest utilization \(97 %\)"
+    ):
         predict_across(configuration(hosts), ASKED)
 
 

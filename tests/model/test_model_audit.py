@@ -177,7 +177,7 @@ def test_a_counter_in_another_unit_is_named_first(
     wrong = [replace(run, **{attribute: getattr(run, attribute) * factor}) for run in runs]
     findings = [finding for finding in audit(wrong) if finding.law.startswith("N")]
     assert {finding.suspect for finding in findings} == {counter}
-    assert all(f"the law holds if it was recorded {unit}" in finding.message for finding in findings)
+    assert all(f"the law holds if this value was recorded {unit}" in finding.message for finding in findings)
 
 
 def test_response_times_in_milliseconds_propose_no_negative_think_time() -> None:

@@ -194,7 +194,7 @@ def test_cpu_time_that_grows_by_a_fifth_is_named(highest: float, said: bool) -> 
     evidence = [*changes, Evidence(f"{CPU_TIME} app", 0.010, highest, None, "cpu")]
     text = _sentence("cpu", "app", evidence, by_queues=False)
     assert "response time grew by a factor of 3 and throughput is 25 % below" in text
-    assert (f"takes {highest / 0.010:.2g} times the CPU time" in text) == said
+    assert (f"takes {highest / 0.010:.2g} times as much CPU time" in text) == said
 
 
 @pytest.mark.parametrize(("models", "known"), [(1, 3), (2, 3), (3, 0)])

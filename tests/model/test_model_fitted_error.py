@@ -165,13 +165,13 @@ def test_the_table_has_the_digits_that_the_fit_supports(tmp_path: Path, capsys: 
     # The response time is 0.1 s, with the interval from 0.05 * 0.905 / (1 - 0.4525) = 82.6 ms to 121.0 ms. The half
     # width is 19 ms, so whole milliseconds are printed.
     assert "100 [83, 121] ms" in text
-    assert "from 201 replicates of the fit" in text
+    assert "in 201 replicates of the fit" in text
     assert run(["model", "solve", written(tmp_path, OPEN.replace("50", "51") + RANGE)]) == 0
     text = capsys.readouterr().out
     # The response time is 0.051 / (1 - 0.51) = 104.08 ms.
     assert "104 ms" in text
     assert "104.1 ms" not in text
-    assert "is not known here" in text
+    assert "the error of the fitted demands is unknown" in text
 
 
 def test_simulation_says_that_its_intervals_are_without_the_error_of_the_fit(tmp_path: Path, capsys: Any) -> None:

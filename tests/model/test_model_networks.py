@@ -286,7 +286,7 @@ def test_one_tier_is_sized_by_the_curve_and_it_is_said_why() -> None:
     arguments = ("size", RESULTS_1, "--configuration", "present", "--users", 100, "--objective", "p95 < 2 s", "--json")
     found = json.loads(towtank(*arguments).stdout)
     assert found["trust"]["model"] == "curve"
-    assert "content is the only resource that was observed" in found["trust"]["model_why"]
+    assert "content is the only observed resource" in found["trust"]["model_why"]
     asked = json.loads(towtank(*arguments, "--model", "network").stdout)
     assert asked["trust"]["model"] == "network"
     assert asked["answer"] is not None

@@ -27,9 +27,9 @@ def test_a_quota_of_one_and_a_half_is_two_servers_of_three_quarters() -> None:
     (found,) = quota_assumptions(configuration(1.5, 1.5, 0.0, 0.25, None))
     assert found["assumes"] == "the quota of 1.5 CPUs of web is 2 servers of 0.75 CPUs each"
     assert found["tested"].startswith(
-        "no: a lone transaction is served 1.33 times as fast; if more run at the same time"
+        "no: a lone transaction is served 1.33 times as fast; if more transactions run at the same time"
     )
-    assert found["tested"].endswith("; up to 25 % of the periods were used up")
+    assert found["tested"].endswith("; in up to 25 % of the periods the quota was used up")
 
 
 @pytest.mark.parametrize("cpus", [1.0, 2.0])
@@ -37,7 +37,8 @@ def test_whole_cpus_of_a_quota_are_servers_that_may_stand_still(cpus: float) -> 
     (found,) = quota_assumptions(configuration(cpus, cpus, 0.4))
     assert found["assumes"].endswith("is 1 server" if cpus == 1 else "is 2 servers")
     assert found["tested"].startswith(
-        "no: if more run at the same time, they pause for the rest of each period of 100 ms"
+        "no: if more transactions run at the same time, they use up the quota and pause for the rest "
+        "of each period of 100 ms"
     )
 
 

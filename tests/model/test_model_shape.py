@@ -228,7 +228,7 @@ def test_cpu_time_that_grows_with_the_load_is_no_plain_saturation() -> None:
     found = classify(configuration(LOW, {"x": 40.0, "r": 2.0, "cpu": 1.99}))
     assert found["kind"] == "cpu"
     # A transaction uses 20 ms of CPU time at the lowest load and 50 ms at the highest.
-    assert "takes 2.5 times the CPU time" in found["sentence"]
+    assert "takes 2.5 times as much CPU time" in found["sentence"]
 
 
 def test_metrics_of_waiting_in_services_are_listed() -> None:

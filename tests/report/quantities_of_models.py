@@ -104,7 +104,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("highest utilization of {tier}",
      rf", .*?with the highest utilization is (?P<tier>\S+), {_PERCENT} at most"),
     ("limit of the curve", rf", .*?the limit of the curve is {_RATE}"),
-    ("limit of the network", rf", network, .*?[Bb]ottleneck is \S+: \S+ carries {_RATE} at most"),
+    ("limit of the network", rf", network, .*?[Bb]ottleneck is \S+: \S+ serves {_RATE} at most"),
     ("100 - share of the lowest line",
      rf", .*?throughput is {_SIGNED} below the proportional line through the lowest load"),
     ("largest held-out error", rf": \d+ points? .*held-out error of the throughput {_SIGNED}"),

@@ -125,7 +125,7 @@ def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
     assert (
         "by more than two standard errors from the throughput measured at 160; at 160 the difference is +21.8 %" in said
     )
-    assert said.endswith("Its predictions there and at higher loads may be as wrong or worse.")
+    assert said.endswith("Its predictions there and at higher loads may have errors of this size or larger.")
     assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, False, True]
     last = list(residuals.misfits(configuration))[-1]
     assert last.fitted_response_s == pytest.approx(160 / 67.1 - 1)
@@ -135,7 +135,7 @@ def test_a_miss_says_nothing_of_higher_levels_that_the_curve_meets() -> None:
     configuration = fitted((20, 19.2, 0.2, 25.0), (20, 19.1, 0.2, 25.0), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 55.0))
     (callout,) = misfits.callouts([configuration])
     said = callout.content[0][0].text
-    assert "measured at 20; at 20 the difference is +30.9 %. Its predictions there may be as wrong." in said
+    assert "at 20 the difference is +30.9 %. Its predictions there may have errors of this size." in said
     assert "higher loads" not in said
 
 

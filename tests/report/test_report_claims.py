@@ -72,12 +72,12 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
     assert plain(rows[0][4]).startswith("0.62 [")
     assert rows[0][5:] == (
         "< 0.9",
-        "Confirmed. Doubt: single runs, with an assumed standard deviation of 5 % from run to run.",
+        "Confirmed. Doubt: values of single runs, with an assumed standard deviation of 5 % between runs.",
     )
     # With the index, the single runs at 120 and at 90 users have 100 and 89 /s. A variation of 5 % between runs could
     # reverse this order.
     assert rows[1][4] == "120 (or 90)"
-    assert rows[2][6].startswith("Refuted, because from users 90 to 120 it rises by ")
+    assert rows[2][6].startswith("Refuted, because from users 90 to 120 the quantity rises by ")
     # By Little's law, 120 users with a think time of 1 s and 100 /s have a response time of 120 / 100 - 1 = 0.2 s.
     assert plain(rows[3][4]).startswith("200 [")
     assert plain(rows[3][4]).endswith("ms")
@@ -97,7 +97,7 @@ def test_suspect_runs_are_marked_and_named() -> None:
     found = table(with_claims(verdicts={"r004": "suspect"}))
     assert found.rows[0][6] == (
         "Confirmed †. Doubt: it depends on the suspect run r004; without it the claim cannot be tested; "
-        "single runs, with an assumed standard deviation of 5 % from run to run."
+        "values of single runs, with an assumed standard deviation of 5 % between runs."
     )
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]

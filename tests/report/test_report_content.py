@@ -350,7 +350,7 @@ def test_configuration_explains_the_percentiles_of_a_throttled_disk() -> None:
         dataclasses.replace(run, manifest={**run.manifest, "hosts": {"web": {"disks": disks}}}) for run in results.runs
     )
     texts = [str(block) for block in configuration.build(dataclasses.replace(results, runs=runs)).blocks]
-    said = [text for text in texts if "Disk data of host web was limited by its control group to 200 reads/s" in text]
+    said = [text for text in texts if "The control group of host web limited disk data to 200 reads/s" in text]
     assert len(said) == 1
     assert "describe this limit" in said[0]
 

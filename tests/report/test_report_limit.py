@@ -97,7 +97,7 @@ def test_figure_has_the_plateaus_in_the_unit_of_the_axis(results):
 
 
 def test_a_plateau_without_an_answer_is_shown_above_all_values(results):
-    text = f"{OBJECTIVE}: some requests were in flight for longer, and none ended"
+    text = f"{OBJECTIVE}: no request ended, and some were in flight for longer than this limit"
     silent = plateau(200, 0.0, passed=False)
     silent |= {"failure": {"kind": "objective_missed", "text": text, "seen": None, "limit": 0.2}}
     silent["objective"] = {**silent["objective"], "seen": None}

@@ -123,5 +123,5 @@ def test_a_limit_in_the_interval_of_a_simulation_is_a_doubt(tmp_path: Path, caps
     assert met["interval"]["low"] < limit < met["interval"]["high"]
     assert near["trust"]["no_interval"].endswith("brackets include only the error of the simulation")
     (doubt,) = [text for text in near["trust"]["doubts"] if "interval of the simulation" in text]
-    assert doubt.endswith(f"{met['shown']}: it may be missed")
+    assert doubt.endswith(f"{met['shown']}, so the objective may be missed")
     assert any("interval of the simulation" in note for note in near["what_if"][0]["notes"])

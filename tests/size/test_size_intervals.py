@@ -306,7 +306,7 @@ def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: An
     assert answer["probability"] == pytest.approx(1 - missed.mean())
     assert answer["headroom_interval"]["low"] > 0
     assert main(["size", model, "--for", file]) == 0
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("it carries"))
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("it serves"))
     assert "until an objective of a time or a utilization is missed: headroom " in line
     chance = share_text(missed.mean(), share_between(int(missed.sum()), 200))
     assert "[" in chance

@@ -270,7 +270,7 @@ def test_a_station_that_others_route_to_stays_on_one_node(tmp_path: Path, capsys
         assert (
             main(["size", model, "--objective", "mean < 5 s", "--cpus", "app=1", "--nodes", f"app={nodes}"]) == status
         )
-    assert "must be 1: the model routes from 'app' by probabilities" in capsys.readouterr().err
+    assert "must be 1: the model routes jobs from 'app' by probabilities" in capsys.readouterr().err
 
 
 ROUTED = """

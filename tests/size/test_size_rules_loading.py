@@ -94,7 +94,7 @@ def test_all_faults_at_once_each_at_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "where", "words"),
     [
-        ("ceil(rate / each)", "rate / each +", "rules.pods.formula", "its end instead, at character 14"),
+        ("ceil(rate / each)", "rate / each +", "rules.pods.formula", "the end of the formula instead, at character 14"),
         ("ceil(rate / each)", "rate", "rules.pods.formula", "must give a plain number, as {pods}"),
         ("ceil(rate / each)", "rate > each", "rules.pods.formula", "got a formula that gives a yes or no"),
         ("unit: 1/s, above", "unit: 1/parsec, above", "rules.pods.inputs.rate.unit", "known unit"),

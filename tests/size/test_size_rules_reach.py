@@ -86,11 +86,16 @@ def test_a_result_of_inputs_without_intervals_has_none(tmp_path: Path) -> None:
     ("throughput", "half_width", "verdict", "why"),
     [
         (200, 8, "follows", ""),
-        (200, 60, "cannot_be_told", "whether it is followed changes within the interval of throughput"),
+        (
+            200,
+            60,
+            "cannot_be_told",
+            "whether the rule is followed depends on the value within the interval of throughput",
+        ),
         (150, 40, "follows", ""),
-        (105, 8, "cannot_be_told", "whether it applies changes within the interval of throughput"),
+        (105, 8, "cannot_be_told", "whether the rule applies depends on the value within the interval of throughput"),
         (90, 8, "does_not_apply", "throughput * 1 s >= 100 does not hold"),
-        (95, 8, "cannot_be_told", "whether it applies changes within the interval of throughput"),
+        (95, 8, "cannot_be_told", "whether the rule applies depends on the value within the interval of throughput"),
     ],
 )
 def test_a_verdict_is_given_where_it_holds_over_the_whole_interval(
@@ -106,14 +111,16 @@ def test_a_verdict_that_more_runs_would_give_is_shown(tmp_path: Path) -> None:
     assert found.verdict == "cannot_be_told"
     lines = list(advice_lines(Situation("here", "one run", {}, {}), [found], everything=False))
     assert any("cpus_needed [web]: says 2.00 [1.72, 2.30] CPUs;" in line for line in lines)
-    assert any("whether it is followed changes within the interval of demand" in line for line in lines)
+    assert any(
+        "whether the rule is followed depends on the value within the interval of demand" in line for line in lines
+    )
 
 
 def test_a_rule_without_an_answer_somewhere_in_the_intervals_has_no_verdict(tmp_path: Path) -> None:
     rule = own_rule(tmp_path, "demand * throughput / (throughput * 1 s - 190)", "-0.005291005291005291")
     found = advice(rule, estimate(200, 10), 0.010)
     assert (found.verdict, found.answer.text) == ("cannot_be_told", "0.2 CPUs")
-    assert found.why.startswith("no answer at some points within the interval of throughput: ")
+    assert found.why.startswith("no answer for some values within the interval of throughput: ")
 
 
 QUEUE = """
@@ -168,7 +175,7 @@ def test_a_yes_that_is_no_elsewhere_in_the_interval_is_left_open() -> None:
     rule = SHIPPED["expert_cache_helps"]  # The rule requires that less than 60 % of the CPUs are used.
     found = of_host(rule, sheet, cpu_utilization=estimate(0.59, 0.06))
     assert (found.verdict, found.answer.text) == ("cannot_be_told", "yes or no")
-    assert found.why == "whether it says yes changes within the interval of cpu"
+    assert found.why == "whether the rule says yes depends on the value within the interval of cpu"
     assert of_host(rule, sheet, cpu_utilization=estimate(0.50, 0.06)).answer.text == "yes"
 
 
@@ -188,7 +195,7 @@ def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
     written = {"host.mail_rating": Fact("host.mail_rating", "350 MCU", "sheet", ("sheet.yaml", 1, 1))}
     (found,) = advise({rule.name: rule}, Situation("here", "one run", {**facts, **written}, {}))
     assert (found.verdict, found.why) == (
-        "cannot_be_told", "whether it is followed changes within the interval of cpu",
+        "cannot_be_told", "whether the rule is followed depends on the value within the interval of cpu",
     )  # fmt: skip
 
 
@@ -205,7 +212,7 @@ def test_a_verdict_on_a_value_without_an_interval_says_so() -> None:
 def test_the_reason_names_the_input_that_decides(tmp_path: Path) -> None:
     """Only the interval of the throughput makes the verdict uncertain, so the reason names only the throughput."""
     found = advice(own_rule(tmp_path), estimate(105, 8), estimate(0.010, 0.0001))
-    assert found.why == "whether it applies changes within the interval of throughput"
+    assert found.why == "whether the rule applies depends on the value within the interval of throughput"
     assert not any(line.name == "follows" for line in found.answer.lines)
 
 
@@ -214,7 +221,7 @@ def test_the_table_shows_rules_left_open_and_counts_those_that_lack_inputs(tmp_p
     left_open = advice(own_rule(tmp_path), estimate(95, 8), 0.010)
     lacks = advice(own_rule(tmp_path), estimate(120, 8), None)
     lines = list(advice_lines(situation, [left_open, lacks], everything=False))
-    assert any("whether it applies changes" in line for line in lines)
+    assert any("whether the rule applies depends" in line for line in lines)
     assert "  and 1 other rule (--all lists them)" in lines
     assert lacks.verdict == "cannot_be_told"
     assert "demand is not known" in lacks.why

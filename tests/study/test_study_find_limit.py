@@ -91,7 +91,7 @@ FAULTS = [
     ("{by: 50}", "{by: 1}", "load.steps: must make at most 1000 levels, got about 1603 instead"),
     ("to: 5 %", "to: 0 %", "load.refine.to: must be above 0 % and below 100 %, got 0 % instead"),
     ("repeats: 3", "repeats: 0", "load.refine.repeats: must be at least 1, got 0 instead"),
-    ("at least 5 s", "at least 6 min", "must have at_least up to at_most (5 min), got 6 min instead"),
+    ("at least 5 s", "at least 6 min", "must have at_least no longer than at_most (5 min), got 6 min instead"),
     ("at most 5 min, ", "", "must be a time, or 'until steady, at most TIME[, at least TIME]'"),
     ("  refine:", "  stop_when: [errors < 1 %]\n  refine:", "load.stop_when[0]: must be one of objective missed"),
     (

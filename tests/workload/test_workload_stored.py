@@ -172,9 +172,12 @@ def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('put: "${kept}", size: 1 KiB', 'append: "${kept}", size: 1 KiB'), "must put a file if it stores"),
+        (
+            ('put: "${kept}", size: 1 KiB', 'append: "${kept}", size: 1 KiB'),
+            "must be put for a step that stores an item",
+        ),
         (('{read: "${stored.key}"}', '{read: "${stored.key}", size: 1 B}'), "must read the whole file"),
-        (('removes: {files: "${kept}"}', 'stores: {files: "${kept}"}'), "must put a file if it stores"),
+        (('removes: {files: "${kept}"}', 'stores: {files: "${kept}"}'), "must be put for a step that stores an item"),
         (
             ('stores: {files: "${kept}"}', 'stores: {others: "${kept}"}'),
             "must be a kind of `stored` (files), got 'others'",

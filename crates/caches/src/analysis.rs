@@ -439,7 +439,7 @@ fn warnings(answer: &Answer, counter: &Counter) -> Vec<String> {
     }
     if counter.resized() > 0 {
         warnings.push(format!(
-            "{} references have another size than their key had before: an entry keeps its largest size",
+            "{} references state another size than an earlier reference to the same key: the largest size of a key counts",
             counter.resized()
         ));
     }

@@ -218,7 +218,7 @@ impl Wire {
                 if count == 0 {
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
-                        "closed by the server before its answer was complete: see its log for the reason",
+                        "closed by the server before its answer was complete: see the log of the server for the reason",
                     ));
                 }
                 meter.first_byte_ns.get_or_insert_with(monotonic_ns);

@@ -163,12 +163,15 @@ impl Checks {
             .filter(|(_, residual)| residual.is_nan() || *residual > Self::ROUNDING)
             .map(|(law, residual)| {
                 format!(
-                    "the answer violates {law} (residual {residual:.1e}): do not use it, simulate"
+                    "the answer violates {law} (residual {residual:.1e}): do not use it, simulate the model instead"
                 )
             })
             .collect();
         if !self.within_bounds {
-            warnings.push("the answer lies outside of its bounds: do not use it, simulate".into());
+            warnings.push(
+                "the answer lies outside of its bounds: do not use it, simulate the model instead"
+                    .into(),
+            );
         }
         warnings
     }

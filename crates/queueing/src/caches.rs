@@ -44,7 +44,7 @@ impl Parted {
                 station.is_some_and(|found| found.capacity.is_some())
             })
             .map(|cache| {
-                let message = "must be left out for solving: a full station with a 'capacity' drops jobs, but not if they hit the cache; simulate";
+                let message = "must be left out for solving: a full station with a 'capacity' drops jobs, but not if they hit the cache; simulate the model instead";
                 Fault::new(&["stations", &cache.station, "cache"], message)
             })
             .collect();

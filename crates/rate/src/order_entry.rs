@@ -121,7 +121,7 @@ fn require_own_locks(connection: &Connection) -> Result<(), Failed> {
         return Ok(());
     }
     Err(
-        "all databases share their locks, since the engine was built without `.cargo/config.toml`: build it in its own folder"
+        "all databases share their locks, since the engine was built without `.cargo/config.toml`: build it in the folder of the repository"
             .to_owned(),
     )
 }

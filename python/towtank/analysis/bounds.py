@@ -75,7 +75,7 @@ def _intervals(measurement: Measurement) -> Iterator[dict[str, Any]]:
         for start, end in sorted(edges):
             twice += max(0.0, min(end, latest) - start)
             latest = max(latest, end)
-        text = f"load thread {worker} recorded {twice:.3g} s more than once, limit 0 s"
+        text = f"the intervals that load thread {worker} recorded overlap by {twice:.3g} s, limit 0 s"
         yield _bound(
             "an instant is recorded once", f"thread {worker}", twice, 0.0, twice <= _SAME_INSTANT_S, unit="s", text=text
         )

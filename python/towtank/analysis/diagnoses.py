@@ -84,5 +84,5 @@ def diagnoses_of(folder: Path) -> Diagnoses:
         return Diagnoses({_DRIVEN: diagnose_run(kept_summary(RunFolder(folder)))})
     found = Diagnoses.of(dig(summarize_study(ResultsFolder.open(folder)), "configurations"))
     if not found.by_label:
-        raise StudyError.at(folder, "must hold at least one run, got none")
+        raise StudyError.at(folder, "must contain at least one run, got none")
     return found

@@ -110,15 +110,15 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
     ),
     Kind.FIXED_PACE: (
         "Users with a constant pace return in the same order at the same intervals. The mean response time therefore "
-        "depends on the times at which the users of a run started, and differs between runs. The intervals of a run do "
-        "not include this difference.",
+        "depends on the times at which the users of a run started, and differs between runs. The confidence intervals "
+        "of a single run do not include this difference.",
         "repeat the run, or give the pace a distribution",
     ),
     Kind.NOT_SETTLED: (
         "The settle stage reached its maximum length while the system still changed significantly, so the rest of "
         "this change may lie in the steady stage.",
-        "raise at_most of the settle stage; the timeline shows what changes; check whether the load is beyond the "
-        "limit",
+        "raise at_most of the settle stage; the timeline shows what changes; check whether the load exceeds the "
+        "limit of the system",
     ),
     Kind.BACKLOG: (
         "The window began with requests that were left over from an earlier stage. The system served them together "
@@ -126,7 +126,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "lengthen the settle stage, or let it last until steady; find the earlier stage that left the backlog",
     ),
     Kind.TOO_FEW_SAMPLES: (
-        "The interval around the number is wide, or none exists.",
+        "The values are too few: the confidence interval is wide, or it cannot be computed.",
         "lengthen the steady stage or add repetitions",
     ),
     Kind.ERRORS_ABOVE_LIMIT: (
@@ -141,7 +141,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "shorter than the window",
     ),
     Kind.SERVICE_RESTARTED: (
-        "A service was started again within the run, with cold caches; before and after are two different systems.",
+        "A service was restarted within the run, with cold caches. Measurements before and after the restart describe "
+        "two different systems.",
         "find the reason of the restart in the log of the service, then repeat the run",
     ),
     Kind.SERVICE_DIED: (
@@ -154,7 +155,7 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "find the sender of the signal (a debugger, a shell, an administrator), then repeat the run",
     ),
     Kind.EVENT_FAILED: (
-        "An event of the study did not take place, or not at its time, so the run does not answer the question of the "
+        "An event of the study did not take place, or not as planned, so the run does not answer the question of the "
         "study.",
         "check the reason and the log of the service; lengthen the stage if it was too short",
     ),
@@ -220,7 +221,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "run the clock service with slewing, or compare with logs by order instead of time",
     ),
     Kind.STEAL_TIME: (
-        "The hypervisor gave CPU time to other machines, so the system had less than it seemed to have.",
+        "The hypervisor gave CPU time to other machines, so the system had less CPU time than its "
+        "number of CPUs suggests.",
         "measure on a dedicated host, or at a quieter time",
     ),
     Kind.MACHINE_SPEED: (
@@ -286,10 +288,10 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "it keep fewer connections open, for a longer time",
     ),
     Kind.RETRANSMITS: (
-        "TCP segments were retransmitted. Linux waits about 200 ms for a timeout, and for the probe that repairs the "
-        "lost end of a message; the slowest response times include this wait. Other retransmissions cost about one "
-        "round trip. An unnecessary retransmission was sent because an acknowledgement was late, or because segments "
-        "overtook each other.",
+        "TCP segments were retransmitted. If an acknowledgement times out or the end of a message is lost, Linux "
+        "retransmits only after about 200 ms, and the slowest response times include this wait. Other "
+        "retransmissions cost about one round trip. An unnecessary retransmission was sent because an "
+        "acknowledgement was late, or because segments overtook each other.",
         "look for drops of the network interfaces, full socket buffers and a saturated receiver",
     ),
     Kind.THROTTLED: (
@@ -319,9 +321,9 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "give the disk more space (size) or more inodes, or let runs write less; watch free inodes and free space",
     ),
     Kind.DISK_THROTTLED: (
-        "A control group delays the requests of the host to keep its limit, and releases them in bursts. Means and "
-        "throughput follow the limit. Percentiles of the disk, and of response times that include its waits, differ "
-        "from those of a real disk of this speed.",
+        "To enforce the limit, the control group delays disk requests of the host and releases them in bursts. Means "
+        "and throughput correspond to the limit. Percentiles of disk times, and of response times that include them, "
+        "differ from those of a real disk of this speed.",
         "judge these runs by means and throughput, or measure percentiles on a real disk of this speed",
     ),
     Kind.STORED_LOST: (
@@ -357,7 +359,8 @@ EXPLANATIONS: dict[Kind, tuple[str, str]] = {
         "let the tool write single requests (see the guide to results of other tools), and judge that file",
     ),
     Kind.LOAD_GAP: (
-        "Throughput over a time without any start does not describe the load. The file may contain several runs, a "
+        "For some time no request starts, so throughput over this time does not describe the load. "
+        "The file may contain several runs, a "
         "clock may have been set, a time stamp may be wrong, or unanswered requests may be missing.",
         "split the file at the stated times and judge each part; correct or remove rows with a wrong time stamp",
     ),

@@ -94,7 +94,7 @@ def _gather_study(results: ResultsFolder, wanted: Sequence[str]) -> Material:
     manifest, faults = _manifest(results)
     there = {run.run_id: run for run in results.runs()}
     if not there:
-        faults.append(Fault(str(results.path), 0, 0, "runs", "must hold at least one run to export, got none"))
+        faults.append(Fault(str(results.path), 0, 0, "runs", "must contain at least one run to export, got none"))
         raise StudyError(faults)
     faults += [_unknown(name, list(there)) for name in dict.fromkeys(wanted) if name not in there]
     chosen = [run for name, run in there.items() if not wanted or name in wanted]

@@ -23,11 +23,11 @@ from towtank.estimates import duration_in_words, few_digits, in_words
 
 _AT_THE_END = {
     LimitKind.CPU: ", limited by the CPU of {resource}",
-    LimitKind.ERRORS: "; beyond its highest valid level transactions fail",
+    LimitKind.ERRORS: "; above the highest valid load too many transactions fail",
     LimitKind.OVERLOAD: ", less than the arrival rate; the limiting resource is unknown",
     LimitKind.UNKNOWN: ", short of ideal scaling; the limiting resource is unknown",
     LimitKind.NONE: ", its limit not reached",
-    LimitKind.UNDECIDED: "; the levels do not decide whether this is its limit",
+    LimitKind.UNDECIDED: "; the measured loads do not show whether this is the limit",
 }
 """Text at the end of the headline of a single configuration, by the kind of its limit."""
 _NAMED = 3
@@ -381,7 +381,7 @@ def _pace(comparison: dict[str, Any]) -> str:
     ratio = comparison.get("pace_ratio")
     if not ratio or 1 / (1 + PACE_SPREAD) <= ratio <= 1 + PACE_SPREAD:
         return ""
-    return f". A fixed piece of work took {ratio:.2g} times the CPU time: the speed of the machine differed, too"
+    return f". A fixed piece of work took {ratio:.2g} times as much CPU time, so the speed of the machine differed, too"
 
 
 def _names_load(objective: Summary) -> bool:

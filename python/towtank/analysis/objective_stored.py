@@ -100,7 +100,7 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
         reason = f": {stored['reason']}" if stored.get("reason") else ""
         return f"{unknown:,.0f} of {stored['acknowledged']:,} could not be read back{reason}"
     if damaged := stored.get("bad_lines"):
-        return f"{damaged:,} {'note' if damaged == 1 else 'notes'} on stored documents cannot be read"
+        return f"{damaged:,} {'record' if damaged == 1 else 'records'} on stored documents cannot be read"
     return _reasons(run, CUT_OFF)
 
 

@@ -201,7 +201,7 @@ def size_model(
     file : Path or str, optional
         Sizing file (`docs/reference/size.md`); the other arguments override its values.
     users, rate, think : number, str, or mapping of str to these, optional
-        Load to carry: number of users [1], arrival rate [1/s] and think time [s]; a mapping has values by class.
+        Load to serve: number of users [1], arrival rate [1/s] and think time [s]; a mapping has values by class.
     mix : mapping of str to number or str, optional
         Share of each class in the load, for example `0.7` or `"70 %"`. [ratio]
     objective : str or sequence of str, optional
@@ -216,8 +216,8 @@ def size_model(
     history : Path or str, optional
         CSV file of past loads with columns `date` and `users`, to estimate the growth from.
     headroom, probability, uncertainty : float or str, optional
-        Extra load that the hardware must carry, smallest probability with which all objectives must be met, and
-        relative standard deviation of the demands of a model file, for example `0.2` or `"20 %"`. [ratio]
+        Extra load that the hardware must be able to serve, smallest probability with which all objectives must be met,
+        and relative standard deviation of the demands of a model file, for example `0.2` or `"20 %"`. [ratio]
     nodes_lost : int, optional
         Number of nodes that any tier with several nodes may lose while the objectives are still met. [1]
     cpus, nodes : mapping of str to int, str or sequence of int, optional

@@ -63,7 +63,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
     folders = [path for path in sources if path.is_dir()]
     if len(folders) > 1:
-        message = f"must be one results folder at most, got {len(folders)}"
+        message = f"must be at most one results folder, got {len(folders)}"
         raise StudyError.at(COMMAND_LINE, message, where="RESULTS")
     return folders, [path for path in sources if not path.is_dir()]
 

@@ -162,7 +162,7 @@ def _lines(compared: Compared) -> Iterator[str]:
         least = few_digits(100 * compared.least_detectable)
         yield f"these runs detect a change of the mean response time by {least} % with a probability of 80 %"
     if compared.runs_needed is not None:
-        yield f"about {compared.runs_needed:,} runs of each result would probably decide"
+        yield f"about {compared.runs_needed:,} runs of each result would probably decide whether they differ"
     yield from compared.doubts
     differing = compared.differs_in
     for each in differing[:_DIFFERENCES_SHOWN]:

@@ -65,7 +65,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     elif offers:
         printer().print(table_of(offers))
     else:
-        printer().print("All servers that it needs come with Towtank.")
+        printer().print("All required servers come with Towtank.")
     return ExitStatus.TARGET if missing_names else ExitStatus.DONE
 
 

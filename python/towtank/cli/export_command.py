@@ -72,7 +72,7 @@ def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
     empty = [run.name for run in material.runs if not run.recorded]
     material.runs = [run for run in material.runs if run.recorded]
     if not material.runs:
-        message = f"must hold recorded intervals for --to {form.name}, got none in {', '.join(empty)}"
+        message = f"must contain recorded intervals for --to {form.name}, got none in {', '.join(empty)}"
         raise StudyError([Fault(str(path), 0, 0, "", message)])
     material.notes += [f"{name}: left out, no interval was recorded" for name in empty]
     return material

@@ -91,7 +91,7 @@ def _parameters(document: Json) -> Table:
 
 
 def _candidates(choice: Json) -> Table:
-    table = Table("curve", "AICc", "difference", "error at the highest load, held out", "verdict")
+    table = Table("curve", "AICc", "difference", "error at the highest load, left out of the fit", "verdict")
     for candidate in choice["candidates"]:
         held = candidate["held_out_error"]
         table.add_row(

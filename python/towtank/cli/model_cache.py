@@ -233,5 +233,5 @@ def _index(check: OptionCheck, text: str, parts: dict[str, str | None], skew: fl
         skew=skew,
     )
     if parts["--memory"] is not None and check.count == 0 and index.room_bytes < page:
-        check.fault("--heap", f"must leave a page of {page} B of the memory, got {parts['--heap']!r} instead")
+        check.fault("--heap", f"must leave at least one page of {page} B of --memory, got {parts['--heap']!r} instead")
     return index

@@ -72,7 +72,7 @@ def _groups(document: Json) -> list[str]:
         merged = [" + ".join(group) for group in station["told_apart"] if len(group) > 1]
         if merged:
             lines.append(
-                f"{name}: not distinguishable, with one demand {station['within_groups']}: {'; '.join(merged)}"
+                f"{name}: not distinguishable, so with a common demand {station['within_groups']}: {'; '.join(merged)}"
             )
     return lines
 

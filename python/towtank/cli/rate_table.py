@@ -37,7 +37,7 @@ def rate_lines(document: Json) -> list[RenderableType]:
 
 
 def _ratings(document: Json) -> Table:
-    inside = f"rounds from - to (median inside with {100 * document['coverage']:.3g} %)"
+    inside = f"rounds from - to ({100 * document['coverage']:.3g} % interval of the median)"
     table = Table("scale", "whole machine", inside, "per CPU", "one CPU alone", box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
@@ -100,7 +100,7 @@ def _against(against: Json) -> list[RenderableType]:
             lines.append(f"{what} against {against['machine']}: {escape(ratio['refused'])}")
             continue
         value, low, high = interval_texts(ratio["value"], ratio["low"], ratio["high"])
-        spread = "by kernel" if ratio["kernels"] else "by the intervals of both ratings"
+        spread = "over the kernels" if ratio["kernels"] else "within the intervals of both ratings"
         lines.append(
             f"{what} does {value} times the work of {'one' if resource == 'cpu' else 'that'} of "
             f"{against['machine']}, between {low} and {high} {spread}"

@@ -24,11 +24,11 @@ def command(
         typer.Option("--for", help="Sizing file with load, objectives and hardware; options override its values."),
     ] = None,
     users: Annotated[
-        _Texts, typer.Option(metavar="[CLASS=]N", help="Number of users to carry; repeatable, by class.")
+        _Texts, typer.Option(metavar="[CLASS=]N", help="Number of users to serve; repeatable, by class.")
     ] = None,
     rate: Annotated[
         _Texts,
-        typer.Option(metavar="[CLASS=]RATE", help="Arrival rate to carry, for example '20 /s'; repeatable, by class."),
+        typer.Option(metavar="[CLASS=]RATE", help="Arrival rate to serve, for example '20 /s'; repeatable, by class."),
     ] = None,
     think: Annotated[
         _Texts,
@@ -62,7 +62,7 @@ def command(
         str | None, typer.Option(help="Date to which the load applies, for example 2026-01-31; default: today.")
     ] = None,
     headroom: Annotated[
-        str | None, typer.Option(help="Extra load that the hardware must carry, for example '20 %'.")
+        str | None, typer.Option(help="Extra load that the hardware must be able to serve, for example '20 %'.")
     ] = None,
     lose: Annotated[
         int | None,

@@ -71,7 +71,7 @@ def _question(document: Json) -> str:
         if document["nodes_lost"]
         else ""
     )
-    return f"to carry: {', '.join(parts)}\nso that: {'; '.join(asked)}{lost}"
+    return f"to serve: {', '.join(parts)}\nso that: {'; '.join(asked)}{lost}"
 
 
 def _nothing(document: Json) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _sentences(document: Json) -> Iterator[str]:
         what = (
             "the bottleneck is"
             if place == 0
-            else f"after doubling {document['bottlenecks'][place - 1]['station']} it is"
+            else f"after doubling {document['bottlenecks'][place - 1]['station']} the bottleneck is"
         )
         lost = f" (nodes of {station['lost']} lost)" if station["lost"] else ""
         at = f"{number_text(station['load'], interval_of(station.get('load_interval')), answer['load_unit'])}{lost}"
@@ -182,7 +182,7 @@ def _sentences(document: Json) -> Iterator[str]:
         used = "fully" if station["utilization"] > _FULLY else used
         yield f"  {what} {station['station']}, used {used} at {at}"
     for neighbour in document.get("neighbours", []):
-        why = "; ".join(neighbour["why_not"]) or "it meets all requirements as well"
+        why = "; ".join(neighbour["why_not"]) or "meets all requirements as well"
         yield f"one step cheaper, {neighbour['configuration']}: {why}"
     if document["next_cheaper"] is not None:
         cheaper = document["next_cheaper"]
@@ -203,7 +203,7 @@ def _carries(answer: Json) -> str:
         return str(answer["no_limit"])
     spare = interval_of(answer.get("headroom_interval"))
     to_spare = f"{few_digits(100 * answer['headroom'])} %" if spare is None else share_text(answer["headroom"], spare)
-    return f"it carries {carried(answer)} until {limited_by(answer)} is missed: headroom {to_spare}{_alone(answer)}"
+    return f"it serves {carried(answer)} until {limited_by(answer)} is missed: headroom {to_spare}{_alone(answer)}"
 
 
 def limited_by(answer: Json) -> str:
@@ -222,7 +222,9 @@ def _alone(answer: Json) -> str:
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     return (
-        "" if missed is None else f"; only a throughput objective is missed in {share_text(missed, known)} of the draws"
+        ""
+        if missed is None
+        else f"; only a throughput objective is missed in {share_text(missed, known)} of the random samples (draws)"
     )
 
 

@@ -35,10 +35,10 @@ def _rests_on(answer: dict[str, Any]) -> list[str]:
         return []
     count = answer["fitted"]["draws"]
     if not count:
-        return ["fitted: the error of the fitted demands is not known here; figures have three digits and no interval"]
+        return ["fitted: the error of the fitted demands is unknown, so values have three digits and no interval"]
     return [
-        f"fitted: intervals at {percent(answer['fitted']['confidence'])} are those of the demands, "
-        f"from {count} replicates of the fit; bounds are those of the fitted demands"
+        f"fitted: {percent(answer['fitted']['confidence'])} intervals follow from the errors of the demands in {count} "
+        "replicates of the fit; bounds are those of the fitted demands"
     ]
 
 

@@ -125,7 +125,9 @@ class _Reader:
                 return str(error)
         if self.stop.requested:
             return "the user stopped the run"
-        return None if time.monotonic() < self.deadline else f"it took longer than {self.asked.at_most_s:g} s"
+        return (
+            None if time.monotonic() < self.deadline else f"the read-back took longer than {self.asked.at_most_s:g} s"
+        )
 
     def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
         """Return the items of a kind to read back: all of them, or a random sample."""

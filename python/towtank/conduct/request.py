@@ -182,13 +182,13 @@ def recorded_request(
         If the folder contains no results, or results without a recorded request.
     """
     if named is not None:
-        message = f"must be left out with --resume, because the results name their study, got {named!r} instead"
+        message = f"must be left out with --resume, because the results folder names its study, got {named!r} instead"
         raise StudyError.at(COMMAND_LINE, message, where="STUDY")
     results = ResultsFolder.open(folder)
     manifest = results.manifest
     command = manifest.get("command")
     if not isinstance(command, dict) or "study" not in command:
-        message = "must contain the request for its study, got results without a request"
+        message = "must contain the arguments of `towtank run`, got results without them"
         raise StudyError.at(folder, message, where="command")
     study, changed = _study_file(results, manifest)
     return StudyRequest(

@@ -90,7 +90,7 @@ class SearchSteering(StageSteering):
         self._steady = None
         if plateau is None:
             self.is_over = True
-            self.note("  the search ends: nothing was recorded of the plateau")
+            self.note("  the search ends: nothing was recorded during the plateau")
             return
         self.plateaus.append(plateau)
         decision = self._decide()

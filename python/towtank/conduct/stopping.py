@@ -73,7 +73,7 @@ class StopRequest:
     def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.count += 1
         if self.count == 1:
-            _say(f"stopping: {self.waits_for}; a second request exits immediately")
+            _say(f"stopping: {self.waits_for}; a second Ctrl-C or signal exits immediately")
             return
         # The process can exit without clean-up: its guards, engine and probe end when it closes their standard input.
         if self.on_second is not None:

@@ -90,7 +90,8 @@ class StationFile(StationBehaviour):
         ),
     )
     visits: PerClass[Number] | None = Field(
-        None, description="Number of visits of a transaction to the station, with `service_time`; default: 1."
+        None,
+        description="Number of visits of a transaction to the station; only together with `service_time`. Default: 1.",
     )
     service_time: PerClass[Duration] | None = Field(None, description="Mean service time of one visit.")
     at_once: Count | None = Field(
@@ -177,7 +178,7 @@ class FittedFile(FileModel):
     limit: Literal["station", "asserted", "none", "other"] | None = Field(
         None,
         description=(
-            "Limit of the measured load: a `station` of the model, a station that the user `asserted` to "
+            "What limits the measured load: a `station` of the model, a station that the user `asserted` to "
             "be the limit, `none`, or something `other` that more servers may not improve. Default: "
             "unknown."
         ),

@@ -239,7 +239,10 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
         unknown = [job_class for job_class in station.priority if job_class not in model.classes]
         if missing or unknown:
             got = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is no class"
-            add("priority", f"must name every class that visits the station once, got a list in which {got}")
+            add(
+                "priority",
+                f"must list the classes that visit the station, each of them once, got a list in which {got}",
+            )
     return faults
 
 

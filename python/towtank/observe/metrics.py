@@ -389,7 +389,8 @@ PROBE = Table(
             "s",
             "`CLOCK_THREAD_CPUTIME_ID`",
             "For each of the first 64 CPUs: CPU time of a fixed piece of work, 20,000 steps in 32 KiB, done since the "
-            "previous sample. It is the shortest of three times; they take about 0.15 ms in each interval. Left out if "
+            "previous sample. It is the shortest of three executions, which take about 0.15 ms in "
+            "each interval. Left out if "
             "the CPU was not free",
         ),
         _gauge("late_s", "s", "`CLOCK_MONOTONIC`", "Delay of the start of the sample after its regular time"),

@@ -87,7 +87,7 @@ class Archive:
         """Append an exchange (a request and its response) to the archive file."""
         text = json.dumps(exchange.entry(), ensure_ascii=True, separators=(",", ":")).encode()
         if self.fault or self._end + len(text) > BYTES_AT_MOST:
-            self.fault = self.fault or f"the recording has {BYTES_AT_MOST // 10**6} MB, which is the limit"
+            self.fault = self.fault or f"the recording has reached its limit of {BYTES_AT_MOST // 10**6} MB"
             return
         try:
             self._put((b",\n" if self.count else b"") + text)

@@ -97,7 +97,7 @@ def _objectives(question: Question, answer: Found, steps: Steps) -> None:
         steps.add(Step(f"{check.text}{without}", formula, values, hardest.values[number], unit, source, interval))
     if answer.summary is not None:
         values = {"draws": len(question.draws), "asked": question.file.probability}
-        formula, source = "draws in which all holds / draws", f"draws of {' and '.join(question.counted)}"
+        formula, source = "draws that meet all requirements / draws", f"draws of {' and '.join(question.counted)}"
         share, interval = answer.summary.probability, answer.summary.probability_interval
         steps.add(Step("probability that all holds", formula, values, share, "ratio", source, interval))
 

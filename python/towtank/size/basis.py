@@ -244,7 +244,7 @@ def _why_no_network(answer: NetworkAnswer) -> str:
         return "; ".join(reason["text"] for reason in document["verdict"]["reasons"] if reason["level"] == REJECTED)
     if len(document["stations"]) < 2:
         name = next(iter(document["stations"]))
-        return f"{name} is the only resource that was observed; --model network sizes it by transaction"
+        return f"{name} is the only observed resource; --model network sizes it with demands per transaction"
     return ""
 
 

@@ -185,7 +185,7 @@ class Outcome:
             known = self.interval(number)
             if known is not None and known.low <= check.objective.value <= known.high:
                 where = f"the limit lies in the interval of the simulation, {self.shown(question, number)}"
-                texts.append(f"{check.text}: {where}: it may be missed")
+                texts.append(f"{check.text}: {where}, so the objective may be missed")
         return texts
 
     @property

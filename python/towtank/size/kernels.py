@@ -38,27 +38,29 @@ KERNELS = {
     kernel.name: kernel
     for kernel in (
         Kernel("order_entry_memory", "order_entry", "cpu", "transactions", "order-entry mix on a database in memory"),
-        Kernel("web_serving", "web_serving", "cpu", "requests", "responses of 1 KiB by CPU time, times CPUs"),
+        Kernel(
+            "web_serving", "web_serving", "cpu", "requests", "responses of 1 KiB per CPU time, times the number of CPUs"
+        ),
         Kernel("tls_handshake", "tls_handshake", "cpu", "handshakes", "TLS 1.3 full handshakes, both sides"),
-        Kernel("aes_256_gcm_1k", "ciphers", "cpu", "bytes", "AES-256-GCM sealing by 1 KiB"),
-        Kernel("aes_256_gcm_16k", "ciphers", "cpu", "bytes", "AES-256-GCM sealing by 16 KiB"),
-        Kernel("chacha20_poly1305_1k", "ciphers", "cpu", "bytes", "ChaCha20-Poly1305 sealing by 1 KiB"),
-        Kernel("chacha20_poly1305_16k", "ciphers", "cpu", "bytes", "ChaCha20-Poly1305 sealing by 16 KiB"),
+        Kernel("aes_256_gcm_1k", "ciphers", "cpu", "bytes", "AES-256-GCM encryption in blocks of 1 KiB"),
+        Kernel("aes_256_gcm_16k", "ciphers", "cpu", "bytes", "AES-256-GCM encryption in blocks of 16 KiB"),
+        Kernel("chacha20_poly1305_1k", "ciphers", "cpu", "bytes", "ChaCha20-Poly1305 encryption in blocks of 1 KiB"),
+        Kernel("chacha20_poly1305_16k", "ciphers", "cpu", "bytes", "ChaCha20-Poly1305 encryption in blocks of 16 KiB"),
         Kernel("sha_256_1k", "ciphers", "cpu", "bytes", "SHA-256 of 1 KiB"),
         Kernel("sha_256_16k", "ciphers", "cpu", "bytes", "SHA-256 of 16 KiB"),
         Kernel("file_cycle", "files", "cpu", "files", "create, write, read, rename, delete 16 KiB in the page cache"),
         Kernel("loopback_1b", "network", "cpu", "exchanges", "request and response of 1 byte over loopback TCP"),
         Kernel("loopback_8k", "network", "cpu", "exchanges", "request of 1 byte, response of 8 KiB over loopback TCP"),
         Kernel("memory_triad", "memory", "cpu", "bytes", "a = b + s c beyond the caches"),
-        Kernel("memory_chase", "memory", "cpu", "loads", "dependent loads beyond the caches"),
+        Kernel("memory_chase", "memory", "cpu", "loads", "dependent memory reads beyond the caches"),
         Kernel(
             "order_entry_disk", "order_entry_disk", "disk", "transactions", "order-entry mix with a log that is synced"
         ),
         Kernel("file_sync", "files_synced", "disk", "files", "create, write, fsync, rename, delete 16 KiB"),
-        Kernel("disk_write", "disk_sequential", "disk", "bytes", "writes of 1 MiB in a row, past the page cache"),
-        Kernel("disk_read", "disk_sequential", "disk", "bytes", "reads of 1 MiB in a row, past the page cache"),
-        Kernel("disk_write_4k", "disk_random", "disk", "operations", "writes of 4 KiB anywhere, past the page cache"),
-        Kernel("disk_read_4k", "disk_random", "disk", "operations", "reads of 4 KiB anywhere, past the page cache"),
+        Kernel("disk_write", "disk_sequential", "disk", "bytes", "sequential writes of 1 MiB without page cache"),
+        Kernel("disk_read", "disk_sequential", "disk", "bytes", "sequential reads of 1 MiB without page cache"),
+        Kernel("disk_write_4k", "disk_random", "disk", "operations", "random writes of 4 KiB without page cache"),
+        Kernel("disk_read_4k", "disk_random", "disk", "operations", "random reads of 4 KiB without page cache"),
     )
 }
 

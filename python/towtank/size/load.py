@@ -162,7 +162,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
     if isinstance(growing, HistoricGrowth):
         # A history may have a season, whose peak exceeds the load that yearly growth alone would give.
         values, formula = {"N": total, "f": grown}, "N f"
-        source = f"{growing.source}; f of the highest load in the season that ends then"
+        source = f"{growing.source}; f is the factor of the highest load in the season before the horizon"
     else:
         values, formula = {"g": growing.yearly, "years": days / YEAR_D, "N": total}, "N g^years"
         source = growing.source
@@ -176,7 +176,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
     if highest > grown:
         # If the load shrinks, it is highest before the horizon, and the hardware must serve this highest load.
         values = {"N": total, "f": highest}
-        source = "the load shrinks: highest load until the horizon"
+        source = "the load decreases, so its highest value before the horizon counts"
         steps.add(Step("load until the horizon", "N f", values, total * highest, unit, source, interval))
     return highest
 

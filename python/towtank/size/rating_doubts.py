@@ -51,7 +51,7 @@ EXPLANATIONS = {
         "rate again at another time; if this doubt always appears, the rating is what the machine delivers",
     ),
     Kind.CLOCK_MOVED: (
-        "The CPU clock changed between the turns, because of heat, power limits or the number of active CPUs.",
+        "The CPU clock changed between the rounds, because of heat, power limits or the number of active CPUs.",
         "fix the frequency governor to performance, or rate longer",
     ),
     Kind.NOT_REPEATABLE: (

@@ -60,7 +60,7 @@ def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
         if load.growth is None:
             add(("load", "growth_interval"), "must be given with 'growth', got no growth")
         elif not low <= load.growth <= high:
-            add(("load", "growth_interval"), "must be two ends with the growth between them, the lower end first")
+            add(("load", "growth_interval"), "must be a lower and an upper end, with 'growth' between them")
     if load.horizon and load.growth is None and load.history is None:
         add(("load", "horizon"), "must be given with 'growth' or 'history', got neither")
     if load.mix is not None and abs(sum(load.mix.values()) - 1) > 1e-6:

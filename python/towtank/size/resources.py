@@ -369,7 +369,7 @@ def _note_guess(found: PoolSize, where: str, rate: float, steps: Steps) -> None:
     """Add the calculation steps for the first estimate of a connection pool's size."""
     name = found.name
     values = {"X": rate, "h": found.work / rate if rate else 0.0}
-    source = "Little's law; h: residence at the held stations, solved"
+    source = "Little's law; h: holding time, solved as the residence time at the stations in `holds`"
     held = Step(f"pool {name}: units held{where}", "sum X h", values, found.work, "1", source, found.work_interval)
     steps.add(held)
     values = {"a": found.work, "beta": staffing_factor(FIRST_GUESS_WAITS)}
@@ -392,7 +392,7 @@ def _sure_pool(
     needs = _Needs(question, pool, groups, found.limit_s, found.size)
     size = needs.least(math.floor((1 - asked) * count + 1e-9))
     if size is None:
-        why = f"no size keeps the wait at {duration_text(found.limit_s)} in {100 * asked:.3g} % of the draws"
+        why = f"no pool size keeps the wait within {duration_text(found.limit_s)} in {100 * asked:.3g} % of the draws"
         return replace(found, size=None, why_not=why)
     waits = needs.waits(size)
     share = sum(wait <= found.limit_s for wait in waits) / count
@@ -501,7 +501,7 @@ def _solved_pool(
             break
         high *= 2
     else:
-        return None, math.inf, why or f"no size keeps the wait at {duration_text(limit)}"
+        return None, math.inf, why or f"no pool size keeps the wait within {duration_text(limit)}"
     low, best = 0, found
     while high - low > 1:
         middle = (low + high) // 2

@@ -205,7 +205,10 @@ def _tier_stations(tree: Node, file: SizingFile, basis: Basis, faults: list[Faul
                 faults.append(fault_at(tree, path, message))
             owner[station] = name
             if max(tier.nodes) > 1 and station in routed:
-                message = f"must be 1: the model routes from {station!r} by probabilities, which nodes would share"
+                message = (
+                    f"must be 1: the model routes jobs from {station!r} by probabilities, which sizing "
+                    "supports for one node only"
+                )
                 faults.append(fault_at(tree, ("tiers", name, "nodes"), message))
             if station in basis.stations and servers_of(basis.stations[station]) is None:
                 message = f"must have 'servers': the 'rates' of {station!r} hold for one number of CPUs only"

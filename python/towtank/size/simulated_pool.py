@@ -79,7 +79,7 @@ def simulated_pool(
                 simulated=True,
             )
         size += max(1, size // 8)
-    why = f"no size up to {size} keeps the simulated wait at {duration_text(found.limit_s)}"
+    why = f"no pool size up to {size} keeps the simulated wait within {duration_text(found.limit_s)}"
     return replace(found, size=None, why_not=why, simulated=True)
 
 

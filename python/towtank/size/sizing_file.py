@@ -221,7 +221,7 @@ class SizingFile(FileModel):
         SCHEMA, alias="schema", description="Name and version of the file format."
     )
     title: str = Field("", description="Description of the sizing in one line.")
-    load: LoadFile = Field(LoadFile(), description="Load to carry, today and at the horizon.")
+    load: LoadFile = Field(LoadFile(), description="Load to serve, today and at the horizon.")
     objectives: list[Annotated[str, BeforeValidator(sizing_objective)]] = Field(
         [], description="Objectives at the load of the horizon, for example `p95 < 500 ms` or `mean of web < 200 ms`."
     )
@@ -229,7 +229,7 @@ class SizingFile(FileModel):
         0.9, gt=0, lt=1, description="Smallest probability with which all objectives must be met."
     )
     headroom: Annotated[float, BeforeValidator(_headroom)] = Field(
-        0.0, description="Extra load that the hardware must carry, for example `20 %`.",
+        0.0, description="Extra load that the hardware must be able to serve, for example `20 %`.",
         json_schema_extra={"type": "string", "examples": ["20 %"]},
     )  # fmt: skip
     utilization_at_most: Named[Share] | None = Field(

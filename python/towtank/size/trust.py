@@ -245,12 +245,12 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         if tier.beyond_room:
             doubts.append(
                 f"{tier.name}: {tier.beyond_room} options were left out because they have more {tier.unit}s than the "
-                "`capacity` of the station: raise it in the model if it grows with the servers"
+                "`capacity` of the station: raise `capacity` in the model if it grows with the number of servers"
             )
     first = answer.outcomes[0]
     doubts = _losses(question, first) + doubts
     if not first.exact:
-        doubts.append(f"the network has no exact solution: the answer rests on an approximation{_stated(answer)}")
+        doubts.append(f"the network has no exact solution: the answer is an approximation{_stated(answer)}")
     if not question.draws:
         doubts += dict.fromkeys(text for outcome in answer.outcomes for text in outcome.near_limits(question))
     doubts += _doubts_of_simulations(question, answer)
@@ -265,7 +265,7 @@ def _losses(question: Question, outcome: Outcome) -> list[str]:
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "
-        f"{rate_text(outcome.throughput[name] / (1 - loss))} are carried, and no objective limits this: "
+        f"{rate_text(outcome.throughput[name] / (1 - loss))} are served, and no objective limits the loss: "
         "give `loss < 1 %`"
         for name, loss in outcome.loss.items()
         if loss > LOSS_UNASKED and name not in limited

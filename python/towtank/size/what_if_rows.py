@@ -193,7 +193,7 @@ class _Simulation:
         methods = {check.text: self.by(question, variant, outcome, place) for place, check in enumerate(question.checks)
                 if outcome.is_rough(check)}  # fmt: skip
         return [
-            f"{text}: not simulated, {_short(how)}; the interval does not contain this error"
+            f"{text}: not simulated, {_short(how)}; the interval does not include the error of this approximation"
             for text, how in methods.items()
             if how and how not in (SIMULATED, EXACT, CORRECTED)
         ]

@@ -47,8 +47,8 @@ def across_faults(study: Study) -> Iterator[Fault]:
         before, after = _servers(study, given.from_), _servers(study, target)
         small, big = _cpus(study, given.from_), _cpus(study, target)
         if after < before or (after == before and (small is None or big is None or big <= small)):
-            had = f"{before} of {_told(small)}" if small is not None or big is not None else f"{before}"
-            got = f"{after} of {_told(big)}" if small is not None or big is not None else f"{after}"
+            had = f"{before} on {_told(small)}" if small is not None or big is not None else f"{before}"
+            got = f"{after} on {_told(big)}" if small is not None or big is not None else f"{after}"
             message = (
                 f"must have more servers than `from`, or hosts with more CPUs; `from` has {had}, got {got} instead"
             )
@@ -56,7 +56,7 @@ def across_faults(study: Study) -> Iterator[Fault]:
 
 
 def _told(cpus: float | None) -> str:
-    return "no CPUs of its own, or different ones" if cpus is None else f"{cpus:g} CPUs"
+    return "hosts without or with different numbers of CPUs" if cpus is None else f"hosts of {cpus:g} CPUs"
 
 
 def _unknown(name: str, level: str, known: dict[str, tuple[str, ...]]) -> str | None:

@@ -35,7 +35,7 @@ _AT = "Level of each factor: its name, `first`, `last`, `lowest` or `highest`; a
 _OF = "Quantity to compare, as in objectives (for example `p95 of search`), or a path in the summary of a run."
 _PER = "Quantity to divide by in each run, or `load` for the planned users or rate."
 _TOTAL = (
-    "Factor over whose levels the quantity is added up instead of averaged, for example one query per level: the "
+    "Factor over whose levels the quantity is added up instead of averaged, for example if each level is a query: the "
     "levels "
     "in `at`, or all levels."
 )

@@ -116,5 +116,8 @@ def _wrong_disk(event: Event, system: SystemFile) -> str | None:
         return misnamed(f"a disk of host {event.host} ({known})", event.disk, host.disks)
     kind = host.disks[event.disk].file_system
     if event.leave_files is not None and not kind.startswith("ext"):
-        return f"must be of ext2, ext3 or ext4 for leave_files, which have a table of files, got {kind} instead"
+        return (
+            "must be ext2, ext3 or ext4 for leave_files, because these have a fixed number of inodes, "
+            f"got {kind} instead"
+        )
     return None

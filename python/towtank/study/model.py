@@ -147,7 +147,7 @@ class Load(FileModel):
         "closed",
         description=(
             "Kind of load: `closed` has users who wait for responses, `open` has arrivals that do not "
-            "wait, `find-limit` searches for the highest load that the system carries."
+            "wait, `find-limit` searches for the highest load that the system can serve."
         ),
     )
     users: int | None = Field(None, ge=1, le=10_000_000, description="Number of users, if `users` is not a factor.")

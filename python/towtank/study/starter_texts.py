@@ -91,7 +91,7 @@ def study_text(name: str, started: str | None) -> str:
 schema: towtank/study/1
 name: {plain(name)}
 title: First study of {name}
-question: How many users does the application carry, and what limits it?
+question: How many users can the application serve, and what limits it?
 
 system: system.yaml
 workload: workload.yaml

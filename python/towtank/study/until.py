@@ -33,7 +33,7 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
     """
     if at_least_s > at_most_s:
         raise ValueError(
-            f"must have at_least up to at_most ({units.format_duration(at_most_s)}), "
+            f"must have at_least no longer than at_most ({units.format_duration(at_most_s)}), "
             f"got {units.format_duration(at_least_s)} instead"
         )
 

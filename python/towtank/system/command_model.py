@@ -59,8 +59,8 @@ class CommandPopulation(FileModel):
 
     command: Arguments = Field(
         description=(
-            "Program and arguments. They write to the folder `${data}`, which is kept, and copied for each run. A "
-            "command that refers to other services, or whose environment does, runs before each run."
+            "Program and arguments that write the data to the folder `${data}`. The folder is kept and copied for each "
+            "run. If the command or its environment refers to other services, it runs before each run."
         )
     )
     values: dict[Name, Value] = Field(

@@ -85,11 +85,11 @@ class Disk(FileModel):
             needed = least * self.images // 2**20
             raise ValueError(f"must have a size of at least {needed} MiB for {self.file_system}{each}, got less")
         if self.images > 1 and self.file_system != "btrfs":
-            raise ValueError(f"must only be striped over several images as btrfs, got {self.file_system}")
+            raise ValueError(f"must have file_system btrfs to be striped over several images, got {self.file_system}")
         if not self.journal and self.file_system != "ext4":
-            raise ValueError(f"must only be without a journal as ext4, got {self.file_system}")
+            raise ValueError(f"must have file_system ext4 to be without a journal, got {self.file_system}")
         if self.inodes is not None and not self.file_system.startswith("ext"):
-            raise ValueError(f"must only have inodes as ext2, ext3 or ext4, got {self.file_system}")
+            raise ValueError(f"must have file_system ext2, ext3 or ext4 to set inodes, got {self.file_system}")
         return self
 
     @property

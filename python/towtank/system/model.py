@@ -238,7 +238,8 @@ class NullServerSettings(FileModel):
         ge=1,
         le=1024,
         description=(
-            "Number of threads that respond to requests; each holds as many connections as a process may open files."
+            "Number of threads that respond to requests; each can have as many connections as a "
+            "process may have open files."
         ),
     )
     ports: int = Field(

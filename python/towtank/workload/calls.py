@@ -358,7 +358,7 @@ class FileStep(TableStep):
         for does in given(self):
             wanted = {"stores": "put", "replaces": "put", "removes": "delete", "reads": "read"}[does]
             if self.file.action != wanted:
-                raise ValueError(f"must {wanted} a file if it {does} something, got {self.file.action} instead")
+                raise ValueError(f"must be {wanted} for a step that {does} an item, got {self.file.action} instead")
             if does == "reads" and (self.file.offset is not None or self.file.size is not None):
                 raise ValueError("must read the whole file if it reads stored content, got a part of it")
         return self

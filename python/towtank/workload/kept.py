@@ -39,7 +39,12 @@ def kept_problems(workload: WorkloadFile, transactions: list[str], kinds: list[s
             allowed = f"a transaction of this file ({', '.join(transactions) or 'none exists'})"
             yield path, misnamed(allowed, stored.read_back, transactions), False
         elif workload.readers[stored.read_back] != kind:
-            yield path, f"must read only one kind, got {stored.read_back!r}, which reads another kind", False
+            yield (
+                path,
+                f"must be a transaction that reads back this kind only, got {stored.read_back!r}, which "
+                "reads back another kind",
+                False,
+            )
         elif stored.read_back in workload.transactions:
             yield from _reader(workload, kind, stored.read_back)
 

@@ -68,7 +68,9 @@ class Pool(FileModel):
         if (self.csv is None) == (self.rows is None):
             raise ValueError("must have either csv or rows, got " + ("both" if self.csv else "neither"))
         if self.order == "weighted" and self.weight is None:
-            raise ValueError("must name the column of weights as weight, got order: weighted without it")
+            raise ValueError(
+                "must have the key weight with the name of the column of weights, got order: weighted without it"
+            )
         if self.weight is not None and self.order not in {None, "weighted"}:
             raise ValueError(f"must have order: weighted if weight is given, got {self.order!r}")
         return self

@@ -116,7 +116,7 @@ def test_study_without_runs_is_refused(towtank, results, name):
         path.unlink()
     answer = towtank("export", results, "--to", name)
     assert answer.status == 2
-    assert "runs: must hold at least one run to export, got none" in answer.err
+    assert "runs: must contain at least one run to export, got none" in answer.err
 
 
 @pytest.mark.parametrize("name", ["hlog", "junit"])
@@ -173,7 +173,7 @@ def test_no_records_at_all_are_refused(towtank, results, name):
         path.unlink()
     answer = towtank("export", results, "--to", name, "--run", "r003")
     assert answer.status == 2
-    assert f"must hold recorded intervals for --to {name}, got none in r003" in answer.err
+    assert f"must contain recorded intervals for --to {name}, got none in r003" in answer.err
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -198,7 +198,7 @@ def test_segment_cut_at_any_byte_is_exported_as_far_as_it_goes(towtank, results,
     for name in ("csv", "otlp", "junit"):
         answer = towtank("export", results, "--to", name, "--run", "r002", "--json")
         assert answer.status in ((0, 2) if name in RECORDED and cut < 8_000 else (0,)), answer.err
-        assert answer.status == 0 or "must hold recorded intervals" in answer.err
+        assert answer.status == 0 or "must contain recorded intervals" in answer.err
 
 
 def test_one_file_goes_to_the_given_path(towtank, results, tmp_path):

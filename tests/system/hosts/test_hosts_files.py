@@ -67,10 +67,19 @@ def test_all_faults_are_reported_with_their_places(tmp_path: Path) -> None:
         ("pinned: [-1]", "must be at least 0"),
         ("cpu_shares: 1", "must be at least 2"),
         ("disks: {d: {size: 100 MiB, file_system: xfs}}", "must have a size of at least 300 MiB for xfs"),
-        ("disks: {d: {size: 100 MiB, file_system: ext2, journal: false}}", "must only be without a journal as ext4"),
-        ("disks: {d: {size: 400 MiB, file_system: xfs, inodes: 100}}", "must only have inodes as ext2, ext3 or ext4"),
+        (
+            "disks: {d: {size: 100 MiB, file_system: ext2, journal: false}}",
+            "must have file_system ext4 to be without a journal",
+        ),
+        (
+            "disks: {d: {size: 400 MiB, file_system: xfs, inodes: 100}}",
+            "must have file_system ext2, ext3 or ext4 to set inodes",
+        ),
         ("disks: {d: {size: 200 MiB, file_system: btrfs, images: 2}}", "at least 218 MiB for btrfs in 2 images"),
-        ("disks: {d: {size: 200 MiB, images: 2}}", "must only be striped over several images as btrfs, got ext4"),
+        (
+            "disks: {d: {size: 200 MiB, images: 2}}",
+            "must have file_system btrfs to be striped over several images, got ext4",
+        ),
         ("network: {rate: 100}", "must be a data rate in B/s"),
         ("network: {loss: 101 %}", "at most 100 %"),
     ],

@@ -292,7 +292,7 @@ impl SegmentWriter {
                 Ok(empty) => self.take_back(empty),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(
-                        self.failed(format!("the disk is {BEHIND_AT_MOST} intervals behind"))
+                        self.failed(format!("the disk is too slow: {BEHIND_AT_MOST} recorded intervals wait to be written"))
                     );
                 }
                 // The writing thread has ended; `order` returns the reason.

@@ -36,7 +36,7 @@ pub fn sentence(error: &Error) -> String {
         ),
         Error::NoApplicationProtocol => (
             "the server supports none of the offered versions of HTTP".to_owned(),
-            "load it with HTTP/1.1, or enable HTTP/2 at the server",
+            "load the target with HTTP/1.1, or enable HTTP/2 at the server",
         ),
         Error::InvalidMessage(why) => (
             format!("the bytes from the server are not TLS ({})", named(why)),
@@ -225,7 +225,7 @@ fn alert_of(alert: Alert) -> (String, &'static str) {
         ),
         Alert::NoApplicationProtocol => (
             "supports none of the offered versions of HTTP",
-            "load it with HTTP/1.1, or enable HTTP/2 at the server",
+            "load the target with HTTP/1.1, or enable HTTP/2 at the server",
         ),
         Alert::InternalError => ("has an internal fault", "see the log of the server"),
         Alert::UnexpectedMessage

@@ -19,7 +19,7 @@ const LATE: &str = "no connection within the connect time-out: is the host up, d
                     and is the accept queue of the server long enough?";
 const HANDSHAKE_LATE: &str = "no TLS handshake within the connect time-out: does the port speak TLS, and does the server have idle CPU time?";
 const HANDSHAKE_CLOSED: &str = "the server closed the connection during the TLS handshake: does the port speak TLS? See the log of the server";
-const NO_HTTP2: &str = "no HTTP/2: load it with HTTP/1.1, or enable HTTP/2 at the server";
+const NO_HTTP2: &str = "no HTTP/2: load the target with HTTP/1.1, or enable HTTP/2 at the server";
 const NO_SETTINGS: &str = "the server closed the connection before it had sent its HTTP/2 settings: does the port speak \
                            HTTP/2 without TLS? See the log of the server";
 /// The advice in this message follows RFC 9112, section 9.6, and RFC 9110, section 9.2.2.
@@ -29,8 +29,7 @@ const CROSSED: &str = "the server closed an idle connection while the request wa
 const UNANSWERED: &str = "the server closed the connection before any byte of a response: see the log of the server for \
                           the reason, such as a crash or a limit on connections";
 const CUT: &str = "the server closed the connection within its response: see the logs of the server and of proxies for the reason";
-const BROKEN_FRAMES: &str =
-    "the server violates the HTTP/2 protocol: load it with HTTP/1.1, or see the log of the server";
+const BROKEN_FRAMES: &str = "the server violates the HTTP/2 protocol: load the target with HTTP/1.1, or see the log of the server";
 const BROKEN_TLS: &str = "the server violates the TLS protocol within its response: see the logs of the server and of proxies";
 
 /// Describes a response that is not valid HTTP, and the next step for the user.

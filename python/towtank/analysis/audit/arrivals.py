@@ -167,7 +167,10 @@ def _seconds(stage: StageOfArrivals) -> Check:
         squares = lag.variance_s2 + lag.mean_s**2
         added = float((2 * expected * squares / lengths**2).sum())
         if added > _LAG_AT_MOST * float(np.sqrt(2 * len(lengths))):
-            return replace(place, why="requests started late, so the counts per second depend on the lag")
+            return replace(
+                place,
+                why="the start lag moved arrivals into later seconds, which changes the counts per second",
+            )
     if not stage.asked.is_constant:
         counts, expected = _pooled(counts, expected)
     outcome = goodness.dispersion(counts, expected)

@@ -209,7 +209,7 @@ def _mix(load: _Load, number: int) -> Check:
     counted = load.counted(number)
     place = Check(MIX, load.group_name(number))
     if len(weights) < 2 and set(counted) <= set(weights):
-        return replace(place, why="the mix is a single transaction")
+        return replace(place, why="the mix contains a single transaction")
     if not load.counts_picks:
         # Recordings without counts of picks have only the ended transactions. These include the `once` and `exit`
         # transactions, which are not part of the mix.

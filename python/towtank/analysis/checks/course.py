@@ -83,7 +83,7 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
         elif left:
             at, processes = left[0]
             text = (
-                f"the process named for {name} had ended at {at:.0f} s of the run, but {processes} processes that it "
+                f"the process given for {name} had ended at {at:.0f} s of the run, but {processes} processes that it "
                 "started still ran"
             )
             yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")

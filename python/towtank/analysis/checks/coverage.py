@@ -71,7 +71,8 @@ def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
         yield NotChecked(Kind.LITTLE_LAW, why)
     if not evidence.is_open and evidence.paces_are_fixed and summary["users"]["groups"] is None:
         yield NotChecked(
-            Kind.FIXED_PACE, "groups with different pauses have common transactions, which are not counted by group"
+            Kind.FIXED_PACE,
+            "user groups with different pauses execute the same transactions, which are not counted by group",
         )
 
 

@@ -56,7 +56,7 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
         )
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
     elif evidence.lag_grows and share is not None and share > 0.5 * limit:
-        text = f"the generator's start lag grows, with its cores busy for {percent(share)} of the window"
+        text = f"the generator's start lag grows while its cores are busy for {percent(share)} of the window"
         yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
 
 
@@ -135,7 +135,11 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
         level = Level.SUSPECT if count > OVERFLOW_SHARE * offered else Level.NOTE
-        text = f"{count:,} arrivals, {percent(count / offered)} of all requests offered, were turned away, limit 0"
+        text = (
+            f"{count:,} arrivals ({percent(count / offered)} of all offered requests) were not "
+            "started, because all users "
+            "were busy and the backlog was full; limit 0"
+        )
         yield Doubt(Kind.OVERFLOW, level, text, float(count), 0.0)
 
 
@@ -155,7 +159,7 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
 def connections(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no connections failed because the generator ran out of open files or ports."""
     figures = evidence.summary["generator"]
-    resources = {"open_files": "open files", "connections_by_ports": "local ports to these addresses"}
+    resources = {"open_files": "open files", "connections_by_ports": "local ports towards the targets"}
     for name, words in resources.items():
         limit, used = figures["limits"][name], figures["connections_at_most"]
         if evidence.connect_failures and limit and used > _CONNECTIONS_SHARE * limit:
@@ -201,7 +205,10 @@ def _lag_p99(evidence: Evidence) -> Iterator[Doubt]:
 def _lag_shares(evidence: Evidence) -> Iterator[Doubt]:
     figures = evidence.summary["generator"]
     limit = evidence.limit("start_lag_share", START_LAG_SHARE)
-    shares = {"the mean response time": figures["start_lag_share"], "p99": figures["start_lag_share_p99"]}
+    shares = {
+        "the mean response time": figures["start_lag_share"],
+        "the p99 of response times": figures["start_lag_share_p99"],
+    }
     for of, share in shares.items():
         if share is not None and share > limit:
             level = Level.INVALID if share > max(limit, _LAG_SHARE_INVALID) else Level.SUSPECT

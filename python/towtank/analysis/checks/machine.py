@@ -126,7 +126,11 @@ def _idle(evidence: Evidence) -> str:
     """
     used = {name: tier["cpus_used"]["value"] for name, tier in evidence.summary["tiers"].items()}
     idle = [name for name, cpus in used.items() if cpus is not None and cpus < _NEXT_TO_NOTHING]
-    return f"; hardly any CPU time was used by {', '.join(idle)}" if idle else ""
+    return (
+        f"; hardly any CPU time was used by {', '.join(idle)}, perhaps only the launcher of the real server"
+        if idle
+        else ""
+    )
 
 
 def clock(evidence: Evidence) -> Iterator[Doubt]:
@@ -167,7 +171,7 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the system's CPUs{of_machine} ran {percent(slower)} slower at times: the same piece of work took "
             f"{seconds(pace['fast_s'])} or less in the fastest tenth of the seconds and {seconds(pace['slow_s'])} or "
-            f"more in the slowest tenth, {percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)}"
+            f"more in the slowest tenth ({percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)})"
         )
         yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
 

@@ -79,7 +79,7 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
         remote = observed.remote.get(name)
         if remote is None or not remote.samples.samples:
             text = f"the window of {seconds(window.length_s)} has no sample of {name}"
-            text += "" if remote is not None else ": its probe, or the offset of its clock, is missing"
+            text += "" if remote is not None else ": the data of its probe, or the offset of its clock, are missing"
             yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, GAP_S, "s")
         elif (missing := _missing(_gaps(evidence, name), window, f" of {name}", limit_s(remote))) is not None:
             yield missing

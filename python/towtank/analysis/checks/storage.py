@@ -36,7 +36,9 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
     the disk.
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
-        text = f"the control group limits disk {disk} of host {host} to {limits}, which determines its percentiles"
+        text = (
+            f"the control group limits disk {disk} of host {host} to {limits}: this determines the disk's percentiles"
+        )
         yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, text)
 
 
@@ -97,7 +99,8 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
         yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
-            f"{place} has {percent(share)} of its {word} left, used up {soon:,.0f} s after the window at the rate of "
+            f"{place} has {percent(share)} of its {word} left: enough for {soon:,.0f} s after the "
+            "window at the rate of "
             f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
         )
         yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")
@@ -114,7 +117,7 @@ def _meanwhile(what: str, values: dict[str, Any]) -> str:
     """
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
-    return f", while {percent(least / size)} of its {_WORDS[other]} is free" if size and least is not None else ""
+    return f", with {percent(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:

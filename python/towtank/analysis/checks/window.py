@@ -199,7 +199,7 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
     end = "did not drain" if drained is None else f"drained after {seconds(drained)}"
     text = (
         f"the window began with {found['at_start']:,} requests in flight and {found['waiting_at_start']:,} arrivals "
-        f"waiting, but its load needs only {found['needs']:.3g} in flight; the rest {end}"
+        f"waiting, but the load of the window needs only {found['needs']:.3g} in flight; the rest {end}"
     )
     limit = found["needs"] + BEYOND_NOISE * found["swing"]
     yield Doubt(Kind.BACKLOG, Level.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit)
@@ -226,7 +226,8 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
     worth = evidence.effective_samples
     if worth < EFFECTIVE_SAMPLES:
         text = (
-            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"{EFFECTIVE_SAMPLES} are needed"
         )
         # At saturation all response times are nearly equal. The interval of their mean may then be narrow although few
         # of them are independent.

@@ -124,7 +124,7 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
-        return {"why": f"it is judged after run {FIRST} of each combination", "do": _REPEAT}
+        return {"why": f"it is tested only after run {FIRST} of each combination", "do": _REPEAT}
     return {"why": f"runs of the first blocks have no summary: {', '.join(early)}", "do": MISSING}
 
 
@@ -144,10 +144,13 @@ def _judged(
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
-        why = "this version cannot read the form of the claim"
+        why = "this version of Towtank cannot read the format of the claim"
         head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
         head |= {"required": written.get("required") is True}
-        return {**head, **_blank("not_testable", why, "write the claim in the form of this version")}
+        return {
+            **head,
+            **_blank("not_testable", why, "rewrite the claim in the format that this version of Towtank reads"),
+        }
     head = {"says": claim.says, "source": claim.source, "required": claim.required}
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
@@ -183,7 +186,7 @@ def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[
         found.append(f"it depends on {named}{without}")
     if places.assumed and places.run_to_run:
         found.append(
-            f"single runs, with an assumed standard deviation of {100 * places.run_to_run:g} % from run to run"
+            f"values of single runs, with an assumed standard deviation of {100 * places.run_to_run:g} % between runs"
         )
     return [*found, *(f"left out, {why}" for why in places.left_out)]
 
@@ -234,7 +237,10 @@ def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, st
     levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
     if any(level["low"] is None for level in levels):
         return "no interval exists", _REPEAT
-    return known or "the interval contains the bound of the claim", _REPEAT if places.assumed else _REPEAT_MORE
+    return (
+        known or "the confidence interval contains the bound of the claim",
+        _REPEAT if places.assumed else _REPEAT_MORE,
+    )
 
 
 def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:

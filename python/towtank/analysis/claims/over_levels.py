@@ -60,10 +60,13 @@ class Step:
         bound = f", {number_text(self.allowed, unit)} allowed" if self.allowed else ""
         if self.holds is False:
             back = estimate_text({"value": -value, "low": -high, "high": -low}, unit)
-            return f"from {factor} {self.between} it {self.against}s by {back}{bound}"
+            return f"from {factor} {self.between} the quantity {self.against}s by {back}{bound}"
         if low < 0:
-            return f"from {factor} {self.between} it may {self.against} by up to {number_text(-low, unit)}{bound}"
-        return f"from {factor} {self.between} its change is too close to the allowed bound to decide"
+            return (
+                f"from {factor} {self.between} the quantity may {self.against} by up to "
+                f"{number_text(-low, unit)}{bound}"
+            )
+        return f"from {factor} {self.between} the change is too close to the allowed bound to decide"
 
 
 def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> Json:
@@ -133,7 +136,7 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     verdict = True if all(inside) else None if any(inside) else False
     return {
         "verdict": verdict,
-        "why": f"it may be {kind} at {given.over} {' and '.join(outside)}, too" if verdict is None else "",
+        "why": f"the {kind} value may also be at {given.over} {' or '.join(outside)}" if verdict is None else "",
         "measured": None,
         "found": best,
         "may_be": may_be,

@@ -64,7 +64,7 @@ class Compared:
         """
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
-            "resolution of its times, so it has no ratio"
+            "resolution of the recorded times, so the comparison has no ratio"
             for found in self.findings
             if found.ratio is None and found.shares is None
         ]

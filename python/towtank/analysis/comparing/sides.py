@@ -103,7 +103,7 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
             raise StudyError.at(results.path, message)
         runs = [run for run, summary in zip(runs, made.values(), strict=True) if _configuration(summary) == label]
     if not runs:
-        raise StudyError.at(results.path, "must hold at least one run, got none")
+        raise StudyError.at(results.path, "must contain at least one run, got none")
     manifests = [folder.manifest for folder in folders if folder.run_id in made]
     return Side(name, tuple(runs), facts_of_study(results.manifest, manifests))
 

@@ -70,8 +70,8 @@ class SharedCpus:
 
     @property
     def text(self) -> str:
-        """Tiers and use as text: `batch and web use together 0.97 of the 1 CPUs that their hosts share`."""
-        return f"{self.names} use together {self.used:.2f} of the {self.cpus:g} CPUs that their hosts share"
+        """Tiers and use as text: `batch and web together use 0.97 of the 1 CPUs that their hosts share`."""
+        return f"{self.names} together use {self.used:.2f} of the {self.cpus:g} CPUs that their hosts share"
 
     @property
     def names(self) -> str:

@@ -60,7 +60,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _not_known(found, flat, evidence, limit)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
-        sure, against = min(sure, _WEAK), (f"the same limit appears at {ended[0].load:,.6g}, the lowest load", *against)
+        sure, against = min(sure, _WEAK), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
     elif flat and kind in _DECISIVE and not against:
         sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
     place = found.place
@@ -163,7 +163,7 @@ def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping
     """
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:
-        settle = f"repeat with more CPUs for {resource}, or with fewer: throughput changes in proportion"
+        settle = f"repeat with more or fewer CPUs for {resource}: throughput changes in proportion if this is the cause"
         return Diagnosis(Cause.CPU, Place(str(resource)), _SUPPORTED, (evidence,), settle=settle)
     if flat is None:
         if found.cause is Cause.NONE and kind is LimitKind.UNDECIDED:
@@ -172,7 +172,10 @@ def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping
     settle = "provide metrics of locks, pools and waits (`metrics:` of the service), or profile the target"
     return Diagnosis(
         Cause.UNKNOWN,
-        evidence=(f"{flat}; no observed resource explains this: perhaps a lock, a pool or another service", evidence),
+        evidence=(
+            f"{flat}; no observed resource explains this, perhaps a lock, a pool or another service does",
+            evidence,
+        ),
         unknown=found.unknown,
         settle=settle,
     )

@@ -110,7 +110,7 @@ def _below(seen: Seen) -> str | None:
         ):
             return None
         share = 100 * min(1.0, seen.throughput / seen.rate)
-        return f"the arrivals are served: {seen.throughput:,.4g} per second, {share:.3g} % of them"
+        return f"the system serves {seen.throughput:,.4g} arrivals per second, {share:.3g} % of the offered rate"
     if seen.users == 1:
         return "a single user never waits for another: its response and think times determine throughput"
     if seen.response_s is not None and seen.think_s:

@@ -103,7 +103,9 @@ def _generator(seen: Seen) -> Iterator[Sign]:
 
 def _busy_generator(seen: Seen) -> Iterator[Sign]:
     if seen.pool_share >= _MOST_OF_TIME:
-        text = f"requests wait for a connection of the generator for {100 * seen.pool_share:.0f} % of response time"
+        text = (
+            f"requests wait for a connection of the generator's pool for {100 * seen.pool_share:.0f} % of response time"
+        )
         yield Sign(
             Cause.GENERATOR, Place(part="pool of connections"), 0.9, (text,), "allow more connections and repeat"
         )
@@ -145,13 +147,13 @@ def _quota(seen: Seen) -> Iterator[Sign]:
             continue
         share = max(tier.throttled or 0.0 for tier in tiers)
         names = " and ".join(tier.name for tier in tiers)
-        use = "uses" if len(tiers) == 1 else "use together"
+        use = "uses" if len(tiers) == 1 else "together use"
         text = f"{names} {use} {used:.2f} of the {allotted:g} CPUs that the control group allows"
         most = max(tiers, key=lambda tier: tier.cpus_used or 0.0)
         place = Place(most.name, host, part=f"control group {group}")
         settle = f"raise the limit (cpu.max of {group}) and repeat: throughput rises if this is the cause"
         if share >= THROTTLED:
-            delay = f"the limit delayed it for {100 * share:.0f} % of the time"
+            delay = f"this limit delayed processes for {100 * share:.0f} % of the time"
             yield Sign(Cause.QUOTA, place, 0.95, (text, delay), settle)
         else:
             yield Sign(Cause.CPU, place, 0.7, (text,), settle)
@@ -166,7 +168,11 @@ def _errors(seen: Seen) -> Iterator[Sign]:
     is_full = _is_full(seen) or any(_is_saturated(tier) for tier in seen.tiers)
     if is_full and seen.errors_answered < _MOSTLY_ERRORS:
         return  # Most failures are missing responses: a consequence of the saturated resource, which has its own sign.
-    against = ("the CPUs are fully used, too, either by the failing requests or before them",) if is_full else ()
+    against = (
+        ("the CPUs are fully used, too: by the failing requests, or the full use makes requests fail",)
+        if is_full
+        else ()
+    )
     settle = "look at the log of the server for the first failure, and find the load at which failures begin"
     sure = 0.9 if seen.errors >= _MOSTLY_ERRORS and not is_full else 0.6
     yield Sign(Cause.ERRORS, Place(transaction=seen.failing), sure, (failures(seen),), settle, against)
@@ -234,7 +240,9 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
     full = [tier for tier in seen.tiers if _is_saturated(tier)]
     for tier in sorted(full, key=lambda tier: -(tier.cpus_used or 0.0)):
         text = f"{tier.name} uses {tier.cpus_used:.2f} of its {tier.cpus_allotted:g} CPUs"
-        settle = f"repeat with more CPUs for {tier.name}, or with fewer: throughput changes in proportion"
+        settle = (
+            f"repeat with more or fewer CPUs for {tier.name}: throughput changes in proportion if this is the cause"
+        )
         yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.9, (text,), settle)
     local = [tier for tier in seen.tiers if tier.host is None and tier.cpus_used]
     if full or not _is_full(seen) or not local:

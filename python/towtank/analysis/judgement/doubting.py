@@ -102,7 +102,7 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
         if change.metric == "response_time" and change.metric not in known and change.share > change.tolerance:
             rise = f"response time rises by {percent(change.share)} at {window.start_s:.0f} s"
             limit = f"limit {percent(change.tolerance)}"
-            text = f"{rise}, {limit}; a system that becomes slower and stays slow is not warming up"
+            text = f"{rise}, {limit}: the system became slower and stayed slow, so this is not a warm-up"
             yield Doubt(Kind.NO_STEADY_STATE, Level.SUSPECT, text, change.share, change.tolerance)
 
 
@@ -124,7 +124,7 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0
     if share > _EMPTY_AT_MOST:
-        text = f"{_pause(empty)}: {percent(share)} of the window without a start, limit {percent(_EMPTY_AT_MOST)}"
+        text = f"{_pause(empty)}: in {percent(share)} of the window no request starts, limit {percent(_EMPTY_AT_MOST)}"
         yield Doubt(Kind.LOAD_GAP, _level_of(empty), text, share, _EMPTY_AT_MOST)
 
 
@@ -140,9 +140,9 @@ def _stray(pauses: Pauses) -> str:
 
     The hint is empty if there are many such requests.
     """
-    counts = (int(pauses.rows[0]), "before"), (int(pauses.rows[-1]), "after")
+    counts = (int(pauses.rows[0]), "before the first pause"), (int(pauses.rows[-1]), "after the last pause")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
-    return f" (requests {' and '.join(few)} it: check their time stamps)" if few else ""
+    return f" (requests: {', '.join(few)}; check their time stamps)" if few else ""
 
 
 def _level_of(pauses: Pauses) -> Level:
@@ -155,19 +155,20 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
     """Yield doubts if there are too few independent response times for the mean or for percentiles."""
     mean = figures.mean_s
     if mean.low is None or mean.high is None:
-        text = f"{len(requests):,} response times, with their correlation, are too few for an interval of the mean"
+        text = f"{len(requests):,} correlated response times are too few for a confidence interval of the mean"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, float(len(requests)))
         return
     width = (mean.half_width or 0.0) / mean.value if mean.value else 0.0
     worth = independent(requests, figures)
     if worth < EFFECTIVE_SAMPLES and width > NARROW:
         text = (
-            f"the mean response time rests on {worth:.0f} independent values, at least {EFFECTIVE_SAMPLES} are needed"
+            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"{EFFECTIVE_SAMPLES} are needed"
         )
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
     without = [name for name, found in figures.response_time_s.items() if found.low is None]
     if without:
-        text = f"too few independent values lie beyond {' and '.join(without)} for an interval"
+        text = f"too few independent values lie beyond {' and '.join(without)} for a confidence interval"
         yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text)
 
 

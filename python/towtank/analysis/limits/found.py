@@ -128,7 +128,9 @@ def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | Non
     decision = decide(plan, outcomes)
     if decision.ended is None:
         ended = Ended.SERVICE_DIED if died else Ended.INTERRUPTED
-        decision = Decision(None, ended, decision.low, decision.high, died or "the run ended before the search did")
+        decision = Decision(
+            None, ended, decision.low, decision.high, died or "the run ended before the search was complete"
+        )
     return Found(of, plan, plateaus, decision, _estimate(plateaus, decision), _failure(plan, plateaus, decision, died))
 
 

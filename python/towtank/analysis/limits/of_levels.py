@@ -206,13 +206,13 @@ def _without_shortfall(levels: list[Level], above: list[Point]) -> tuple[LimitKi
     if top.tier is not None:
         left = 100 * (1 / (top.point.shared_utilization(top.tier) or 1.0) - 1)
         text = (
-            f"nearly reached: {busiest} at {top.load}, enough for {max(left, 0):.0f} % more transactions of the same "
-            "CPU time"
+            f"nearly reached: {busiest} at {top.load}; the remaining CPU time is enough for {max(left, 0):.0f} % more "
+            "transactions"
         )
         return LimitKind.UNDECIDED, top, text
     if len(levels) == 1:
         return LimitKind.UNDECIDED, None, f"not found: one load level only ({busiest})"
-    reason = "the load is closed by think time" if top.point.kind == "users" else "every arrival was served"
+    reason = "think time limits the load" if top.point.kind == "users" else "every arrival was served"
     shortfall = f"throughput is within {100 * SHORTFALL:.0f} % of the ideal line"
     return LimitKind.NONE, None, f"not found: {reason}; at {top.load} {shortfall} ({busiest})"
 

@@ -96,7 +96,7 @@ def text_of(limit: Mapping[str, Any]) -> str:
     -----
     Square brackets are used for intervals with a confidence only: `430 users [410, 450]`. A bracket that no test
     confirmed is less certain, although usually narrower. The text therefore names it: `430 users (bracket 430 to 450,
-    no confidence)`. A lower bound has no upper end: `430 users or more`.
+    no confidence level)`. A lower bound has no upper end: `430 users or more`.
     """
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
@@ -105,7 +105,7 @@ def text_of(limit: Mapping[str, Any]) -> str:
     if high is None or low is None or limit.get("is_lower_bound"):
         return f"{value:,.6g} {unit} or more"
     if not limit.get("confidence"):
-        return f"{value:,.6g} {unit} (bracket {low:,.6g} to {high:,.6g}, no confidence)"
+        return f"{value:,.6g} {unit} (bracket {low:,.6g} to {high:,.6g}, no confidence level)"
     shown, *ends = _texts(value, low, high, of_runs=limit["method"] == RUNS)
     return f"{shown} {unit} [{', '.join(ends)}]"
 

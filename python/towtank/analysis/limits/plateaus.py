@@ -286,7 +286,7 @@ def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterato
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         compare = COMPARISONS.get(str(objective.get("comparison")))
         if silence.is_missed(objective, measurement, chosen):
-            text = f"{objective.get('text', '')}: some requests were in flight for longer, and none ended"
+            text = f"{objective.get('text', '')}: no request ended, and some were in flight for longer than this limit"
             yield failure(Failure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
         if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
             continue

@@ -247,9 +247,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return Decision(
-            further, None, low, high, "further out: an end of the bracket cannot be distinguished from the limit"
-        )
+        return Decision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
     return _refined(outcomes, low, high)
 
 
@@ -269,7 +267,7 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
         return None
     found = _at(outcomes, high)
     if len(found) < plan.repeats + 1 and 2 * sum(outcome.passed for outcome in found) == len(found):
-        return Decision(high, None, low, high, "repeated: it passed as often as it failed")
+        return Decision(high, None, low, high, "repeated: this level passed as often as it failed")
     above = _passing_above(outcomes, high)
     least = min((high, *above), key=lambda level: len(_at(outcomes, level)))
     if above and len(_at(outcomes, least)) < plan.repeats + 1:

@@ -162,7 +162,9 @@ def instability_of(
             f"{text} has a trend of {signed_percent(found.change)} {over} (p = {chance:.2g})", found.change
         )
     if steady.significant_cut(values):
-        return Instability(f"{text} differs at the start of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change)
+        return Instability(
+            f"{text} differs between the start and the rest of the last {edges_s[-1] - edges_s[0]:.0f} s", found.change
+        )
     return Instability("", found.change)
 
 

@@ -191,9 +191,9 @@ def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tu
         busiest = max(hosts.values(), key=lambda host: host.utilization)
         if busiest.name not in own:
             raise ModelError(
-                f"host {busiest.name}, which is not multiplied, had the highest utilization "
-                f"({100 * busiest.utilization:.0f} %): more of {asked['service']} would not help",
-                hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} less",
+                f"host {busiest.name}, which the prediction does not enlarge, had the highest utilization "
+                f"({100 * busiest.utilization:.0f} %): more servers or CPUs of {asked['service']} would not help",
+                hint=f"give {busiest.name} more CPUs, or {', '.join(sorted(own))} fewer",
             )
     machine = [run["machine"] for run in runs if run.get("machine")]
     total = None

@@ -199,7 +199,7 @@ def _unit(run: Quantities, peers: list[Quantities]) -> tuple[str, str] | None:
         changed = {id(each): replace(each, **{attribute: getattr(each, attribute) * factor}) for each in wrong}
         held = [each for each in wrong if _is_explained(each, changed[id(each)], attribute)]
         if any(each is run for each in held) and len(held) >= _MOST * len(wrong):
-            return counter, f"the law holds if it was recorded {unit}: convert it to the unit of the column"
+            return counter, f"the law holds if this value was recorded {unit}: convert it to the unit of the column"
     return None
 
 

@@ -221,5 +221,5 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
     ]
     if others:
         rate, key = min(others)
-        words.append(f"without it {key} would be next, at {rate:.3g} transactions/s")
+        words.append(f"without this limit {key} would be next, at {rate:.3g} transactions/s")
     return "; ".join(words)

@@ -210,8 +210,8 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
         found.append(
             {
                 "assumes": "predictions are for the mean mix of the measured levels",
-                "tested": f"the mixes of the levels have {points.work.min():.3f} to {points.work.max():.3f} times "
-                f"its demand",
+                "tested": f"the demands of the mixes are {points.work.min():.3f} to {points.work.max():.3f} times "
+                "that of the mean mix",
             }
         )
     if points.others is not None and isinstance(candidate.fit.curve, ClosedCurve):

@@ -49,11 +49,12 @@ def quota_assumptions(configuration: Configuration) -> list[Json]:
         count = f"{resource.servers} server{'s' if resource.servers > 1 else ''}"
         alone = "" if whole else f"a lone transaction is served {resource.servers / cpus:.3g} times as fast; "
         used_up = [host["throttled_share"] for host in hosts if host.get("throttled_share") is not None]
-        seen = f"; up to {100 * max(used_up):.0f} % of the periods were used up" if used_up else ""
+        seen = f"; in up to {100 * max(used_up):.0f} % of the periods the quota was used up" if used_up else ""
         found.append(
             {
                 "assumes": f"the quota of {cpus:g} CPUs of {resource.name} is {count}{slower}",
-                "tested": f"no: {alone}if more run at the same time, they pause for the rest of each period of "
+                "tested": f"no: {alone}if more transactions run at the same time, they use up the quota and "
+                "pause for the rest of each period of "
                 f"{1e3 * PERIOD_S:.0f} ms; computed high percentiles do not include these pauses{seen}",
             }
         )

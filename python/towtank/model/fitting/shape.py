@@ -201,8 +201,8 @@ def _sentence(kind: str, resource: str | None, evidence: list[Evidence], *, by_q
         more = ""
         if grown and grown.lowest and grown.highest and grown.highest / grown.lowest >= GROWN:
             more = (
-                f"; a transaction takes {grown.highest / grown.lowest:.2g} times the CPU time it takes at the lowest "
-                f"load, which points to spinning locks, garbage collection or growing data rather than to work alone"
+                f"; a transaction takes {grown.highest / grown.lowest:.2g} times as much CPU time as at the "
+                "lowest load, which points to spinning locks, garbage collection or growing data"
             )
         return f"CPU saturation of {resource}: {change}{more}"
     reasons = {

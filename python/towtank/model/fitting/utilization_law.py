@@ -80,7 +80,7 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
     known = highest_throughput(points, servers)
     if known is not None and highest > known[1]:
         judgement.reject(
-            f"{what} of {highest:.3g} /s is above {known[0]:.3g} /s (at most {known[1]:.3g} /s), at which all "
+            f"{what} of {highest:.3g} /s is above {known[0]:.3g} /s (upper bound {known[1]:.3g} /s), at which all "
             f"{servers} servers of the bottleneck are busy (utilization law)"
         )
 

@@ -38,7 +38,8 @@ def build(results: Results) -> Section | None:
     said = paragraph(
         f"{people.plural(carried, 'run')} of {len(runs)} began the window with significantly more requests in "
         "flight or "
-        "waiting than the load of the window explains. By Little's law the load explains X R requests in flight, the "
-        "rate at which requests ended times their mean exchange time."
+        "waiting than the load of the window explains. By Little's law the load explains X R "
+        "requests in flight: X is the "
+        "rate at which requests ended, R their mean exchange time."
     )
     return Section("backlog", "Backlog", (said, Table("Requests in flight and waiting arrivals", columns, rows)))

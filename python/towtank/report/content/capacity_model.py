@@ -87,7 +87,8 @@ def _held_out(results: Results, configurations: list[Json]) -> Table | None:
     columns = (*levels.columns(results), Column("Within"))
     notes = (
         "The predictions use a fit without these levels, with the users, think times and mixes of these levels. Bands "
-        "are for a further measurement; the last column states if the measured throughput is within the band.",
+        "are prediction bands for one further measurement; the last column states if the measured "
+        "throughput is within the band.",
         "Near saturation the response time is N / X − Z, a small difference of large numbers. A relative error of the "
         "throughput is therefore N / (X R) times larger in the response time.",
     )

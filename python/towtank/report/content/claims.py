@@ -35,13 +35,13 @@ def build(results: Results) -> Section | None:
         paragraph(
             f"{people.plural(len(claims), 'claim')}{_sources(claims)}: {people.listing(counts)}. The tests concern "
             "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
-            "confirmed if it holds in the whole 95 % interval of the measured value, and refuted if it holds "
-            "nowhere in "
-            "it. It is undecided if the interval contains the bound or does not exist. The interval of a single run is "
+            "confirmed if every value in the 95 % interval of the measured value satisfies it, and refuted if no value "
+            "does. It is undecided if the interval contains the bound or does not exist. The "
+            "interval of a single run is "
             "widened by the effect of an assumed difference in the speed of the system between runs. A claim about "
-            "several levels is confirmed if it certainly holds at each level, and refuted if it certainly fails at "
-            "one. "
-            "Otherwise each level is treated as one value. Invalid runs are not used."
+            "several levels is confirmed if it is confirmed at each level, and refuted if it is refuted at one level. "
+            "Otherwise it is judged by an interval that is computed from one value per level. "
+            "Invalid runs are not used."
         ),
         *_in_blocks(claims),
         _table(claims),

@@ -130,9 +130,8 @@ def _throttled_disks(results: Results) -> list[Block]:
     found = dict.fromkeys(disk for run in results.runs for disk in throttled_disks(run.manifest))
     return [
         paragraph(
-            f"Disk {disk} of host {host} was limited by its control group to {limits}. The limit applies to the "
-            "average, "
-            "and requests pass in bursts. Percentiles of times with disk access therefore describe this limit."
+            f"The control group of host {host} limited disk {disk} to {limits}. The limit applies to the average, and "
+            "requests pass in bursts. Percentiles of times with disk access therefore describe this limit, not a disk."
         )
         for host, disk, limits in found
     ]

@@ -156,9 +156,9 @@ def _advice(runs: list[RunResult]) -> Iterator[Callout]:
         evidence = (
             f"In {run.run_id} the plan of a statement that was called {calls} times and took "
             f"{people.seconds(statement['seconds'])} reads all of about {people.count(round(advice['rows']))} rows of "
-            f"{advice['table']}. It is expected to keep {people.count(round(advice['rows_kept']))} of these rows "
-            "by the "
-            f"condition {advice['condition']}. The table was read completely {scans} times. No index on all rows "
+            f"{advice['table']}. The condition {advice['condition']} is expected to keep "
+            f"{people.count(round(advice['rows_kept']))} of these rows. The table was read completely "
+            f"{scans} times. No index on all rows "
             "begins "
             "with a column of this condition."
         )

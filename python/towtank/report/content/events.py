@@ -13,11 +13,10 @@ from towtank.report.source import Json, Results, RunResult
 _SAID = (
     "Events of the study, with the times at which they occurred. The window of a run ends when its first event begins, "
     "so the other tables show the undisturbed system. A system has recovered when throughput and failures are within "
-    "their bands again for 3 s. The bands are computed from the steady seconds before the first event. A further "
-    "second "
-    "falls below the band of the throughput by chance once in a thousand times. The band of the failures ends at the "
-    "worst of these seconds or at the limit of the study. Missed transactions are the transactions that the mean "
-    "throughput before the event would have completed until the recovery."
+    "their bands again for 3 s. The bands are computed from the steady seconds before the first event. By "
+    "chance, one in a thousand undisturbed seconds falls below the throughput band. The failure band ends at the share "
+    "of failures in the worst of these seconds, or at the limit of the study. Missed transactions are the "
+    "transactions that would also have been completed until the recovery at the mean throughput before the event."
 )
 
 

@@ -19,12 +19,12 @@ _ENDED = {
     "failed_at_start": "the first level failed",
     "generator_saturated": "the generator reached its own limit, so higher loads could not be tested",
     "service_died": "a service died",
-    "interrupted": "the run ended before the search did",
+    "interrupted": "the run ended before the search was complete",
 }
 _METHODS = {
     "tested bracket": "The objective is significantly met below the interval, and significantly missed above it. The "
-    "assumptions are that the margin rises with the load and that all plateaus have the same variation. The shape of "
-    "the curve is not assumed.",
+    "assumptions are that the ratio of the measured value to the limit of the objective rises with the load, and "
+    "that it varies equally at all plateaus. The shape of the curve is not assumed.",
     "bracket": "A bracket is not a confidence interval: its lower end passed and its upper end failed, without a "
     "test of "
     "significance. The limit may be outside of it. The bracket may therefore be narrower than an interval.",

@@ -143,7 +143,7 @@ def _limits_of_configurations(results: Results) -> list[Text]:
         text(f"In {states.count(state)} of {of_all} {conclusion}; {beyond}")
         for state, conclusion in (
             (False, "the limit of the system was not reached"),
-            (None, "the levels do not decide whether the limit of the system was reached"),
+            (None, "the measured loads do not show whether the limit of the system was reached"),
         )
         if state in states
     ]

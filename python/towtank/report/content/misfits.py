@@ -48,7 +48,8 @@ def callouts(configurations: list[Json]) -> Iterator[Callout]:
             said = (
                 f"The curve differs by more than two standard errors from the throughput measured at {levels}; at "
                 f"{people.plain(worst.load)} the difference is {people.signed_share(worst.share)}. Its predictions "
-                f"there {'and at higher loads may be as wrong or worse' if is_last else 'may be as wrong'}."
+                f"there {'and at higher loads may have' if is_last else 'may have'} errors of this size"
+                f"{' or larger' if is_last else ''}."
             )
             yield Callout("suspect", f"{configuration['label']}: the curve misses measured levels", (text(said),))
 

@@ -59,7 +59,7 @@ def held_out(results: Results, configurations: list[Json]) -> list[Table]:
     columns = (*levels.columns(results), Column("Utilization measured, predicted"))
     notes = (
         "The predictions use a network fitted without these levels, with the users, think times, mixes and other "
-        "programs of these levels. Bands are for a further measurement.",
+        "programs of these levels. Bands are prediction bands for one further measurement.",
         "Intervals of measured values are computed here from blocks of seconds, as the replicates of the network are; "
         "in the tables of results they are computed from batch means of the steady window.",
     )

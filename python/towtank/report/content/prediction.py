@@ -48,7 +48,7 @@ def _said(prediction: Json) -> str:
 def _growth(prediction: Json) -> str:
     """Describe how much larger the bottleneck is in the predicted configuration, such as `with 8 CPUs instead of 4`."""
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
-    grown = [f"taken {prediction['servers_to']} times instead of {prediction['servers_from']}"]
+    grown = [f"in {prediction['servers_to']} copies instead of {prediction['servers_from']}"]
     if prediction["servers_to"] == prediction["servers_from"]:
         grown = []
     if small is not None and big is not None and small != big:

@@ -48,7 +48,7 @@ def _asked(found: Json) -> str:
     lost = ""
     if found["nodes_lost"]:
         lost = f", also if {people.plural(found['nodes_lost'], 'node')} of any tier with several nodes fails"
-    return f"To carry {people.listing(loads)}, such that {people.listing(limits)}{lost}."
+    return f"To serve {people.listing(loads)}, such that {people.listing(limits)}{lost}."
 
 
 def _answer(found: Json) -> Block:
@@ -78,9 +78,11 @@ def _carries(answer: Json) -> str:
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     alone = (
-        "" if missed is None else f" In {share_text(missed, known)} of the draws only a throughput objective is missed."
+        ""
+        if missed is None
+        else f" In {share_text(missed, known)} of the random samples (draws), only a throughput objective is missed."
     )
-    return f"It carries {_carried(answer)} until {what} is missed: {spare} more than the requested load.{alone}"
+    return f"It serves {_carried(answer)} until {what} is missed: {spare} more than the requested load.{alone}"
 
 
 def _cost(found: Json, answer: Json) -> str:
@@ -154,7 +156,7 @@ def _tiers(found: Json) -> Table:
         Column("Utilization"), Column("Memory of a node", numeric=True),
     )  # fmt: skip
     notes = ("Speed is the speed of one CPU relative to a measured CPU.",)
-    return Table("Hardware that carries the load", columns, tuple(rows), notes)
+    return Table("Hardware that serves the load", columns, tuple(rows), notes)
 
 
 def _speed(speed: Json) -> str:
@@ -232,7 +234,7 @@ def _next(found: Json) -> list[Block]:
 
 
 def _why(neighbour: Json) -> str:
-    return "; ".join(str(why) for why in neighbour["why_not"]) or "it would be sufficient, too"
+    return "; ".join(str(why) for why in neighbour["why_not"]) or "would be sufficient, too"
 
 
 def _front(found: Json) -> Table:
@@ -318,11 +320,11 @@ def _what_if(found: Json) -> list[Block]:
         )
     columns = (
         Column("What if"), Column("Throughput", numeric=True), Column("Mean response", numeric=True),
-        Column("Objectives", numeric=True), Column("Carries", numeric=True), Column("Met"),
+        Column("Objectives", numeric=True), Column("Highest load", numeric=True), Column("Met"),
     )  # fmt: skip
     notes = (
-        "Brackets hold 95 % of the draws.",
-        "The share after yes or no is the share of draws that meet all objectives, with its sampling error.",
+        "Draws are random samples of the uncertain values, such as demands. Brackets contain 95 % of the draws.",
+        "The share after yes or no is that of the draws that meet all objectives, with its sampling error.",
     )
     return [Table("What if", columns, tuple(rows), notes)]
 
@@ -342,7 +344,7 @@ def _dates(found: Json) -> list[Block]:
     chance = people.share(found["dates"][0]["chance"])
     columns = (
         Column("Hardware"),
-        Column("Carries", numeric=True),
+        Column("Highest load", numeric=True),
         Column(f"Chance of a miss above {chance} from"),
         Column("Expected to be reached on"),
     )

@@ -325,8 +325,8 @@ def figure(results: Results) -> Figure | None:
     is_suspect = any(row["state"] == "suspect" for row in numbers.measured)
     suspects = f" {series.OPEN_SYMBOLS}" if is_suspect else ""
     held = (
-        " Ringed points were held out of a second fit. Diamonds are the predictions of this fit, with the 95 % "
-        "band of a further measurement."
+        " Points with a ring were left out of a second fit. Diamonds are the predictions of this fit, with the 95 % "
+        "prediction band for one further measurement."
         if numbers.predicted
         else ""
     )

@@ -138,7 +138,7 @@ def _hold_over_intervals(
     try:
         reached = reach(rule, given, intervals, seen)
     except ModelError as error:
-        _withdraw(item, f"no answer at some points within the interval of {_and(intervals)}: {error}")
+        _withdraw(item, f"no answer for some values within the interval of {_and(intervals)}: {error}")
         return
     if reached.ends is not None and found.value is not None and not isinstance(found.value, bool):
         low, high = reached.ends
@@ -151,7 +151,9 @@ def _hold_over_intervals(
     if not reached.is_certain:
         changes = "applies" if len(reached.applies) > 1 else "is followed" if len(reached.follows) > 1 else "says yes"
         _withdraw(
-            item, f"whether it {changes} changes within the interval of {_and(_deciding(item, given, intervals))}"
+            item,
+            f"whether the rule {changes} depends on the value within the interval of "
+            f"{_and(_deciding(item, given, intervals))}",
         )
 
 

@@ -196,20 +196,20 @@ class _Parser:
     def _take(self, what: str) -> _Token:
         token = self._peek()
         if token is None:
-            raise FormulaError(f"must go on with {what}, got its end instead", len(self._text))
+            raise FormulaError(f"must continue with {what}, got the end of the formula instead", len(self._text))
         self._at += 1
         return token
 
     def _require(self, sign: str) -> None:
         token = self._take(f"{sign!r}")
         if token.text != sign:
-            raise FormulaError(f"must go on with {sign!r}, got {token.text!r} instead", token.position)
+            raise FormulaError(f"must continue with {sign!r}, got {token.text!r} instead", token.position)
 
     def expect_end(self) -> None:
         """Raise an error if text remains after the formula."""
         token = self._peek()
         if token is not None:
-            raise FormulaError(f"must go on with an operator or end, got {token.text!r} instead", token.position)
+            raise FormulaError(f"must continue with an operator or end, got {token.text!r} instead", token.position)
 
     def expression(self, level: int, depth: int) -> Tree:
         """Parse operands joined by the operators of one precedence level; operators of higher levels bind tighter."""
@@ -256,7 +256,9 @@ class _Parser:
             self._require(")")
             return inside
         if token.kind != "name":
-            raise FormulaError(f"must go on with a number, a name or '(', got {token.text!r} instead", token.position)
+            raise FormulaError(
+                f"must continue with a number, a name or '(', got {token.text!r} instead", token.position
+            )
         if token.text in {"true", "false"}:
             return Truth(token.text == "true", token.position)
         if self._is("("):

@@ -303,7 +303,7 @@ def limits(network: Network) -> list[Json]:
 def sentence(network: Network) -> str:
     """Describe the bottleneck, and the station that would be the bottleneck without it."""
     rows = limits(network)
-    limited = [f"{row['station']} carries {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
+    limited = [f"{row['station']} serves {_carried(row['limit_throughput'])} transactions/s at most" for row in rows]
     if len(limited) == 1:
         return f"the bottleneck is {rows[0]['station']}: {limited[0]}"
     return f"the bottleneck is {rows[0]['station']}: {limited[0]}; the next one is {rows[1]['station']}: {limited[1]}"

@@ -229,7 +229,8 @@ def measured(configuration: Configuration) -> Measured:
             kept_points.append((point, [series[name] for name in names]))
         else:
             left_out.append(
-                f"{point['load']:g} users: runs too short for their response times, four intervals are needed"
+                f"{point['load']:g} users: the runs are too short for their response times, at least "
+                "four intervals are needed"
             )
     kept = [run for _, runs in kept_points for run in runs]
     classes = _classes(kept)

@@ -87,7 +87,7 @@ _GROUP: dict[str, Key] = {
     ),
     **carried("ThreadGroup.scheduler", "ThreadGroup.main_controller", why="finding `load`"),
     **carried("ThreadGroup.on_sample_error", why="`on_failure` of each request"),
-    **noted("ThreadGroup.delay", "start delay of the group in seconds: all groups start together", "0"),
+    **noted("ThreadGroup.delay", "the start delay of the group is ignored: all groups start together", "0"),
     **noted("ThreadGroup.delayedStart", "threads are always created when they start", "false"),
     **noted(
         "ThreadGroup.same_user_on_next_iteration",
@@ -154,7 +154,9 @@ _TIMERS: dict[str, dict[str, Key]] = {
         **carried("throughput", "throughputPeriod", why="`pacing` of the group"),
         **noted("batchSize", "requests are not sent in batches", "1"),
         **noted("batchThreadDelay", "requests are not sent in batches", "0"),
-        **harmless("random draws of the schedule", "randomSeed", "exactLimit", "allowedThroughputSurplus", "duration"),
+        **harmless(
+            "random numbers of the schedule", "randomSeed", "exactLimit", "allowedThroughputSurplus", "duration"
+        ),
     },
 }
 _CONTROLLERS: dict[str, dict[str, Key]] = {
@@ -251,7 +253,7 @@ ELEMENTS: Table = {
     **dict.fromkeys(("HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"), _REQUEST),
     "ThreadGroup": _GROUP,
     "OpenModelThreadGroup": {**_GROUP, **carried("OpenModelThreadGroup.schedule", why="a note: load of the study")}
-    | harmless("random draws of the schedule", "OpenModelThreadGroup.random_seed"),
+    | harmless("random numbers of the schedule", "OpenModelThreadGroup.random_seed"),
     **_EXTRACTORS,
     **_ASSERTIONS,
     **_TIMERS,
