@@ -56,7 +56,7 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     return intercept, Estimate(slope, slope - half, slope + half, estimates.RUNS, len(x))
 
 
-def demands(runs: list[dict[str, Any]], load_of: Callable[[dict[str, Any]], float]) -> dict[str, Any]:
+def demands(runs: list[dict[str, Any]], load_of: Callable[[Any], float]) -> dict[str, Any]:
     """Return the CPU demand per transaction of each tier, estimated by regression over the runs
     that are not invalid.
 

@@ -31,8 +31,7 @@ SCHEMA = "towtank/study-summary/1"
 SUMMARY_FILE = "study-summary.json"
 SET_ASIDE = ".interrupted"
 """Suffix in the name of a run that was interrupted and replaced by a later run. The folder of the interrupted run
-remains but is not analysed.
-"""
+remains but is not analysed."""
 # States of a run that has ended. A stored summary is used again only for such runs, because a summary made during the
 # run is out of date.
 ENDED = ("complete", "failed", "stopped")
@@ -89,8 +88,7 @@ def summarize_study(results: ResultsFolder) -> kept.Document:
     Returns
     -------
     dict
-        The study summary, as `docs/reference/summary.md` describes.
-    """
+        The study summary, as `docs/reference/summary.md` describes."""
     failures = failures_so_far()
     scoped = _scoped(results.manifest)
     folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
@@ -122,8 +120,7 @@ def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.D
     """Yield a line for each source of a study summary: the manifest and the claims of the study, and each run. The
     lines show whether a stored summary is out of date.
 
-    If the summary of a run could not be written to disk, the line identifies the data from which it was made.
-    """
+    If the summary of a run could not be written to disk, the line identifies the data from which it was made."""
     for path in (
         results.path / STUDY_MANIFEST,
         results.path / claims.CLAIMS_FILE,
@@ -159,8 +156,7 @@ def _summary_of(run: RunFolder, scoped: list[str]) -> kept.Document:
 
 def known_summary(run: RunFolder) -> kept.Document | None:
     """Return the stored summary of an ended run, if this version of Towtank made it from the present data; None
-    otherwise.
-    """
+    otherwise."""
     try:
         known = read_object(run.path / SUMMARY)
         status = run.manifest.get("status")
@@ -226,7 +222,7 @@ def _objectives(
 
 
 def _describe_configuration(
-    configuration: dict[str, Any], runs: list[dict[str, Any]], load_of: Callable[[dict[str, Any]], float]
+    configuration: dict[str, Any], runs: list[dict[str, Any]], load_of: Callable[[Any], float]
 ) -> None:
     """Add ideal scaling, limits and demands to a configuration, computed from its points."""
     points, label = configuration.pop("_points"), configuration["label"]
@@ -263,8 +259,7 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Question:
     """Return the factors, objectives and design of a study from its manifest. Factors that the manifest lacks are
-    derived from the runs.
-    """
+    derived from the runs."""
     study = manifest.get("study")
     study = study if isinstance(study, dict) else {"name": study}
     factors = study.get("factors") or _factors_of(runs)
@@ -341,8 +336,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
     """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
 
     If the run has several load levels, it is that of the analysed stage. Otherwise it is the numeric level of the load
-    factor; without one, the load in the run summary, or the level of the factor read as a number.
-    """
+    factor; without one, the load in the run summary, or the level of the factor read as a number."""
     asked = Load.read(run)
     if several_loads(run) is not None:
         return asked.level if asked is not None else 0.0
@@ -402,8 +396,7 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     runs.
 
     Notes are left out, with one exception: if a run is not valid, notes about the speed of a machine are included,
-    because the speed may be the reason.
-    """
+    because the speed may be the reason."""
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
@@ -418,8 +411,7 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """Return the worst of several doubts of one kind. Its message names the affected runs, and each number in it is
-    replaced by the range over the runs.
-    """
+    replaced by the range over the runs."""
     worst = having[0][1]
     for _, reason in having[1:]:
         if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
@@ -447,7 +439,6 @@ def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
     """Return True if the measured number of the doubt `reason` is farther from its limit than that of the doubt
-    `other`.
-    """
+    `other`."""
     distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
     return distances[0] > distances[1]

@@ -216,8 +216,8 @@ def size_model(
     history : Path or str, optional
         CSV file of past loads with columns `date` and `users`, to estimate the growth from.
     headroom, probability, uncertainty : float or str, optional
-        Extra load that the hardware must be able to serve, smallest probability with which all objectives must be met,
-        and relative standard deviation of the demands of a model file, for example `0.2` or `"20 %"`. [ratio]
+        Extra load that the hardware must serve, least probability that all objectives are met, and relative standard
+        deviation of a model's demands, for example `0.2` or `"20 %"`. [ratio]
     nodes_lost : int, optional
         Number of nodes that any tier with several nodes may lose while the objectives are still met. [1]
     cpus, nodes : mapping of str to int, str or sequence of int, optional

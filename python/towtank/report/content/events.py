@@ -14,7 +14,7 @@ _SAID = (
     "Events of the study, with the times at which they occurred. The window of a run ends when its first event begins, "
     "so the other tables show the undisturbed system. A system has recovered when throughput and failures are within "
     "their bands again for 3 s. The bands are computed from the steady seconds before the first event. By "
-    "chance, one in a thousand undisturbed seconds falls below the throughput band. The failure band ends at the share "
+    "chance, 0.1 % of undisturbed seconds fall below the throughput band. The failure band ends at the share "
     "of failures in the worst of these seconds, or at the limit of the study. Missed transactions are the "
     "transactions that would also have been completed until the recovery at the mean throughput before the event."
 )
