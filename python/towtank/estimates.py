@@ -329,6 +329,10 @@ def significant(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
+_LEAST_WITHOUT_POWER = 1e-4
+"""Least number that the format `g` writes without a power of ten. [1]"""
+
+
 def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
     """Render a number with few significant digits (three by default), without a power of ten.
 
@@ -338,6 +342,11 @@ def few_digits(value: float, digits: int = FEW_DIGITS) -> str:
     ('14,300', '0.601', '271', '1,000')
     >>> few_digits(14321.0, 4), few_digits(3130.0, 2), few_digits(9999.7, 4)
     ('14,320', '3,100', '10,000')
+    >>> few_digits(0.0000123456), few_digits(1e-9)
+    ('0.0000123', '0.000000001')
     """
-    is_small = abs(value) < 10.0**digits - 0.5
-    return f"{value:,.{digits}g}" if is_small else f"{significant(value, digits):,.0f}"
+    if abs(value) >= 10.0**digits - 0.5:
+        return f"{significant(value, digits):,.0f}"
+    if 0 < abs(value) < _LEAST_WITHOUT_POWER:
+        return f"{value:.{digits - 1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+    return f"{value:,.{digits}g}"

@@ -164,7 +164,7 @@ class SearchSteering(StageSteering):
             "plateau", **{key: document[key] for key in ("level", "stage", "passed", "failure")}, next=decision.level
         )
         binding = plateau.binding
-        shown = "" if binding is None else "no response" if binding["seen"] is None else f"{binding['seen']:.3g}"
+        shown = "" if binding is None else "no response" if binding["seen"] is None else few_digits(binding["seen"])
         margin = "" if binding is None else f", {binding['text']}: {shown}"
         rate = np.nan if plateau.throughput.value is None else plateau.throughput.value
         self.note(f"  {plateau.level:g} {unit} {what} ({few_digits(rate, 4)} /s{margin}); {after}")

@@ -40,7 +40,7 @@ def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str)
         best = _best(check, model, answer)
         if best is not None and check.ratio(best) > 1:
             unit = "/s" if check.upward else check.unit
-            return f"{check.text}: missed even at the theoretical bound, {best:.4g} {unit}"
+            return f"{check.text}: missed even at the theoretical bound, {few_digits(best, 4)} {unit}"
     raise ModelError(
         f"the solution of the model exceeds its theoretical bounds ({wrong}), so it cannot be used for sizing",
         hint="use `towtank model simulate` for such a model, or exponential service times with `size`",

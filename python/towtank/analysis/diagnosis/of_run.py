@@ -11,6 +11,7 @@ from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.signs import Sign, failures, signs
 from towtank.analysis.doubts import Kind, Level
+from towtank.estimates import few_digits
 
 _THINKING = 0.98
 """Users determine throughput if they think for at least this share of their cycle time, in (0, 1)."""
@@ -110,7 +111,8 @@ def _below(seen: Seen) -> str | None:
         ):
             return None
         share = 100 * min(1.0, seen.throughput / seen.rate)
-        return f"the system serves {seen.throughput:,.4g} arrivals per second, {share:.3g} % of the offered rate"
+        served = f"{few_digits(seen.throughput, 4)} arrivals per second"
+        return f"the system serves {served}, {few_digits(share)} % of the offered rate"
     if seen.users == 1:
         return "a single user never waits for another: its response and think times determine throughput"
     if seen.response_s is not None and seen.think_s:

@@ -11,6 +11,7 @@ from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import Kind, Level
 from towtank.analysis.system.limited_disks import AT_LIMIT
+from towtank.estimates import few_digits
 
 LINK_FULL = 0.90
 """A network link with a rate limit counts as saturated if its data rate is at least this share of the limit,
@@ -191,7 +192,7 @@ def _some_fail(seen: Seen) -> Iterator[Sign]:
 def failures(seen: Seen) -> str:
     """Render the share of failed requests, and the number of failures of each kind."""
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(seen.kinds.items(), key=lambda item: -item[1]))
-    return f"{100 * seen.errors:.3g} % of the requests fail ({kinds})"
+    return f"{few_digits(100 * seen.errors)} % of the requests fail ({kinds})"
 
 
 def _one_process(seen: Seen) -> Iterator[Sign]:
@@ -297,7 +298,9 @@ def _pools(seen: Seen) -> Iterator[Sign]:
 def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
     place = Place(wait.series.service, part=f"metric {wait.series.key}")
     if waits.is_waited_for(wait):
-        return Sign(cause, place, 0.9, (wait.text, f"{wait.waiting:.3g} requests wait for it on average"), settle)
+        return Sign(
+            cause, place, 0.9, (wait.text, f"{few_digits(wait.waiting)} requests wait for it on average"), settle
+        )
     return Sign(cause, place, _WEAK, (wait.text,), settle)
 
 

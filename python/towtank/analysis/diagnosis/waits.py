@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from towtank.estimates import few_digits
+
 _LOCKS = frozenset({"lock", "locks", "mutex", "held", "semaphore", "critical", "exclusive"})
 _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", "queued", "blocked", "acquire"})
 _USED = frozenset({"use", "active", "busy", "used", "borrowed", "leased"})
@@ -142,7 +144,9 @@ def _full_pools(
         near = [size for size in sizes.get((each.service, each.labels), ()) if _is_full(each, size)]
         size = _size_of(each, near[:_COMPARED])
         if size is not None:
-            yield from _waited_for(each, f"`{each.key}` is {each.value:.3g} of `{size.name}` {size.value:.3g}", found)
+            yield from _waited_for(
+                each, f"`{each.key}` is {few_digits(each.value)} of `{size.name}` {few_digits(size.value)}", found
+            )
 
 
 def _is_full(used: Series, size: Series) -> bool:

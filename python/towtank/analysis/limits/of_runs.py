@@ -9,7 +9,7 @@ from typing import Any
 from towtank.analysis.limits.estimate import BRACKET, TESTED
 from towtank.analysis.statistics import t_interval
 from towtank.analysis.statistics.estimates import CONFIDENCE, RUNS
-from towtank.estimates import interval_texts
+from towtank.estimates import few_digits, interval_texts
 
 Json = dict[str, Any]
 
@@ -101,13 +101,18 @@ def text_of(limit: Mapping[str, Any]) -> str:
     unit = "users" if limit["of"] == "users" else "/s"
     value, low, high = limit["value"], limit["low"], limit.get("high")
     if value is None:
-        return f"below {high:,.6g} {unit}" if high is not None else "unknown"
+        return f"below {_level(high)} {unit}" if high is not None else "unknown"
     if high is None or low is None or limit.get("is_lower_bound"):
-        return f"{value:,.6g} {unit} or more"
+        return f"{_level(value)} {unit} or more"
     if not limit.get("confidence"):
-        return f"{value:,.6g} {unit} (bracket {low:,.6g} to {high:,.6g}, no confidence level)"
+        return f"{_level(value)} {unit} (bracket {_level(low)} to {_level(high)}, no confidence level)"
     shown, *ends = _texts(value, low, high, of_runs=limit["method"] == RUNS)
     return f"{shown} {unit} [{', '.join(ends)}]"
+
+
+def _level(value: float) -> str:
+    """Render a load level, with separators of thousands and without a power of ten."""
+    return few_digits(value, 6) if abs(value) < 1e5 else f"{value:,.0f}"
 
 
 def how_found(limit: Mapping[str, Any]) -> str:
@@ -126,5 +131,5 @@ def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str
     If the interval is that of a single search, its ends are chosen levels without an error, and are not rounded.
     """
     rounded = interval_texts(value, low, high)
-    chosen = tuple(f"{each:,.6g}" for each in (value, low, high))
+    chosen = tuple(_level(each) for each in (value, low, high))
     return rounded if of_runs else (chosen[0] if value in (low, high) else rounded[0], *chosen[1:])

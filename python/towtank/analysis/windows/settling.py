@@ -21,6 +21,7 @@ from towtank.analysis.windows import steady
 from towtank.analysis.windows.rest import LEAST_WINDOW_S, OBSERVATIONS_AT_LEAST, TREND_SIGNIFICANCE, instability_of
 from towtank.analysis.windows.tolerances import allowed
 from towtank.analysis.windows.transient import transient_of
+from towtank.estimates import few_digits
 
 Floats = npt.NDArray[np.float64]
 
@@ -236,7 +237,8 @@ def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
     changes["backlog"] = change
     if line.p_value >= TREND_SIGNIFICANCE or abs(change) <= max(1.0, allowed("throughput") * backlog.mean()):
         return ""
-    return f"the backlog {'grows' if change > 0 else 'falls'} by {abs(change):.3g} over {float(np.ptp(times)):.0f} s"
+    verb = "grows" if change > 0 else "falls"
+    return f"the backlog {verb} by {few_digits(abs(change))} over {float(np.ptp(times)):.0f} s"
 
 
 @dataclass

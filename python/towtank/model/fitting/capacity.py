@@ -12,7 +12,7 @@ import numpy as np
 
 from towtank.containment import Failed, attempt, attempt_or
 from towtank.errors import MeasurementError, ModelError, StudyError
-from towtank.estimates import number_estimate
+from towtank.estimates import few_digits, number_estimate
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
 from towtank.model.fitting.documents import Answer, FitRequest, fit_results
@@ -211,7 +211,7 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
     limit = document.get("limit_throughput")
     if limit and isinstance(candidate.fit.curve, ClosedCurve):
         pair = document["confidence_interval"].get("limit_throughput") or (None, None)
-        carried = f"{limit:.4g}" if None in pair else number_estimate(limit, *pair)
+        carried = few_digits(limit, 4) if None in pair else number_estimate(limit, *pair)
         words.append(f"the limit of the curve is {carried} transactions/s")
     # Parts of a tier share the servers of the tier, so a part has no throughput limit of its own.
     others = [
@@ -221,5 +221,5 @@ def _bottleneck(candidate: Candidate, document: Json) -> str | None:
     ]
     if others:
         rate, key = min(others)
-        words.append(f"without this limit {key} would be next, at {rate:.3g} transactions/s")
+        words.append(f"without this limit {key} would be next, at {few_digits(rate)} transactions/s")
     return "; ".join(words)

@@ -9,6 +9,7 @@ import numpy as np
 from towtank.analysis.statistics.change_points import change_points
 from towtank.analysis.statistics.robust import Floats
 from towtank.distributions import t_quantile
+from towtank.estimates import few_digits
 from towtank.model.fitting.goodness import Judgement
 from towtank.model.fitting.observations import Observations
 
@@ -80,7 +81,8 @@ def judge_limit(judgement: Judgement, what: str, highest: float, points: Observa
     known = highest_throughput(points, servers)
     if known is not None and highest > known[1]:
         judgement.reject(
-            f"{what} of {highest:.3g} /s is above {known[0]:.3g} /s (upper bound {known[1]:.3g} /s), at which all "
+            f"{what} of {few_digits(highest)} /s is above {few_digits(known[0])} /s (upper bound "
+            f"{few_digits(known[1])} /s), at which all "
             f"{servers} servers of the bottleneck are busy (utilization law)"
         )
 

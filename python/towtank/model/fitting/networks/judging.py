@@ -237,9 +237,8 @@ def _own_doubts(network: Network) -> list[str]:
     over = float(network.over @ levels.shares[0])
     if over > OVER_OFF * float(levels.response[0]):
         found.append(
-            f"at low load the resources explain {1e3 * over:.3g} ms more than the response time of "
-            f"{1e3 * levels.response[0]:.3g} ms: work continues after the response, or demands are attributed to "
-            "the wrong "
-            f"transactions"
+            f"at low load the resources explain {few_digits(1e3 * over)} ms more than the response time of "
+            f"{few_digits(1e3 * levels.response[0])} ms: work continues after the response, or demands are attributed "
+            "to the wrong transactions"
         )
     return found + list(of.left_out)

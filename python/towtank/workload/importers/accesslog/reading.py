@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import numpy as np
 
+from towtank.estimates import few_digits
 from towtank.units import format_duration
 from towtank.workload.importers.accesslog.lines import Hit, read_lines
 from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, shortened
@@ -281,8 +282,9 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     assert best.pause is not None  # chosen so
     margin = 1.96 * float(np.std(sample)) / math.sqrt(len(sample))
     draft.findings["summary"].append(
-        f"pause of the workload: {best.mean:.4g} s on average (95 % interval [{best.mean - margin:.4g}, "
-        f"{best.mean + margin:.4g}]), fitted to {len(sample)} of {sessions.gap_count} gaps"
+        f"pause of the workload: {few_digits(best.mean, 4)} s on average (95 % interval "
+        f"[{few_digits(best.mean - margin, 4)}, {few_digits(best.mean + margin, 4)}]), "
+        f"fitted to {len(sample)} of {sessions.gap_count} gaps"
     )
     return best.pause, best.mean
 
@@ -313,8 +315,8 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
         )
     draft.findings.setdefault("summary", []).append(
         f"sessions: {sessions.ended}, {sessions.pages / sessions.ended:.2f} pages each; "
-        f"at most {peak:.4g} pages /s over {format_duration(sessions.profile.width)}, "
-        f"which corresponds to N = X (R + Z) = {users:.4g} users"
+        f"at most {few_digits(peak, 4)} pages /s over {format_duration(sessions.profile.width)}, "
+        f"which corresponds to N = X (R + Z) = {few_digits(users, 4)} users"
     )
     why = "each page is chosen with its share of all pages; the order within a session is not kept"
     draft.notes.add((1, 0), "order of pages", why)
