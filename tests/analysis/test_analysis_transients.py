@@ -10,7 +10,7 @@ from simulated_windows import verdict_on, window_of
 
 from towtank.analysis.windows import steady
 from towtank.analysis.windows import window as windows
-from towtank.analysis.windows.relaxation import Memory, memory_of, relaxation_s
+from towtank.analysis.windows.relaxation import Memory, _growth_at_rest, memory_of, relaxation_s
 from towtank.analysis.windows.transient import transient_of
 
 
@@ -96,6 +96,39 @@ def test_a_queue_that_grows_does_not_make_its_window_short():
     assert memory_of(np.full(90, grown.mean()), rate, np.ones(90)).is_short
     # `is_long` means that a high start may be cut off without the cautious test. All values of the window decide it.
     assert not memory_of(grown, rate, np.ones(90)).is_long
+
+
+@pytest.mark.parametrize(
+    ("memory", "change", "p_value", "is_chosen", "expected"),
+    [
+        # A window with eight relaxation times by its whole load, or with 24 by each third, explains nothing.
+        (Memory(8.0, 8.0, 0.0), -0.5, 0.9, False, False),
+        (Memory(7.0, 24.0, 0.0), -0.5, 0.9, False, False),
+        (Memory(7.0, 23.0, 0.0), -0.5, 0.9, False, True),
+        # The relaxation time of M/M/1 is too long for a closed load, so eight by each third are enough.
+        (Memory(7.0, 8.0, None), -0.5, 0.9, False, False),
+        (Memory(7.0, 7.0, None), 0.5, 0.9, False, True),
+        # Levels of trends, and of cuts and steps.
+        (Memory(2.0, 4.0, 0.0), -0.5, 0.011, False, True),
+        (Memory(2.0, 4.0, 0.0), -0.5, 0.009, False, False),
+        (Memory(2.0, 4.0, 0.0), -0.5, 0.003, True, True),
+        (Memory(2.0, 4.0, 0.0), -0.5, 0.001, True, False),
+        # A queue at rest grows by sqrt(1 / 16) = 1/4 of a random walk over four relaxation times, so 1/2 is too much.
+        (Memory(2.0, 4.0, 0.49), 0.5, 0.9, False, True),
+        (Memory(2.0, 4.0, 0.51), 0.5, 0.9, False, False),
+        (Memory(2.0, 4.0, 0.51), -0.5, 0.9, False, True),
+        (Memory(2.0, 4.0, 0.51), 0.5, 0.9, True, True),
+    ],
+)
+def test_a_queue_at_rest_explains_a_change_in_a_short_window(memory, change, p_value, is_chosen, expected):
+    assert memory.explains(change, p_value, is_chosen=is_chosen) is expected
+
+
+def test_a_queue_at_rest_grows_less_than_a_random_walk():
+    """The variance is (1 - exp(-4 T)) / (4 T): 1 at T = 0, and 1 / (4 T) for a long window."""
+    assert _growth_at_rest(0.0) == 1.0
+    assert _growth_at_rest(0.25) == pytest.approx((1 - np.exp(-1)) ** 0.5)
+    assert _growth_at_rest(100.0) == pytest.approx(0.05)
 
 
 def noisy(stream, level, seconds, *, correlation=0.6, noise=0.1):

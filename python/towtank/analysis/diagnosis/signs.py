@@ -297,10 +297,9 @@ def _pools(seen: Seen) -> Iterator[Sign]:
 
 def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
     place = Place(wait.series.service, part=f"metric {wait.series.key}")
-    if waits.is_waited_for(wait):
-        return Sign(
-            cause, place, 0.9, (wait.text, f"{few_digits(wait.waiting)} requests wait for it on average"), settle
-        )
+    if waits.is_waited_for(wait) and wait.waiting is not None:
+        waiting = f"{few_digits(wait.waiting)} requests wait for it on average"
+        return Sign(cause, place, 0.9, (wait.text, waiting), settle)
     return Sign(cause, place, _WEAK, (wait.text,), settle)
 
 

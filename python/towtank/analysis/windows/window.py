@@ -189,13 +189,16 @@ def tested(
         return window
     column, lengths_s = measurement.transactions, measurement.lengths[chosen]
     memory = memory_of(column.response_sum_s[chosen], column.response.counts[chosen], lengths_s)
+    memory = replace(memory, growth=window.growth.deviations if window.growth else None)
     transient = transient_of(series, memory)
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = _leave_out(measurement, window, edges, 0 if settled else transient.observations)
     window.left_out = [] if settled else list(transient.removed)
     kept = _without_throughput({name: values[latest:] for name, values in series.items()})
-    window.changes += [] if settled else transient.unsettled(kept, edges[latest:])
-    return _judged(window, kept, edges[latest:], strict=memory.is_short)
+    if not settled:
+        found = transient.unsettled(kept, edges[latest:])
+        window.changes += [change for change in found if _counts(change, memory, is_chosen=True)]
+    return _judged(window, kept, edges[latest:], memory, strict=memory.is_short)
 
 
 def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Window:
@@ -226,15 +229,25 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
     return _judged(window, kept, edges[latest:], strict=True)
 
 
-def _judged(window: Window, kept: dict[str, Floats], edges: Floats, *, strict: bool) -> Window:
-    """Test the analysed part of a window for trends and steps. Set the attribute `steady` and the note of the
-    window.
+def _judged(
+    window: Window, kept: dict[str, Floats], edges: Floats, memory: Memory | None = None, *, strict: bool
+) -> Window:
+    """Test the analysed part of a window for trends and steps, and set the verdict of the window.
+
+    `memory` is None if the number of transactions in the system is unknown.
     """
-    _test_trends(window, kept, edges, strict=strict)
-    _test_steps(window, kept, edges)
+    _test_trends(window, kept, edges, memory, strict=strict)
+    _test_steps(window, kept, edges, memory)
     window.steady = not (window.changes or window.steps or (window.growth and window.growth.is_significant))
     window.note = _note(window)
     return window
+
+
+def _counts(change: Change, memory: Memory | None, *, is_chosen: bool = False) -> bool:
+    """Return True unless the queue of a system at rest explains a change, see `Memory.explains`."""
+    if change.metric != "response_time" or memory is None:
+        return True
+    return not memory.explains(change.share, change.p_value, is_chosen=is_chosen)
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
@@ -267,7 +280,9 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     return start_s
 
 
-def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, strict: bool = False) -> None:
+def _test_trends(
+    window: Window, series: dict[str, Floats], edges: Floats, memory: Memory | None = None, *, strict: bool = False
+) -> None:
     middles = (edges[:-1] + edges[1:]) / 2
     span = float(np.ptp(middles)) if len(middles) else 0.0
     known = {change.metric for change in window.changes}
@@ -279,12 +294,12 @@ def _test_trends(window: Window, series: dict[str, Floats], edges: Floats, *, st
         window.rest[name] = rest_of(name, values, edges)
         cautious = steady.trend(middles, values, cautious=True)
         change = changes.of_trend(name, line, cautious, span, mean, strict=strict and name == "response_time")
-        if name not in known and change is not None:
+        if name not in known and change is not None and _counts(change, memory):
             window.changes.append(change)
 
 
-def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> None:
-    """Add the largest change of level of each series to the window, unless another change of that series is known.
+def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory: Memory | None) -> None:
+    """Add the largest change of level of each series to the window, unless the series has another change.
 
     A change of level in the middle of the window, such as by a background job, may leave no trend, and MSER finds no
     transient at the start.
@@ -301,19 +316,22 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats) -> Non
                 pairwise(levels), pairwise(levels[1:]), steps, strict=False
             )
             if abs(changes.relative(name, end - start, start)) > tolerance(name)
-            and (step := _step(name, values[before:after], place - before, edges[place], start)) is not None
+            and (step := _step(name, values[before:after], place - before, edges[place], start, memory=memory))
+            is not None
         ]
         if found:
             window.steps.append(max(found, key=lambda step: abs(step.share)))
 
 
-def _step(name: str, values: Floats, place: int, at_s: float, mean: float) -> Step | None:
-    """Return the change between two levels of a series; None if the cautious test finds it not significant. This test
-    also gives the severity of the change.
+def _step(name: str, values: Floats, place: int, at_s: float, mean: float, *, memory: Memory | None) -> Step | None:
+    """Return the change between two levels of a series. The cautious test gives its severity; None if it is not
+    significant, or if the queue of a system at rest explains it.
     """
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
-    return Step(name, float(at_s), change.share, change.is_gross) if change.p_value < steady.SIGNIFICANCE else None
+    if change.p_value >= steady.SIGNIFICANCE or not _counts(change, memory, is_chosen=True):
+        return None
+    return Step(name, float(at_s), change.share, change.is_gross)
 
 
 def _series(
