@@ -129,4 +129,22 @@ mod tests {
         fs::remove_dir_all(&folder).expect("our own folder");
         assert_eq!((on_disk, in_memory, others), (true, false, (false, true)));
     }
+
+    /// Loop devices without any request are left out. The counts of reads and writes are added, so that a device with
+    /// as many writes as reads is in use.
+    #[test]
+    fn unused_loop_devices_are_left_out() {
+        let folder = std::env::temp_dir().join(format!("towtank-unused-{}", std::process::id()));
+        for name in ["loop0", "loop1", "loop2", "vda"] {
+            fs::create_dir_all(folder.join(name)).expect("a folder");
+        }
+        let lines = b"7 0 loop0 5 0 8 1 5 0 16 1 0 2 2\n7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n\
+            7 2 loop2 0 0 0 0 3 0 8 1 0 1 1\n254 0 vda 0 0 0 0 0 0 0 0 0 0 0\n";
+        let mut json = Json::default();
+        Disks::new(folder.clone()).write(lines, &mut json);
+        fs::remove_dir_all(&folder).expect("our own folder");
+        let written = |name: &str| json.as_str().contains(&format!("\"{name}\""));
+        let found = ["loop0", "loop1", "loop2", "vda"].map(written);
+        assert_eq!(found, [true, false, true, true], "{}", json.as_str());
+    }
 }
