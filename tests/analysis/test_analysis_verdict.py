@@ -77,7 +77,13 @@ def expecting(run, **request):
 
 @pytest.mark.parametrize(
     ("codes", "doubted"),
-    [({"302": 5}, True), ({"301": 3, "308": 3, "200": 5}, True), ({"302": 5, "200": 5}, False), ({"304": 9}, False)],
+    [
+        ({"302": 5}, True),
+        ({"301": 3, "308": 3, "200": 5}, True),
+        ({"302": 5, "200": 5}, False),
+        ({"304": 9}, False),
+        ({"300": 5}, True),
+    ],
 )
 def test_redirects_are_doubted_if_most_answers_are(run, codes, doubted):
     answered(run, codes)

@@ -196,7 +196,13 @@ fn of_chain(why: &OtherError) -> (String, &'static str) {
 fn alert_of(alert: Alert) -> (String, &'static str) {
     let (fact, step) = match alert {
         Alert::CloseNotify | Alert::UserCanceled => ("has ended the handshake", PORT),
-        Alert::HandshakeFailure | Alert::InsufficientSecurity | Alert::ExportRestriction => {
+        // A server of TLS 1.2 also sends this alert if the client has no certificate (RFC 5246, section 7.4.6).
+        Alert::HandshakeFailure => (
+            "refuses the handshake: it accepts none of the offered suites, or requires a certificate of the client",
+            "let the server offer TLS 1.2 or 1.3 with a suite of AES-GCM or ChaCha20, or give a certificate with --cert \
+             and --key (`client_certificate`, `client_key`)",
+        ),
+        Alert::InsufficientSecurity | Alert::ExportRestriction => {
             ("accepts none of the offered suites", OFFERED)
         }
         Alert::ProtocolVersion | Alert::InappropriateFallback => {

@@ -9,7 +9,7 @@ from typing import Any
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
 # A larger share of redirects in all responses raises a doubt, because most of the throughput then consists of
 # redirects.

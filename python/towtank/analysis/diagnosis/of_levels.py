@@ -15,6 +15,7 @@ from towtank.analysis.diagnosis.signs import signs
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
+from towtank.estimates import few_digits
 
 _FLAT = 0.10
 """Throughput counts as flat between two load levels if it grows by at most this share, in (0, 1)."""
@@ -137,8 +138,10 @@ def _flat(points: Sequence[Point]) -> str | None:
     unit = "users" if points[0].kind == "users" else "arrivals per second"
     most_load, most = max(flat, key=lambda entry: entry[1])
     if most > (1 + _FLAT) * last:
-        return f"throughput falls from {most:,.4g} /s at {most_load:,.6g} to {last:,.4g} /s at {last_load:,.6g} {unit}"
-    return f"throughput stays at about {last:,.4g} /s from {flat[0][0]:,.6g} to {last_load:,.6g} {unit}"
+        fall = f"from {few_digits(most, 4)} /s at {few_digits(most_load, 6)} to {few_digits(last, 4)} /s"
+        return f"throughput falls {fall} at {few_digits(last_load, 6)} {unit}"
+    loads = f"from {few_digits(flat[0][0], 6)} to {few_digits(last_load, 6)} {unit}"
+    return f"throughput stays at about {few_digits(last, 4)} /s {loads}"
 
 
 def _slowed(points: Sequence[Point]) -> str | None:

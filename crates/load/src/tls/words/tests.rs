@@ -227,3 +227,19 @@ fn the_usual_faults_are_said_in_words() {
         assert!(sentence.contains(words), "{sentence}");
     }
 }
+
+/// A server of TLS 1.2 that requires a certificate of the client refuses the handshake with the same alert as a server
+/// that accepts no suite, so the sentence names both causes.
+#[test]
+fn a_refused_handshake_has_two_causes() {
+    let sentence = sentence(&Error::AlertReceived(
+        rustls::AlertDescription::HandshakeFailure,
+    ));
+    for words in [
+        "none of the offered suites",
+        "certificate of the client",
+        "--cert",
+    ] {
+        assert!(sentence.contains(words), "{sentence}");
+    }
+}
