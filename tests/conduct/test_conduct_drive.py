@@ -89,6 +89,8 @@ def test_method_headers_and_body(run: RunFolder, server: int, tmp_path: Path) ->
         ("127.0.0.1:80", "must be a URL such as http://host:port/path, or an existing workload file"),
         ("http://127.0.0.1:99999/", "must be a URL such as http://host:port/path"),
         ("http:///path", "must be a URL"),
+        ("http://127.0.0.1/a\x7fb", "must be a URL without control characters"),
+        ("http://127.0.0.1/a\tb", "must be a URL without control characters"),
         ("", "must be a URL"),
     ],
 )

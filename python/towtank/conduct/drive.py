@@ -136,6 +136,10 @@ def split_url(url: str) -> SplitResult:
     StudyError
         If the URL is not of the form `http://host[:port][/path]` or `https://host[:port][/path]`.
     """
+    # `urlsplit` silently removes tabs and line breaks, and the engine sends no request with a control character.
+    if found := next((character for character in url if character < " " or character == "\x7f"), None):
+        message = f"must be a URL without control characters, got {url!r} with {found!r}"
+        raise StudyError.at(COMMAND_LINE, message, where="TARGET")
     try:
         parts = urlsplit(url)
         if parts.port == 0:

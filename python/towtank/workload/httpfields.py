@@ -53,7 +53,9 @@ def check_path(text: str) -> None:
         advice = " (define another host as a target, and name it with target: NAME)" if absolute else ""
         raise ValueError(f"must be a path that begins with /, got {shown(text)} instead{advice}")
     if any(_NOT_IN_PATHS.search(part) for part in templates.literals(text)):
-        raise ValueError(f"must be a path without blanks (a blank is %20), got {shown(text)} instead")
+        raise ValueError(
+            f"must be a path without blanks and control characters (a blank is %20), got {shown(text)} instead"
+        )
     if any("#" in part for part in templates.literals(text)):
         advice = "the text after # is never sent: remove it, or write %23 if the # belongs to the path"
         raise ValueError(f"must be a path without a fragment, got {shown(text)} instead ({advice})")
