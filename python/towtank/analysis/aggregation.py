@@ -83,7 +83,7 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one run of the load level is not invalid, so that conclusions may rest on the level."""
+        """True if at least one run of the load level is not invalid, so that conclusions may use the load level."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
@@ -137,8 +137,8 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, by the tier and all tiers that share these CPUs
-        together, in [0, 1].
+        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]. It counts the use by this tier and by
+        all tiers that share these CPUs.
         """
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
@@ -264,7 +264,7 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return, for each part of a tier, the share of the tier's CPU time that the part used: smallest and largest
+        """Return, for each part of a tier, the part's share of the CPU time of the whole tier: smallest and largest
         value over the runs.
         """
         found: dict[str, list[float | None]] = {}

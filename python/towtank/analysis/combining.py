@@ -46,9 +46,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     the exact binomial interval of the pooled counts.
 
     Equal values whose errors are unknown have no interval, unless they are counts. Counts whose errors are unknown have
-    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. So have
-    counts of fewer than ten events in total, even with known errors. The interval of any count extends at least one
-    event in the shortest window to both sides of the mean.
+    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. The same
+    applies to counts of fewer than ten events in total, even with known errors. The interval of any count extends at
+    least one event in the shortest window to both sides of the mean.
 
     References
     ----------

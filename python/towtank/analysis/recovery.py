@@ -244,8 +244,8 @@ def _effect(
 ) -> dict[str, Any]:
     """Return how long the system needed to recover from an event, and the transactions lost meanwhile.
 
-    Both are determined from the two bands of normal values; chance leads no second of an undisturbed run out of the
-    wider band.
+    Both are determined from two bands of normal values: a narrow band, and a wider band that no second of an
+    undisturbed run leaves by chance.
     """
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
@@ -322,8 +322,8 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return what happened in the given seconds: transactions that completed, were missing in comparison with the mean
-    of the band, or failed.
+    """Return the results of the given seconds: throughput, transactions missing in comparison with the mean of the
+    band, numbers of failures by kind, number of response times, and largest p95 of a second.
     """
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())

@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase
-# is at most this many of its standard deviations.
+# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase is at
+# most this fraction of the standard deviation of the index.
 _LAG_AT_MOST = 0.05
 
 

@@ -45,8 +45,8 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Return as text the kernel limits that were not observed, each with the tiers that lack it; None if all were
-    observed.
+    """Return, as text, the kernel limits that were not observed, each with the names of the tiers concerned; None if
+    all were observed.
     """
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():

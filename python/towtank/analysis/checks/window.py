@@ -151,14 +151,14 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no user group keeps a constant pace. If users do, intervals computed within one run do not predict
-    other runs.
+    """Check that no user group keeps a constant pace. With a constant pace, intervals computed within one run do not
+    predict other runs.
 
     Notes
     -----
     `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value.
-    Users
-    whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are reliable.
+    Users whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are
+    reliable.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:

@@ -62,7 +62,7 @@ class Places:
     confidence : float
         Confidence of all intervals, in (0, 1).
     assumed : bool
-        Whether a single run was used for any combination of levels.
+        Whether `run_to_run` was used, because a combination of levels has a single run.
     used : dict of str to dict
         Summaries of the runs in use, by name.
     left_out : list of str

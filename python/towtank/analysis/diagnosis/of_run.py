@@ -63,7 +63,7 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput, without a resource at its limit.
+    """Return the diagnosis that the load, and no resource at its limit, determines throughput.
 
     Resources that nevertheless are at their limit are listed as evidence against the diagnosis.
     """

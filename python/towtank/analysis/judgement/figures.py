@@ -102,8 +102,8 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate with a wider interval: on the logarithmic scale, the ends are farther from the value by a
-    factor.
+    """Return an estimate with a wider interval: on the logarithmic scale, the distances of its ends from the value are
+    multiplied by the given factor.
     """
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
@@ -113,7 +113,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return throughput and response times from a result file that has only summaries, without intervals."""
+    """Return throughput and response times, without intervals, from a result file that has only summaries."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

@@ -67,8 +67,8 @@ def whole_window(requests: Requests) -> tuple[float, float]:
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the smallest difference between two different values. Return 0 if values occur less than twice on average,
-    because this shows no coarse resolution.
+    """Return the smallest difference between two different values. Return 0 if each value occurs less than twice on
+    average, because the values then show no coarse resolution.
     """
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:

@@ -253,8 +253,8 @@ def _first(messages: list[str]) -> str | None:
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last load before the first short level, and the load of that level, which is below the line of ideal
-    scaling; None if no level is short.
+    """Return the loads between which throughput leaves the line of ideal scaling: the last load before the first short
+    level (clearly below the line), and the load of that level. None if no level is short.
     """
     if not short:
         return None

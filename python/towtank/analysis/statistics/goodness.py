@@ -197,8 +197,8 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether every recorded time equals one of the expected values. The test statistic is the number of times
-    that do not.
+    """Test whether every recorded time equals one of the expected values. The test statistic is the number of recorded
+    times that equal none of them.
 
     Parameters
     ----------
