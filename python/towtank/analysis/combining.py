@@ -73,7 +73,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
 
 
 def _reaching(estimate: Estimate, bounds: tuple[float, float] | None) -> Estimate:
-    """Return an estimate whose interval also contains two bounds. It does not extend below 0."""
+    """Return an estimate with its interval extended to contain two bounds. The extended interval does not extend below
+    0.
+    """
     if bounds is None or estimate.low is None or estimate.high is None:
         return estimate
     return replace(estimate, low=min(estimate.low, bounds[0]), high=max(estimate.high, bounds[1])).of_quantity()

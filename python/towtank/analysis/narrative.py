@@ -53,7 +53,7 @@ def observations(summary: Summary) -> list[Sentence]:
         found += _found(configuration)
         found += _scaling(configuration)
         # A search has a single load level, which usually cannot show the limit. If the search itself found the limit,
-        # `_found` has described it.
+        # `_found` has already described that limit.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)

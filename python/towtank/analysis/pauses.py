@@ -17,7 +17,7 @@ SLOW_SHARE = 0.10
 """Slow seconds are reported if there are at least `SLOW_AT_LEAST`, and if they are at least this share of all
 seconds. Chance alone explains fewer. [1]
 """
-# A second with fewer transactions is not compared, because chance dominates its mean.
+# A second with fewer transactions than this is not compared, because chance dominates its mean.
 _TRANSACTIONS_AT_LEAST = 10
 
 

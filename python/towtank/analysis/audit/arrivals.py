@@ -38,7 +38,7 @@ class StageOfArrivals:
     name : str
     asked : Arrivals
     groups : list of str
-        Names of the groups.
+        Names of the user groups.
     is_poisson : bool
         True for Poisson arrivals; False for evenly spaced arrivals.
     measurement : Measurement

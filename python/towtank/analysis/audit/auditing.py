@@ -37,7 +37,7 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""Significance level of a single test of the audit, in (0, 1). A run with a smaller p-value is suspect."""
+"""Significance level of a single test of the audit, in (0, 1). A test with a smaller p-value makes the run suspect."""
 FAMILY_LEVEL = 1e-3
 """Largest probability that a run with the planned load becomes suspect by chance, because at least one test of
 its audit fails.

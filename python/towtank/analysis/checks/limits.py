@@ -33,7 +33,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers in the same network share its local ports, so a single doubt names all of them.
+    # Tiers in the same network share its local ports, so a single doubt names all of these tiers.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)

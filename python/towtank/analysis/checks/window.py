@@ -27,7 +27,7 @@ If the window is at least `RELAXATIONS` long, the interval of the mean response 
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""A user keeps its pace if its mean cycle time is longer than the pace by at most this share. [1]"""
+"""A user keeps its pace if the user's mean cycle time is longer than the pace by at most this share. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
@@ -191,7 +191,7 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window started without a backlog: no more requests in the system than its load needs."""
+    """Check that the window started without a backlog: no more requests in the system than the load requires."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return

@@ -20,9 +20,7 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the counts of stored documents in a summary. These counts are exact, except that documents that could not
-be read back make them uncertain.
-"""
+"""Key of the counts of stored documents in a summary. The counts are exact unless documents could not be read back."""
 ESTIMATES = "estimates"
 """Key, within a phase of a run summary, of the estimates with intervals. The phase also contains the same numbers
 without intervals.

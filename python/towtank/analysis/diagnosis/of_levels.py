@@ -24,8 +24,8 @@ _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
 `_SEVERAL_LEVELS` applies to a measured cause if several load levels show the limit, too; `_SUPPORTED` applies to a less
-certain cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a cause
-that is present even at the lowest load.
+certain cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a
+cause that is present even at the lowest load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)

@@ -33,7 +33,7 @@ _EMPTY_WITHIN_S = 1.0
 # Fewer requests than this before or after a gap are not taken for a separate run; their time stamps are probably wrong.
 # [1]
 _STRAY_BELOW = 30
-# A shorter window cannot show slow changes of the system. [s]
+# A window shorter than this cannot show slow changes of the system. [s]
 _SHORT_S = 10.0
 
 

@@ -14,7 +14,9 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of response times that a judgement reports. The value is the share of response times below it."""
+"""Percentiles of response times that a judgement reports, each with the share of response times below the
+percentile.
+"""
 MEAN = "mean"
 # Constant c for each statistic. In `of_requests` it makes the intervals of correlated response times longer. It was
 # derived from simulated M/M/1 queues with utilizations of 50 to 90 %, with 500 files of 3,000 requests and 500 of

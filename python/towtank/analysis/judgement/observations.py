@@ -135,8 +135,8 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 
 def _number(requests: Requests, length_s: float) -> int:
-    """Return the number of observations into which a window is divided. If it is above `BATCHES`, it is a multiple of
-    `BATCHES`.
+    """Return the number of observations into which a window is divided. A number above `BATCHES` is rounded down to a
+    multiple of `BATCHES`.
 
     No observation is shorter than the resolution of the times.
     """

@@ -25,9 +25,9 @@ _STEPS = 2.0
 # the median burst. (The longest of a hundred exponential times is about seven times their median.) Throughput is then a
 # mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses may come from users with a constant think time, who start in waves. There are two signs of this: at
-# least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than `_ROWS_OF_A_WAVE`
-# requests before, between and after the pauses.
+# Fewer pauses than `_CYCLES` may come from users with a constant think time, who start in waves. There are two signs of
+# this: at least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than
+# `_ROWS_OF_A_WAVE` requests before, between and after the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 

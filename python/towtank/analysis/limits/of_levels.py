@@ -53,7 +53,7 @@ class Level:
     ----------
     point : Point
     of_ideal : Estimate
-        Throughput as a share of the ideal line. [1]
+        Throughput as a share of the throughput under ideal scaling at the same load. [1]
     tier : str or None
         Name of the saturated tier; None if no tier is saturated.
     """

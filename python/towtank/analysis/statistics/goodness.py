@@ -139,7 +139,7 @@ def _pooled(rows: Numbers) -> Numbers:
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the pooled cells together still expect too little, the next larger cell is added.
+    # If the expected count of the pooled cells together is still too small, the next larger cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])

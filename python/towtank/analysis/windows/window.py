@@ -36,7 +36,7 @@ _WHOLE = 0.5
 # observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# A tier with a smaller mean CPU use is not tested, because its CPU use shows the ticks of the kernel's clock and not
+# A tier with a mean CPU use below this is not tested, because its CPU use shows the ticks of the kernel's clock and not
 # the load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
