@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""Name of the bound that at least the requested number of users must be active.
+"""Name of the physical bound that requires at least the requested number of users to be active.
 
 A load may violate this bound by design: users may leave when their data are used up.
 """

@@ -17,7 +17,7 @@ from towtank.distributions import binomial_interval, poisson_interval, t_quantil
 _OWN_WINDOWS = ("phases", "events")
 """Keys of a summary under which each entry has a separate window."""
 _FEW = 10
-"""With fewer events in all windows together, the interval of a count is at least as wide as the interval for
+"""With fewer events than this in all windows together, the interval of a count is at least as wide as the interval for
 independent arrivals. [1]
 """
 

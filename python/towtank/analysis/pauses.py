@@ -1,5 +1,5 @@
-"""Finds single seconds with far longer response times than the seconds before and after, as pauses of the system
-cause them.
+"""Finds single seconds whose response times are far longer than those of the seconds before and after, which indicates
+a pause of the system.
 """
 
 from __future__ import annotations

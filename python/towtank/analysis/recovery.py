@@ -38,7 +38,8 @@ BY_CHANCE = 0.001
 
 It is also the probability that any second of an undisturbed run leaves the wider band.
 """
-# Smallest number of seconds before the first event. Fewer do not show how much values vary from second to second.
+# Smallest number of seconds before the first event. Fewer seconds do not show how much values vary from second to
+# second.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
 # Tolerance for rounding errors of the lengths of seconds. Without it, a second could count as lower although it

@@ -77,7 +77,7 @@ class StageOfArrivals:
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the number of arrivals in the stage of one user group, or of all groups if `group` is None. [1]"""
+        """Return the number of arrivals of one user group in the stage, or of all groups if `group` is None. [1]"""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))

@@ -125,7 +125,7 @@ def _held_s(evidence: Evidence, name: str) -> float:
 
 
 def _taken_down_at(evidence: Evidence, process: str) -> float:
-    """Return when an event of the study first ended a process; infinite if no event did. [s]
+    """Return the time at which an event of the study first ended a process; infinite if no event did. [s]
 
     A death of the process after that time is expected.
     """

@@ -20,7 +20,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason, as a summary gives it, for a check that was not possible because samples of the probe are missing."""
+"""Text in a summary for a check that was not possible because samples of the probe are missing."""
 _NO_TIER = "no tier of the system was watched"
 
 

@@ -14,8 +14,8 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""Texts for messages, by the name of a resource that the kernel limits."""
-# Kind of tiers that are relays: processes of Towtank that forward the load. Their kernel limits need not be
+"""Names of the resources that the kernel limits, as messages write them."""
+# Kind of a tier that is a relay: a process of Towtank that forwards the load. The kernel limits of relays need not be
 # observed.
 _RELAY = "relay"
 

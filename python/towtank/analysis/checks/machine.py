@@ -36,8 +36,8 @@ _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each machine that has a probe, each with the text ` of NAME` for messages. The text is empty for this
-    machine.
+    """Yield, for each machine that has a probe, the text ` of NAME` for messages (empty for this machine) and the entry
+    of the machine in the run summary.
     """
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():

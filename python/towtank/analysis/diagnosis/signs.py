@@ -121,7 +121,8 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
     if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit it.
+        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit the
+        # system.
         return
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"

@@ -119,7 +119,8 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # If requests come in small bursts, a single observation may be empty by chance, so only longer series count.
+    # If requests come in small bursts, a single observation may be empty by chance, so only longer series of empty
+    # observations raise a doubt.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0

@@ -10,8 +10,8 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A limit counts as reached from this share on, because samples may miss the instant at which all of it was
-used. [1]
+"""A limit counts as reached if at least this share of the limit is used, because samples may miss the instant of the
+largest use. [1]
 """
 # Number of processes in the group of a tier with a single service process: the guard process and the command. In a
 # larger group, the sum of open files cannot be compared with the limit, which applies to each process.

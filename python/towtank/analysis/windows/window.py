@@ -149,7 +149,9 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window as not steady because the load was planned to change within it, with a note on this reason."""
+    """Mark a window as not steady, because the load was planned to change within it, and add a note that states this
+    reason.
+    """
     window.steady = False
     window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
