@@ -369,7 +369,7 @@ class Point:
 
 
 def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
-    """Combine the repetitions of one load level; invalid runs count only if all runs are invalid."""
+    """Combine the repetitions of one load level; invalid runs are used only if all runs are invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     return Point(
         kind,

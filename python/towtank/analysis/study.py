@@ -77,7 +77,7 @@ class Question:
 def summarize_study(results: ResultsFolder) -> kept.Document:
     """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
 
-    If this version of Towtank has already made these documents from the present data, they are read instead.
+    If this version of Towtank has already made these documents from the present data, the stored documents are read.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix contains a single transaction")
     if not load.counts_picks:
-        # Recordings without counts of picks have only the ended transactions. These include the `once` and `exit`
+        # Recordings without counts of picks have only counts of ended transactions. These include the `once` and `exit`
         # transactions, which are not part of the mix.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))

@@ -62,7 +62,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 def rest(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the tests for a steady window would have detected a relevant change during the window.
 
-    They detect no change that is smaller than the noise, so the window must be long enough and its noise small enough.
+    These tests detect no change that is smaller than the noise, so the window must be long and its noise small enough.
     """
     window = evidence.window
     if window is None or not window.steady:

@@ -26,7 +26,7 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts, by the cause that explains them: the cause leads to these doubts, or they describe it."""
+"""Kinds of doubts that each cause explains: doubts that result from the cause or describe the cause."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
 """Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
 _SERVED = 0.98

@@ -27,7 +27,7 @@ DISK_FULL = AT_LIMIT
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use, in any sample, that a process running on one CPU can reach with errors of measurement. [CPUs]
+"""Largest CPU use that a sample can show, because of errors of measurement, for a process on one CPU. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
 """

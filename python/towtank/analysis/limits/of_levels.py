@@ -64,17 +64,17 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, even if the difference may be an
-        error of measurement.
+        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, even if the
+        difference may be an error of measurement.
         """
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, and either this is significant
-        or a tier is saturated.
+        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, and either the
+        shortfall is significant or a tier is saturated.
 
-        It is significant if the whole interval is more than half of `SHORTFALL` below the line.
+        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the line.
         """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)

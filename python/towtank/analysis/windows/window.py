@@ -216,8 +216,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window
-    # therefore counts as short relative to it.
+    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window is
+    # therefore treated as short relative to the relaxation time.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
