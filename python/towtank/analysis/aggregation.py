@@ -35,8 +35,8 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of a run that was analysed at one of several load levels. None for a run with a
-    single level, or for a search.
+    """Return the entry `window.load` of the summary of a run that has several load levels, of which a single level was
+    analysed. None for a run with one level, or for a search.
     """
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
@@ -53,8 +53,8 @@ def stage_named(run: Run) -> str | None:
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Return the mean over the runs of a number without an interval, with Student's t interval; a single run gives no
-    interval.
+    """Return the mean over the runs of a number that has no interval within a run, with Student's t interval; a single
+    run gives no interval.
     """
     return t_interval_about([value for value in values if value is not None]).of_quantity()
 
@@ -83,7 +83,7 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one run of the load level is not invalid, so that conclusions may rest on the level."""
+        """True if at least one run of the load level is not invalid, so that conclusions may use the load level."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
@@ -111,7 +111,7 @@ class Point:
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the number of CPUs that a tier and the tiers sharing CPUs with it used together: smallest and largest
+        """Return the total number of CPUs used by a tier and all tiers that share CPUs with it: smallest and largest
         value over the runs. [1]
         """
         both = self.sharing(tier)
@@ -120,9 +120,7 @@ class Point:
         )
 
     def _ends_of_sums(self, by_run: list[list[float | None]]) -> Range | None:
-        """Add up the values of each run, without missing values. Return the smallest and the largest sum; None for a
-        single run.
-        """
+        """Add up the known values of each run, and return the smallest and the largest sum; None for a single run."""
         known = [[value for value in values if value is not None] for values in by_run]
         return ends([sum(values) for values in known if values]) if len(self.usable) > 1 else None
 
@@ -137,8 +135,8 @@ class Point:
         return [tier] if group is None else [name for name in self.tiers if groups.get(name) == group]
 
     def shared_utilization(self, tier: str) -> float | None:
-        """Return the mean utilization of the CPUs allotted to a tier, by the tier and all tiers that share these CPUs
-        together, in [0, 1].
+        """Return the mean utilization of the CPUs allotted to a tier, in [0, 1]. It counts the use by this tier and by
+        all tiers that share these CPUs.
         """
         found = [self.utilization(name) for name in self.sharing(tier)]
         known = [value for value in found if value is not None]
@@ -264,8 +262,8 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return, for each part of a tier, the share of the tier's CPU time that the part used: smallest and largest
-        value over the runs.
+        """Return, for each part (embedded component) of a tier, the part's share of the CPU time of the tier: smallest
+        and largest value over the runs.
         """
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
@@ -371,7 +369,7 @@ class Point:
 
 
 def aggregate(kind: str, load: float, runs: Sequence[Run]) -> Point:
-    """Combine the repetitions of one load level; invalid runs count only if all runs are invalid."""
+    """Combine the repetitions of one load level; invalid runs are used only if all runs are invalid."""
     usable = [run for run in runs if run["verdict"]["level"] != "invalid"]
     return Point(
         kind,

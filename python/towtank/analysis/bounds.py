@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from towtank.analysis.run.data import RunData
 
 FEWER_USERS = "users seen, at least those asked"
-"""Name of the bound that at least the requested number of users must be active.
+"""Name of the physical bound that requires at least the requested number of users to be active.
 
 A load may violate this bound by design: users may leave when their data are used up.
 """
@@ -24,8 +24,8 @@ A load may violate this bound by design: users may leave when their data are use
 # stamp of a sample, so start and end of the window each have an error; two ticks of the kernel's clock add to it. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Two intervals of a load thread that overlap by less do not overlap: their limits are whole nanoseconds that
-# were computed as floats, with rounding errors. [s]
+# Intervals of a load thread that overlap by less than this count as not overlapping: their edges are whole nanoseconds
+# that were computed as floats, with rounding errors. [s]
 _SAME_INSTANT_S = 1e-6
 # The number of users may differ from the requested number by this share, because users start and stop some
 # milliseconds before or after a stage starts or ends.

@@ -17,7 +17,7 @@ from towtank.distributions import binomial_interval, poisson_interval, t_quantil
 _OWN_WINDOWS = ("phases", "events")
 """Keys of a summary under which each entry has a separate window."""
 _FEW = 10
-"""With fewer events in all windows together, the interval of a count is at least as wide as the interval for
+"""With fewer events than this in all windows together, the interval of a count is at least as wide as the interval for
 independent arrivals. [1]
 """
 
@@ -46,9 +46,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     the exact binomial interval of the pooled counts.
 
     Equal values whose errors are unknown have no interval, unless they are counts. Counts whose errors are unknown have
-    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. So have
-    counts of fewer than ten events in total, even with known errors. The interval of any count extends at least one
-    event in the shortest window to both sides of the mean.
+    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. The same
+    applies to counts of fewer than ten events in total, even with known errors. The interval of any count extends at
+    least one event in the shortest window to both sides of the mean.
 
     References
     ----------
@@ -73,7 +73,9 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
 
 
 def _reaching(estimate: Estimate, bounds: tuple[float, float] | None) -> Estimate:
-    """Return an estimate whose interval also contains two bounds. It does not extend below 0."""
+    """Return an estimate with its interval extended to contain two bounds. The extended interval does not extend below
+    0.
+    """
     if bounds is None or estimate.low is None or estimate.high is None:
         return estimate
     return replace(estimate, low=min(estimate.low, bounds[0]), high=max(estimate.high, bounds[1])).of_quantity()

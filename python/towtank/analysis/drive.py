@@ -29,8 +29,8 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
 
     Notes
     -----
-    Throughput, times and verdict are those of the run summary. They cover the analysed window, which excludes a slow
-    start. Counts cover the whole planned steady stage. Throughput counts successful requests.
+    Throughput, times and verdict are those of the run summary. They cover the analysed window, without a transient at
+    the start. Counts cover the whole planned steady stage. Throughput counts successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)

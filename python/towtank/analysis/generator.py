@@ -151,7 +151,7 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
 
 def cores_of(engine: dict[str, Any] | None, workers: int | None) -> int:
-    """Return the number of CPUs on which load threads can run in parallel. Additional threads only hold connections.
+    """Return the number of CPUs on which load threads can run in parallel. Further threads only hold more connections.
 
     Parameters
     ----------

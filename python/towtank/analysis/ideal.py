@@ -96,8 +96,8 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The interval of the time per transaction, the reciprocal of the rate, is symmetric. If it is narrow, so is nearly
-    # that of the rate.
+    # The interval of the time per transaction, the reciprocal of the rate, is symmetric. If this interval is narrow,
+    # the interval of the rate is nearly symmetric, too.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
@@ -120,8 +120,8 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
 
 
 def _think_time(points: Sequence[Point], response_s: float) -> _Thinks | None:
-    """Return the mean think time over all load levels. None if a level has no think times, if there are too few
-    together, or if the levels differ.
+    """Return the mean think time over all load levels. None if a level has no think times, if all levels together have
+    too few, or if the levels differ significantly.
     """
     found = [_Thinks(*level) for point in points if (level := point.thinks()) is not None]
     total = sum(level.count for level in found)

@@ -26,7 +26,7 @@ LIMIT = 0.05
 gives, and excludes the edge effects of the window. In [0, 1]
 """
 CONCLUSIVE_AT_MOST = 0.15
-"""Largest limit of the residual with which a small residual confirms the utilization law, in [0, 1].
+"""A residual within its limit confirms the utilization law only if the limit is at most this, in [0, 1].
 
 With a larger limit, a residual below the limit proves nothing.
 """

@@ -273,5 +273,7 @@ def _is_remnant(measurement: Measurement) -> Mask:
 
 
 def numbers(values: Floats) -> list[float | None]:
-    """Return values for JSON, rounded to nine decimals; None for values that are not finite."""
+    """Return an array as a list of numbers for a JSON document, rounded to nine decimals; None for values that are not
+    finite.
+    """
     return [round(float(value), 9) if np.isfinite(value) else None for value in values]

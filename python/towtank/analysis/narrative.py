@@ -53,7 +53,7 @@ def observations(summary: Summary) -> list[Sentence]:
         found += _found(configuration)
         found += _scaling(configuration)
         # A search has a single load level, which usually cannot show the limit. If the search itself found the limit,
-        # `_found` has described it.
+        # `_found` has already described that limit.
         if configuration["limit"]["reached"] or not configuration.get("found_limit"):
             found += _limits(configuration)
         found += _response(configuration)
@@ -436,8 +436,8 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render how certain the verdict on an objective is: the interval of a run excludes the limit, or an interval
-    contains it, so that another run might lead to a different verdict.
+    """Render how certain the verdict on an objective is: whether the intervals of single runs exclude the limit, or an
+    interval contains the limit, so that another run might lead to a different verdict.
 
     If runs miss the objective by far, the intervals are those of these runs; otherwise, the interval is that of all
     requests.
@@ -527,7 +527,7 @@ def headline(summary: Summary) -> str:
 def _because(summary: Summary, configurations: list[dict[str, Any]]) -> str:
     """Return the first reason why runs of the configurations are invalid, with the next step; empty if unknown.
 
-    That a window is missing follows from other reasons, so it is named only if there is no other reason.
+    A missing window results from other reasons, so it is named only if there is no other reason.
     """
     points = [point for configuration in configurations for point in configuration["points"]]
     names = {str(run) for point in points for run in point.get("runs") or ()}

@@ -75,8 +75,8 @@ def far_misses(
 
 
 def value_in(objective: Json, run: Json) -> float | None:
-    """Return the value of an objective in one run. None if the run did not measure it, or if the objective limits a
-    minimum or maximum.
+    """Return the measured value that an objective limits, in one run. None if the run did not measure it, or if the
+    objective limits a minimum or maximum.
     """
     if is_scoped(dict(objective)):
         judged = (each for each in run.get("objectives") or () if each.get("text") == objective.get("text"))

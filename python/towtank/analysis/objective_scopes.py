@@ -121,7 +121,7 @@ def _windows(objective: dict[str, Any], column: Column, measurement: Measurement
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:
-    """Yield consecutive windows. Each ends with the first bin with which it is at least `every_s` long.
+    """Yield consecutive windows. Each window ends with the first bin that makes it at least `every_s` long.
 
     A window never spans a gap, such as the time between two levels. Seconds at the end that fill no window are left
     out.

@@ -45,10 +45,10 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
     """Return the entry of `not_judged` for a load level whose counts leave an objective undecided; None if the
     objective is decided.
 
-    A miss in any run with intact records decides the objective. A run leaves it undecided if documents could not be
-    read back, because they may be lost. It also does if it ended early, or if its event did not take place: the absence
-    of losses then proves nothing. Only runs that are not invalid can leave the objective undecided, unless all runs are
-    invalid.
+    A miss in any run with intact records decides the objective. A run leaves the objective undecided if documents could
+    not be read back, because they may be lost. The same applies to a run that ended early, or whose event did not take
+    place: the absence of losses then proves nothing. Only runs that are not invalid can leave the objective undecided,
+    unless all runs are invalid.
 
     Parameters
     ----------

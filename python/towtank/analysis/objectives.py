@@ -355,8 +355,8 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
 
 
 def _judged(objective: Json, point: Json, runs: dict[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the runs of a load level that count, each with its name and its result for an objective about a phase or
-    about windows.
+    """Yield the name of each run of a load level that is used for the verdict, with the run's result for an objective
+    about a phase or about windows.
     """
     for name in _runs_of(point):
         for judged in runs.get(name, {}).get("objectives") or ():

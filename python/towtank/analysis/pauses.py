@@ -1,5 +1,5 @@
-"""Finds single seconds with far longer response times than the seconds before and after, as pauses of the system
-cause them.
+"""Finds single seconds whose response times are far longer than those of the seconds before and after, which indicates
+a pause of the system.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SLOW_SHARE = 0.10
 """Slow seconds are reported if there are at least `SLOW_AT_LEAST`, and if they are at least this share of all
 seconds. Chance alone explains fewer. [1]
 """
-# A second with fewer transactions is not compared, because chance dominates its mean.
+# A second with fewer transactions than this is not compared, because chance dominates its mean.
 _TRANSACTIONS_AT_LEAST = 10
 
 

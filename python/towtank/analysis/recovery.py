@@ -38,7 +38,8 @@ BY_CHANCE = 0.001
 
 It is also the probability that any second of an undisturbed run leaves the wider band.
 """
-# Smallest number of seconds before the first event. Fewer do not show how much values vary from second to second.
+# Smallest number of seconds before the first event. Fewer seconds do not show how much values vary from second to
+# second.
 _SECONDS_BEFORE = 5
 _WHOLE = 0.5
 # Tolerance for rounding errors of the lengths of seconds. Without it, a second could count as lower although it
@@ -244,8 +245,8 @@ def _effect(
 ) -> dict[str, Any]:
     """Return how long the system needed to recover from an event, and the transactions lost meanwhile.
 
-    Both are determined from the two bands of normal values; chance leads no second of an undisturbed run out of the
-    wider band.
+    Both are determined from two bands of normal values: a narrow band, and a wider band that no second of an
+    undisturbed run leaves by chance.
     """
     band, far = bands
     nothing = {"before": None, "disturbed": None, "recovery_s": None, "during": None}
@@ -322,8 +323,8 @@ def _excursion(within: Mask, near: Mask) -> tuple[int | None, int | None]:
 
 
 def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]:
-    """Return what happened in the given seconds: transactions that completed, were missing in comparison with the mean
-    of the band, or failed.
+    """Return the results of the given seconds: throughput, transactions missing in comparison with the mean of the
+    band, numbers of failures by kind, number of response times, and largest p95 of a second.
     """
     column, requests = measurement.transactions, measurement.requests
     length, ok = measurement.length_of(places), float(column.ok[places].sum())

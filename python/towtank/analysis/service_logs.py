@@ -68,7 +68,9 @@ class _Group:
 
 @dataclass
 class _Found:
-    """Errors and warnings that were first logged under load, in groups of similar lines; the memory is limited."""
+    """Errors and warnings that were first logged under load, in groups of similar lines. The number of groups is
+    limited to save memory.
+    """
 
     known: frozenset[str]
     groups: dict[str, _Group] = field(default_factory=dict)

@@ -77,7 +77,7 @@ class Question:
 def summarize_study(results: ResultsFolder) -> kept.Document:
     """Analyse all runs of a study, and write `study-summary.json`, and `claims.json` if the study has claims.
 
-    If this version of Towtank has already made these documents from the present data, they are read instead.
+    If this version of Towtank has already made these documents from the present data, the stored documents are read.
 
     Parameters
     ----------
@@ -335,8 +335,9 @@ def _points(question: Question, runs: list[dict[str, Any]]) -> list[Point]:
 def _load_of(question: Question, run: dict[str, Any]) -> float:
     """Return the load level of a run, as a number of users [1] or an arrival rate [1/s].
 
-    If the run has several load levels, it is that of the analysed stage. Otherwise it is the numeric level of the load
-    factor; without one, the load in the run summary, or the level of the factor read as a number."""
+    If the run has several load levels, the result is the level of the analysed stage. Otherwise, it is the first of
+    these values that exists: the numeric level of the load factor, the load in the run summary, and the level of the
+    factor read as a number. It is 0 if none exists."""
     asked = Load.read(run)
     if several_loads(run) is not None:
         return asked.level if asked is not None else 0.0
@@ -422,7 +423,9 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then the runs with another message of the same kind of doubt."""
+    """List the runs to which a message applies, then the runs that raised the same kind of doubt with a different
+    message.
+    """
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
     return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")

@@ -79,7 +79,9 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield, for each operation of a plan that has both, the number of its step and of its target; at any depth."""
+    """Yield the numbers of the step and of the target of each operation of a plan, at any depth. Operations without a
+    step or without a target are left out.
+    """
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))
         if all(isinstance(number, int) and not isinstance(number, bool) for number in pair):

@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase
-# is at most this many of its standard deviations.
+# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase is at
+# most this fraction of the standard deviation of the index.
 _LAG_AT_MOST = 0.05
 
 
@@ -38,7 +38,7 @@ class StageOfArrivals:
     name : str
     asked : Arrivals
     groups : list of str
-        Names of the groups.
+        Names of the user groups.
     is_poisson : bool
         True for Poisson arrivals; False for evenly spaced arrivals.
     measurement : Measurement
@@ -77,7 +77,7 @@ class StageOfArrivals:
         return self.asked.expected(self.starts, self.ends)
 
     def count(self, group: int | None) -> int:
-        """Return the number of arrivals in the stage of one user group, or of all groups if `group` is None. [1]"""
+        """Return the number of arrivals of one user group in the stage, or of all groups if `group` is None. [1]"""
         if group is None:
             return sum(sum(interval.arrivals) for interval in self.intervals)
         return sum(interval.arrivals[group] for interval in self.intervals if group < len(interval.arrivals))

@@ -37,7 +37,7 @@ from towtank.analysis.windows import window as windows
 from towtank.results.segments import Interval
 
 LEVEL = 1e-4
-"""Significance level of a single test of the audit, in (0, 1). A run with a smaller p-value is suspect."""
+"""Significance level of a single test of the audit, in (0, 1). A test with a smaller p-value makes the run suspect."""
 FAMILY_LEVEL = 1e-3
 """Largest probability that a run with the planned load becomes suspect by chance, because at least one test of
 its audit fails.
@@ -211,7 +211,7 @@ def _mix(load: _Load, number: int) -> Check:
     if len(weights) < 2 and set(counted) <= set(weights):
         return replace(place, why="the mix contains a single transaction")
     if not load.counts_picks:
-        # Recordings without counts of picks have only the ended transactions. These include the `once` and `exit`
+        # Recordings without counts of picks have only counts of ended transactions. These include the `once` and `exit`
         # transactions, which are not part of the mix.
         counted = {index: count for index, count in counted.items() if index in weights}
     numbers = sorted(set(weights) | set(counted))

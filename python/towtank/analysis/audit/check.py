@@ -39,7 +39,9 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return the name of the test, with the user group and the stage that it covers, as text."""
+        """Return the name of the test, the user group and the stage that the test covers; group and stage are None if
+        the test covers all of them.
+        """
         return {"test": self.about, "group": self.group, "stage": self.stage}
 
     def document(self, level: float) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# A larger share of redirects in all responses raises a doubt, because most of the throughput then consists of
-# redirects.
+# Redirects raise a doubt if they are more than this share of all responses, because most of the throughput then
+# consists of redirects.
 REDIRECTS_SHARE = 0.5
 
 

@@ -10,9 +10,9 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# A share of failures exceeds its limit significantly if, at the limit, so many failures or more have a smaller
-# probability than this. The audit of the load uses the same probability, so that chance alone hardly ever causes a
-# doubt in a study of ten runs.
+# Significance level at which a share of failures exceeds its limit. If failures had a probability equal to the limit,
+# so many failures or more would occur with a smaller probability than this. The audit of the load uses the same value:
+# chance alone then hardly ever causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
@@ -125,7 +125,7 @@ def _held_s(evidence: Evidence, name: str) -> float:
 
 
 def _taken_down_at(evidence: Evidence, process: str) -> float:
-    """Return when an event of the study first ended a process; infinite if no event did. [s]
+    """Return the time at which an event of the study first ended a process; infinite if no event did. [s]
 
     A death of the process after that time is expected.
     """
@@ -176,8 +176,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # If the transaction has a doubt already, its requests need no further one. Otherwise few transactions fail
-        # although the request often does, so the run is suspect and not invalid.
+        # If the transaction has a doubt already, its requests need no further doubt. Otherwise the request fails often,
+        # but few transactions as a whole fail, so the run is suspect and not invalid.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 

@@ -20,7 +20,7 @@ from towtank.results.observe import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
-"""Reason, as a summary gives it, for a check that was not possible because samples of the probe are missing."""
+"""Text in a summary for a check that was not possible because samples of the probe are missing."""
 _NO_TIER = "no tier of the system was watched"
 
 
@@ -138,15 +138,17 @@ def _others_known(others: dict[str, Any] | None) -> bool:
 
 
 def _why(evidence: Evidence) -> str | None:
-    """Return the reason why the window has no samples of this machine; None if samples exist."""
+    """Return the reason why the probe of this machine recorded too few samples in the window; None if it recorded
+    enough.
+    """
     if not evidence.probe_expected:
         return _NO_PROBE
     return NO_SAMPLES if _is_unobserved(evidence) else None
 
 
 def _is_unobserved(evidence: Evidence) -> bool:
-    """Return True if no rate can be computed, because samples are missing for most of the window or at its start or
-    end.
+    """Return True if no rate can be computed, because samples of the probe are missing for most of the window or at its
+    start or end.
     """
     times_s, window = evidence.observed.samples.times_s, evidence.window
     if window is None:

@@ -44,7 +44,7 @@ class Evidence:
     events, events_of_load : list of dict
         All events of the run, and the events between the start of the run and the end of the last steady stage.
     last_words : str
-        Message of the last record of a load thread.
+        Error message in the final record of a load thread; empty if no final record has a message.
     generator_cpus : float or None
         CPUs that the load threads used in the window. [1]
     generator_cores : int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread with a higher CPU utilization often starts requests late, merely because others wait before them: at
+# A load thread with a CPU utilization above this often starts requests late, merely because others wait before them: at
 # 85 %, an M/M/1 queue holds 5.7 requests on average.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001

@@ -14,8 +14,8 @@ _WORDS = {
     "control_group": "processes and threads of its control group",
     "ports": "local ports",
 }
-"""Texts for messages, by the name of a resource that the kernel limits."""
-# Kind of tiers that are relays: processes of Towtank that forward the load. Their kernel limits need not be
+"""Names of the resources that the kernel limits, as messages write them."""
+# Kind of a tier that is a relay: a process of Towtank that forwards the load. The kernel limits of relays need not be
 # observed.
 _RELAY = "relay"
 
@@ -33,7 +33,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
                 networks.setdefault((found["towards"], most, limit), []).append(name)
             else:
                 yield _doubt(f"{name} ran out of {words}", most, limit)
-    # Tiers in the same network share its local ports, so a single doubt names all of them.
+    # Tiers in the same network share its local ports, so a single doubt names all of these tiers.
     for (towards, most, limit), names in networks.items():
         where = names[0] if len(names) == 1 else f"the network of {' and '.join(names)}"
         yield _doubt(f"{where} ran out of local ports towards {towards}", most, limit)
@@ -45,8 +45,8 @@ def _doubt(what: str, most: float, limit: float) -> Doubt:
 
 
 def unknown(evidence: Evidence) -> str | None:
-    """Return as text the kernel limits that were not observed, each with the tiers that lack it; None if all were
-    observed.
+    """Return, as text, the kernel limits that were not observed, each with the names of the tiers concerned; None if
+    all were observed.
     """
     missing: dict[str, list[str]] = {}
     for name, tier in evidence.summary["tiers"].items():

@@ -12,13 +12,13 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# Largest share of the system's CPUs that other programs may use. The kernel also attributes less than a tenth of a
-# CPU to no process; that alone stays below this limit.
+# Largest share of the system's CPUs that other programs may use. CPU time that the kernel attributes to no process is
+# less than a tenth of a CPU, and alone stays below this limit.
 FOREIGN_SHARE = 0.10
 # Largest share of a machine's CPUs that processes outside all tiers may use. The use by kernel threads, together
 # with the error of tick-based CPU accounting, stays below this share.
 NOT_ATTRIBUTED_SHARE = 0.05
-# A tier that uses fewer CPUs serves no load: it may be a launcher that only waits for the real server. [1]
+# A tier that uses fewer CPUs than this serves no load: it may be a launcher that only waits for the real server. [1]
 _NEXT_TO_NOTHING = 0.005
 # If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times
 # then double (M/M/1: 1 / (1 - U) rises from 2.5 to 5), so the results depend on the other programs as much as on the
@@ -36,8 +36,8 @@ _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each machine that has a probe, each with the text ` of NAME` for messages. The text is empty for this
-    machine.
+    """Yield, for each machine that has a probe, the text ` of NAME` for messages (empty for this machine) and the entry
+    of the machine in the run summary.
     """
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():

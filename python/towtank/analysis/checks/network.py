@@ -10,8 +10,8 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A segment that is repaired by a retransmission timeout is delayed by 200 ms or more (TCP_RTO_MIN of Linux), as is a
-# single segment in flight that is repaired by a tail loss probe. If one in 1,000 requests has such a delay, the delays
+# A lost segment that a retransmission timeout repairs is delayed by 200 ms or more (TCP_RTO_MIN of Linux). So is a
+# single segment in flight that a tail loss probe repairs. If one in 1,000 requests has such a delay, the delays
 # determine p99.9. Other retransmissions cost about one round trip.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"

@@ -11,8 +11,8 @@ from towtank.analysis.stored import count_of
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.units import shown
 
-# A disk with a smaller free share of its space or inodes counts as full: neither a document nor a folder fits on
-# it. [1]
+# A disk counts as full if less than this share of its space or inodes is free: neither a document nor a folder then
+# fits on it. [1]
 SPENT_SHARE = 0.001
 # A disk is reported if, at its present rate, it would be full within this many times the length of the window: a
 # longer stage or a higher load would fill it. [1]
@@ -32,8 +32,8 @@ def disks(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttles(evidence: Evidence) -> Iterator[Doubt]:
-    """Yield a note for each disk of a host that a control group limits: the limit determines the response times of
-    the disk.
+    """Yield a note for each disk of a host whose speed a control group limits: this limit determines the response times
+    of the disk.
     """
     for host, disk, limits in throttled_disks(evidence.manifest):
         text = (
@@ -43,7 +43,7 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each disk that a control group limits: name of the host, name of the disk, and the limits as text.
+    """Yield each disk whose speed a control group limits: name of the host, name of the disk, and the limits as text.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ If the window is at least `RELAXATIONS` long, the interval of the mean response 
 """
 _TAIL = 0.01
 PACE_KEPT = 0.02
-"""A user keeps its pace if its mean cycle time is longer than the pace by at most this share. [1]"""
+"""A user keeps its pace if the user's mean cycle time is longer than the pace by at most this share. [1]"""
 
 
 def steady(evidence: Evidence) -> Iterator[Doubt]:
@@ -62,7 +62,7 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
 def rest(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the tests for a steady window would have detected a relevant change during the window.
 
-    They detect no change that is smaller than the noise, so the window must be long enough and its noise small enough.
+    These tests detect no change that is smaller than the noise, so the window must be long and its noise small enough.
     """
     window = evidence.window
     if window is None or not window.steady:
@@ -151,14 +151,14 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that no user group keeps a constant pace. If users do, intervals computed within one run do not predict
-    other runs.
+    """Check that no user group keeps a constant pace. With a constant pace, intervals computed within one run do not
+    predict other runs.
 
     Notes
     -----
     `docs/background/intervals.md` states how often the intervals of users with a constant pace cover the true value.
-    Users
-    whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are reliable.
+    Users whose transactions take longer than the pace do not keep it: they do not pause, and the intervals are
+    reliable.
     """
     mean = (evidence.summary.get("response_time_s") or {}).get("mean") or {}
     if mean.get("low") is None:
@@ -191,7 +191,7 @@ def _relaxation_s(tier: dict[str, Any], rate: float, most_s: float) -> float:
 
 
 def backlog(evidence: Evidence) -> Iterator[Doubt]:
-    """Check that the window started without a backlog: no more requests in the system than its load needs."""
+    """Check that the window started without a backlog: no more requests in the system than the load requires."""
     found, window = evidence.summary["backlog"], evidence.window
     if found is None or window is None or not found["excess_at_start"]:
         return

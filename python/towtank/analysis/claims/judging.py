@@ -355,7 +355,7 @@ def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Pla
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
     # Runs of one block share the speed of the machine, so their errors are not independent. A ratio of totals cancels
-    # this common error, so the parts of its totals, and of no others, are treated as independent.
+    # this common error, so the parts of its totals are treated as independent; those of other totals are not.
     return total_interval(parts, independent=kind == RATIO)
 
 

@@ -70,8 +70,8 @@ def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
         return Needs()
     level = 0.5 + estimate.confidence / 2
     error = half / t_quantile(level, places * (estimate.n - 1))
-    # Standard error from the errors within the runs. Few runs show the differences between runs only roughly, but the
-    # errors within the runs, such as that of a count, are known well.
+    # Standard error from the errors within the runs. With few runs, the scatter between runs is known only roughly, but
+    # the errors within the runs, such as that of a count, are known well.
     within = (estimate.within or 0.0) / t_quantile(0.5 + CONFIDENCE / 2, math.inf)
     distance = min(abs(estimate.value - bound) for bound in crossed)
 

@@ -224,7 +224,7 @@ def _together(parts: list[bool | None]) -> bool | None:
 
 
 def _may_be(level: str, series: LevelSeries, overall: float, *, upward: bool) -> bool:
-    """Return True if no other level has a significantly higher value than `level`; if `upward` is False, a
+    """Return True if no other level has a significantly higher value than `level`, or, if `upward` is False, a
     significantly lower value.
     """
     mine = dict(series)[level]

@@ -20,9 +20,7 @@ from towtank.study.claim_checks import ALL
 from towtank.study.claim_metrics import EACH, LOAD, read_metric
 
 COUNTED = "stored"
-"""Key of the counts of stored documents in a summary. These counts are exact, except that documents that could not
-be read back make them uncertain.
-"""
+"""Key of the counts of stored documents in a summary. The counts are exact unless documents could not be read back."""
 ESTIMATES = "estimates"
 """Key, within a phase of a run summary, of the estimates with intervals. The phase also contains the same numbers
 without intervals.
@@ -62,7 +60,7 @@ class Places:
     confidence : float
         Confidence of all intervals, in (0, 1).
     assumed : bool
-        Whether a single run was used for any combination of levels.
+        Whether `run_to_run` was used, because a combination of levels has a single run.
     used : dict of str to dict
         Summaries of the runs in use, by name.
     left_out : list of str

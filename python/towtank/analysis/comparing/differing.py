@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from towtank.digging import dig
 
-# Entries of the manifests that may influence results, and are therefore compared. Names, descriptions, seeds and
-# times may not.
+# Entries of the manifests that may influence results, and are therefore compared. Names, descriptions, seeds and times
+# do not influence results.
 _STUDY = ("stages", "mix", "system", "limits", "preset", "load", "workload")
 _OF_STUDY = ("host", "versions")
 _OF_RUN = ("settings", "tiers", "pinning", "versions")

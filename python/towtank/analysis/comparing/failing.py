@@ -112,7 +112,9 @@ def _line(transaction: str, sides: Sequence[Sequence[Failures]]) -> FailureLine:
 
 
 def _of_counts(failed: Sequence[int], ended: Sequence[int]) -> float:
-    """Return the two-sided p-value of the numbers of failures of A and B if both sides fail equally often."""
+    """Return the two-sided p-value of the numbers of failures of A and B under the hypothesis that both sides fail
+    equally often.
+    """
     total, share = sum(failed), ended[1] / sum(ended)
     more = binomial_tail(failed[1] - 1, total, share) if failed[1] else 1.0
     fewer = 1 - binomial_tail(failed[1], total, share)

@@ -69,8 +69,8 @@ def _chance(line: Line, drawn: Moderated | None) -> float:
 
 
 def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
-    """Return the standard error of a difference between A and B, to whose estimate other figures of the same metric at
-    the same load contribute.
+    """Return the standard error of a difference between A and B. Other figures of the same metric at the same load
+    contribute to its estimate.
 
     None if the variance of the difference is unknown.
 

@@ -142,8 +142,8 @@ def finding_of(line: Line, chances: Mapping[str | None, float], threshold: float
 
 
 def finding_without_ratio(place: Place, runs: tuple[int, int]) -> Finding:
-    """Return an undecided finding for a response time that has no ratio. It is 0 in a run, below the resolution of the
-    clock.
+    """Return an undecided finding for a response time that has no ratio, because it is 0 (below the resolution of the
+    clock) in a run.
     """
     transaction = place.transaction or None
     return Finding(place.metric, transaction, None, None, None, Outcome.UNDECIDED, 1.0, None, runs)

@@ -209,7 +209,7 @@ def _cells(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> 
 
 
 def _within(cells: Sequence[tuple[float, _Cell]]) -> float:
-    """Return the standard error of the difference that the errors within the runs cause; 0 if such an error is
+    """Return the standard error that the errors within the runs cause in the difference; 0 if such an error is
     unknown.
     """
     total = 0.0

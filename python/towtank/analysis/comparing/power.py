@@ -27,7 +27,7 @@ _RUNS_AT_MOST = 10_000
 
 @dataclass(frozen=True)
 class Family:
-    """Tests of one comparison, whose probability of at least one chance finding is limited as a whole.
+    """All tests of one comparison. The probability of any chance finding is limited for these tests together.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Family:
 
 
 def _of_interval(freedom: float) -> float:
-    """Return the t quantile of the condition that the 95 % interval excludes a ratio of 1."""
+    """Return the t quantile with which the 95 % interval just excludes a ratio of 1."""
     return t_quantile(0.5 + CONFIDENCE / 2, freedom)
 
 

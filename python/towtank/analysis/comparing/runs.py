@@ -171,10 +171,10 @@ class Side:
 
 
 def alike(a: Side, b: Side) -> tuple[Side, Side]:
-    """Return both sides with common cells (configurations and loads), so that the sides can be compared.
+    """Return both sides, with at least one common cell (configuration and load), so that they can be compared.
 
-    If A and B have a single cell each, and at least one of these stands for result files, B is assigned to the cell of
-    A.
+    If each side has a single cell, and at least one of the two cells stands for result files, B is assigned to the
+    cell of A.
 
     Raises
     ------

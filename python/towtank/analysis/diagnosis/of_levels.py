@@ -24,9 +24,9 @@ _MORE_LOAD = 1.4
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
-`_SEVERAL_LEVELS` is for a measured cause if several load levels show the limit, too, `_SUPPORTED` for a less certain
-cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a cause
-that is present even at the lowest load.
+`_SEVERAL_LEVELS` applies to a measured cause if several load levels show the limit, too; `_SUPPORTED` applies to a less
+certain cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a
+cause that is present even at the lowest load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
@@ -73,7 +73,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput, without a resource at its limit.
+    """Return the diagnosis that the load, and no resource at its limit, determines throughput.
 
     If nevertheless a resource is at its limit at the highest load, it is listed as evidence against the diagnosis.
     """

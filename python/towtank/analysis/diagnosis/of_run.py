@@ -27,7 +27,7 @@ _EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
         (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
     ),
 }
-"""Kinds of doubts, by the cause that explains them: the cause leads to these doubts, or they describe it."""
+"""Kinds of doubts that each cause explains: doubts that result from the cause or describe the cause."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
 """Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
 _SERVED = 0.98
@@ -64,7 +64,7 @@ def of_seen(seen: Seen) -> Diagnosis:
 
 
 def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
-    """Return the diagnosis that the load determines throughput, without a resource at its limit.
+    """Return the diagnosis that the load, and no resource at its limit, determines throughput.
 
     Resources that nevertheless are at their limit are listed as evidence against the diagnosis.
     """

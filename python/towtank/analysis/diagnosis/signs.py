@@ -28,7 +28,7 @@ DISK_FULL = AT_LIMIT
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use, in any sample, that a process running on one CPU can reach with errors of measurement. [CPUs]
+"""Largest CPU use that a sample can show, because of errors of measurement, for a process on one CPU. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
 """
@@ -122,7 +122,8 @@ def _other_programs(seen: Seen) -> Iterator[Sign]:
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
     waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
     if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit it.
+        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit the
+        # system.
         return
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"

@@ -201,7 +201,7 @@ def _waiting(of: Series, found: list[Series]) -> float | None:
 
 
 def _shared(one: Series, other: Series) -> int:
-    """Return the number of words that two metric names have in common at their beginning."""
+    """Return the number of leading words that two metric names have in common."""
     shared = 0
     for left, right in zip(one.words, other.words, strict=False):
         if left != right:

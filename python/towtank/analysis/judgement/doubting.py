@@ -30,16 +30,16 @@ _STRETCH_AT_LEAST = 1.5
 # Shortest window in which empty observations raise a doubt. If a tool records whole seconds, a shorter window has
 # observations without requests in any case. [s]
 _EMPTY_WITHIN_S = 1.0
-# If there are fewer requests than this before or after a gap, they are no separate run; their time stamps are
-# probably wrong. [1]
+# Fewer requests than this before or after a gap are not taken for a separate run; their time stamps are probably wrong.
+# [1]
 _STRAY_BELOW = 30
-# A shorter window cannot show that the system changes slowly. [s]
+# A window shorter than this cannot show slow changes of the system. [s]
 _SHORT_S = 10.0
 
 
 def of_file(found: Foreign) -> Iterator[Doubt]:
-    """Yield doubts about a result file: rows that were left out, an early end, and requests that the tool should have
-    sent but did not.
+    """Yield doubts about a result file: rows that were left out, a file that is cut off, and requests that the tool
+    should have sent but did not.
     """
     skipped, read = found.skipped, len(found.requests) if found.requests is not None else 0
     if skipped.rows:
@@ -58,7 +58,7 @@ def of_file(found: Foreign) -> Iterator[Doubt]:
 
 
 def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
-    """Yield the doubts about the numbers of requests and errors in a result file."""
+    """Yield a doubt if no request in a result file succeeded, or if too large a share of the requests failed."""
     if requests is not None and requests - (errors or 0) <= 0:
         yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, "no request of the file succeeded", 0.0, 1.0)
     elif requests and errors and errors / requests > ERRORS_SHARE:
@@ -68,7 +68,7 @@ def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
 
 
 def of_summaries() -> Iterator[Doubt]:
-    """Yield a doubt because a result file has only summaries, and no single requests."""
+    """Yield a doubt because a result file has only summaries, and not the individual requests."""
     text = "the file has summaries only: no steady window and no interval can be derived from it"
     yield Doubt(Kind.SUMMARIES_ONLY, Level.SUSPECT, text)
 
@@ -119,7 +119,8 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
-    # If requests come in small bursts, a single observation may be empty by chance, so only longer series count.
+    # If requests come in small bursts, a single observation may be empty by chance, so only longer series of empty
+    # observations raise a doubt.
     least = _STRETCH_AT_LEAST * float(observed.lengths_s[0])
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0

@@ -14,7 +14,9 @@ from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
-"""Percentiles of response times that a judgement reports. The value is the share of response times below it."""
+"""Percentiles of response times that a judgement reports, each with the share of response times below the
+percentile.
+"""
 MEAN = "mean"
 # Constant c for each statistic. In `of_requests` it makes the intervals of correlated response times longer. It was
 # derived from simulated M/M/1 queues with utilizations of 50 to 90 %, with 500 files of 3,000 requests and 500 of
@@ -102,8 +104,8 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate with a wider interval: on the logarithmic scale, the ends are farther from the value by a
-    factor.
+    """Return an estimate with a wider interval: on the logarithmic scale, the distances of its ends from the value are
+    multiplied by the given factor.
     """
     value, ends = estimate.value, (estimate.low, estimate.high)
     if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
@@ -113,7 +115,7 @@ def _longer(estimate: Estimate, factor: float) -> Estimate:
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Return throughput and response times from a result file that has only summaries, without intervals."""
+    """Return throughput and response times, without intervals, from a result file that has only summaries."""
     times = {MEAN: _value(summary.mean_s)}
     times |= {name: _value(summary.percentiles_s.get(name)) for name in QUANTILES}
     return Figures(_value(summary.throughput_per_s), times)

@@ -67,8 +67,8 @@ def whole_window(requests: Requests) -> tuple[float, float]:
 
 
 def resolution_of(values: Floats) -> float:
-    """Return the smallest difference between two different values. Return 0 if values occur less than twice on average,
-    because this shows no coarse resolution.
+    """Return the smallest difference between two different values. Return 0 if each value occurs less than twice on
+    average, because the values then show no coarse resolution.
     """
     different = np.unique(values)
     if len(different) < 2 or len(different) > len(values) / 2:
@@ -135,8 +135,8 @@ def _places(times_s: Floats, start_s: float, length_s: float, count: int) -> Cou
 
 
 def _number(requests: Requests, length_s: float) -> int:
-    """Return the number of observations into which a window is divided. If it is above `BATCHES`, it is a multiple of
-    `BATCHES`.
+    """Return the number of observations into which a window is divided. A number above `BATCHES` is rounded down to a
+    multiple of `BATCHES`.
 
     No observation is shorter than the resolution of the times.
     """

@@ -1,5 +1,5 @@
-"""Finds long times without a start that do not belong to the load: several runs in one file, a clock that was set,
-wrong time stamps.
+"""Finds long times in which no request starts and that do not belong to the load. Their causes are several runs in one
+file, a clock that was set, or wrong time stamps.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _STEPS = 2.0
 # the median burst. (The longest of a hundred exponential times is about seven times their median.) Throughput is then a
 # mean over many cycles.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses may come from users with a constant think time, who start in waves. There are two signs of this: at
-# least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than `_ROWS_OF_A_WAVE`
-# requests before, between and after the pauses.
+# Fewer pauses than `_CYCLES` may come from users with a constant think time, who start in waves. There are two signs of
+# this: at least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than
+# `_ROWS_OF_A_WAVE` requests before, between and after the pauses.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
@@ -93,8 +93,8 @@ def pauses_of(requests: Requests) -> Pauses | None:
     - It is longer than two steps of the clock.
     - It, or the group of the longest pauses, is ten times as long as every other gap between starts.
 
-    If the longest time before the first pause is a response time, all users started together and then think. This is
-    not a pause of the load.
+    If at least 30 requests started before the first pause, all within the longest of their response times, the users
+    started together and then think. Such a time is not returned as a pause.
     """
     starts = requests.start_s
     if len(starts) < _EXPECTED_AT_LEAST:

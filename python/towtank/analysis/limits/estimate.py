@@ -16,8 +16,8 @@ TESTED = "tested bracket"
 BRACKET = "bracket"
 NONE = "none"
 
-# Standard deviations of margins are at least this. If margins of plateaus agree better, they differ only by
-# rounding errors, and a test cannot use their scatter.
+# Smallest standard deviation of margins in a test. Margins of plateaus that agree better than this differ only by
+# rounding errors, so their scatter cannot be used.
 _NO_SCATTER = 1e-9
 
 

@@ -53,7 +53,7 @@ class Level:
     ----------
     point : Point
     of_ideal : Estimate
-        Throughput as a share of the ideal line. [1]
+        Throughput as a share of the throughput under ideal scaling at the same load. [1]
     tier : str or None
         Name of the saturated tier; None if no tier is saturated.
     """
@@ -64,17 +64,17 @@ class Level:
 
     @property
     def is_low(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, even if the difference may be an
-        error of measurement.
+        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, even if the
+        difference may be an error of measurement.
         """
         return self.of_ideal.value is not None and self.of_ideal.value < 1 - SHORTFALL
 
     @property
     def is_short(self) -> bool:
-        """True if throughput is more than `SHORTFALL` below the line of ideal scaling, and either this is significant
-        or a tier is saturated.
+        """True if throughput is below the line of ideal scaling by more than the share `SHORTFALL`, and either the
+        shortfall is significant or a tier is saturated.
 
-        It is significant if the whole interval is more than half of `SHORTFALL` below the line.
+        The shortfall is significant if the whole interval is more than half of `SHORTFALL` below the line.
         """
         certain = self.of_ideal.high is not None and self.of_ideal.high < 1 - SHORTFALL / 2
         return self.is_low and (certain or self.tier is not None)
@@ -253,8 +253,8 @@ def _first(messages: list[str]) -> str | None:
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the last load before the first short level, and the load of that level, which is below the line of ideal
-    scaling; None if no level is short.
+    """Return the loads between which throughput leaves the line of ideal scaling: the last load before the first short
+    level (clearly below the line), and the load of that level. None if no level is short.
     """
     if not short:
         return None

@@ -9,11 +9,13 @@ from towtank.analysis.limits.plateaus import Plateau
 from towtank.analysis.limits.search import Failure
 
 FELL_SHORT = 0.7
-"""A plateau is clearly beyond the limit if its throughput is below this share of the line of ideal scaling. No
+"""A plateau is clearly beyond the limit if its throughput is below this share of the throughput under ideal scaling. No
 higher level is then measured. [1]
 """
 ON_THE_LINE = 0.9
-"""A plateau counts as ideal scaling if its throughput is at least this share of the line of ideal scaling. [1]"""
+"""A plateau counts as ideal scaling if its throughput is at least this share of the throughput under ideal
+scaling. [1]
+"""
 _LINE_AT_LEAST = 2
 _CHANCE = 2.0
 _FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)

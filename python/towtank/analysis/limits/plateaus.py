@@ -341,7 +341,7 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grew too little from the highest lower level that passed: by less than the
+    """Yield a failure if throughput grew too little since the highest passed level below this plateau: by less than the
     required share of ideal growth, and by significantly less than the share `_HALF`.
     """
     lower = [

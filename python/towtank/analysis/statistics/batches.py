@@ -33,10 +33,10 @@ For this purpose, the estimated correlation is raised for caution.
 # Neighbouring observations are added up in groups of 2, 4, 8, ..., to reveal correlation that the noise of single
 # observations hides. The groups become no larger if fewer sums than this would remain.
 _LEFT_AT_LEAST = 30
-# Parameters of the caution: the number of standard errors by which the correlation is raised. They were chosen by
-# the rates of `test_certified_coverage.py`. With smaller values, intervals of series that look independent by chance
-# would contain the true value too rarely. With larger values, intervals of independent series would be wider than
-# necessary.
+# Parameters of the caution, which is the number of standard errors by which an estimated correlation is raised. They
+# were chosen from the coverage rates in `test_certified_coverage.py`. With smaller values, intervals of series that
+# look independent by chance would contain the true value too rarely. With larger values, intervals of independent
+# series would be wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
 # Largest correlation for which a length is recommended; a larger one is treated as this. A series with a larger

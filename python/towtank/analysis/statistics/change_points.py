@@ -92,8 +92,8 @@ def change_points(
 
     Notes
     -----
-    In each window the method searches two adjacent parts, n observations X in [s, t) and m observations Y in
-    [t, k), which maximise Q(t, k) = n m / (n + m) E. Here E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| is the
+    In each window the method searches for two adjacent parts, n observations X in [s, t) and m observations Y in
+    [t, k), that maximise Q(t, k) = n m / (n + m) E. Here E = 2 mean |X - Y| - mean |X - X'| - mean |Y - Y'| is the
     energy distance of [1]_. The position t is a change if a two-sided t-test finds a significant difference between all
     values before t and all values after it. Both parts are then searched again. As in [2]_ the t-test replaces the
     permutation test of [1]_.
@@ -159,8 +159,8 @@ def lasting_steps(values: Floats, max_p_value: float) -> list[tuple[int, float, 
         tested = _tested(means, found, _worth(means, found))
         weakest = max(tested, key=lambda change: change.p_value)
         if short:
-            # A brief level ends if one of the changes at its start and end is removed, which is the weaker. The first
-            # and the last level have only one such change.
+            # A brief level is eliminated by removing the weaker of the changes at its start and end. The first and the
+            # last level have only one such change.
             sides = [change for change in tested if change.index in (edges[short[0]], edges[short[0] + 1])]
             weakest = max(sides, key=lambda change: change.p_value)
         elif weakest.p_value < max_p_value:

@@ -71,7 +71,7 @@ class Estimate:
     def half_width(self) -> float | None:
         """Half of the width of the interval; None without an interval.
 
-        If the lower end was cut off at 0, it is the distance from the value to the upper end.
+        If the lower end was cut off at 0, the half-width is the distance from the value to the upper end.
         """
         if self.low is None or self.high is None:
             return None

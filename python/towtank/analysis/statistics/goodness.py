@@ -139,7 +139,7 @@ def _pooled(rows: Numbers) -> Numbers:
     small = int(np.searchsorted(rows[1], EXPECTED_AT_LEAST))
     if small == 0:
         return rows
-    # If the pooled cells together still expect too little, the next larger cell is added.
+    # If the expected count of the pooled cells together is still too small, the next larger cell is added.
     while small < rows.shape[1] and rows[1, :small].sum() < EXPECTED_AT_LEAST:
         small += 1
     return np.column_stack([rows[:, :small].sum(axis=1), rows[:, small:]])
@@ -197,8 +197,8 @@ def _seconds(times_ns: Numbers) -> Floats:
 
 
 def always(histogram: Histogram, value_s: float | Floats, exempt: int = 0) -> Goodness:
-    """Test whether every recorded time equals one of the expected values. The test statistic is the number of times
-    that do not.
+    """Test whether every recorded time equals one of the expected values. The test statistic is the number of recorded
+    times that equal none of them.
 
     Parameters
     ----------

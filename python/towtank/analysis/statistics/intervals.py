@@ -108,8 +108,8 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     -------
     Estimate
         Ratio with its interval. It has no interval if one of the two estimates has none, or if the interval would be
-        meaningless. For two means over runs, the latter is an interval that extends beyond a hundredth of the ratio and
-        a hundred times the ratio. For other estimates, the bottom does not differ significantly from zero.
+        meaningless. For two means over runs, an interval is meaningless if it extends beyond a hundredth of the ratio
+        and a hundred times the ratio; for other estimates, if the bottom does not differ significantly from zero.
 
     Notes
     -----
@@ -164,8 +164,8 @@ def _ratio_bounds(top: Estimate, bottom: Estimate) -> tuple[float, float] | None
     low, high = (value - half) / (1 - g), (value + half) / (1 - g)
     if low > 0 or not (_is_above_zero(top) and _is_above_zero(bottom)):
         return low, high
-    # A ratio of non-negative quantities is not negative. If the lower bound is, the numerator is too uncertain for the
-    # linear approximation, and the interval by logarithms is used instead.
+    # A ratio of non-negative quantities is not negative. If the lower bound is negative, the numerator is too uncertain
+    # for the linear approximation, and the interval by logarithms is used instead.
     return _by_logarithm(value, t * math.hypot(first / above, second / below))
 
 
@@ -265,7 +265,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # Rounded down. The small number prevents that a rounding error removes one degree.
+    # Rounded down. The small number prevents a rounding error from removing one degree of freedom.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:

@@ -24,7 +24,7 @@ the scatter between runs. [1]
 """
 _STEPS_PER_DEVIATION = 4
 _WIDEST = 6.0
-"""Upper end of the range in which the critical value is searched, in standard deviations. [1]"""
+"""Upper end of the range in which the critical value is sought, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)

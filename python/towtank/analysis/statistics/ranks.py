@@ -78,7 +78,7 @@ def design_effect(below: Floats, counts: Floats, probability: float) -> tuple[fl
 def likely_design_effect(below: Floats, counts: Floats, probability: float) -> float:
     """Return the design effect from the best estimate of the error, without the allowances for a short recording.
 
-    The length of a longer recording is recommended with this design effect, because its allowances will be smaller.
+    It is used to recommend the length of a longer recording, for which the allowances will be smaller.
     """
     error = error_of(below, counts)
     if error is None:

@@ -181,7 +181,7 @@ def _full_in(free: list[float], length_s: float) -> float | None:
     """Return the time from the end of the window until a disk is full, if its use continues to grow at the mean rate of
     the window. [s]
 
-    None if its use did not grow.
+    None if the use of the disk did not grow.
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None

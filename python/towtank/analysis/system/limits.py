@@ -10,8 +10,8 @@ from typing import Any
 from towtank.analysis.system.tiers import Observed
 
 EXHAUSTED_SHARE = 0.95
-"""A limit counts as reached from this share on, because samples may miss the instant at which all of it was
-used. [1]
+"""A limit counts as reached if at least this share of the limit is used, because samples may miss the instant of the
+largest use. [1]
 """
 # Number of processes in the group of a tier with a single service process: the guard process and the command. In a
 # larger group, the sum of open files cannot be compared with the limit, which applies to each process.
@@ -38,8 +38,8 @@ def tier_limits(
     Returns
     -------
     dict
-        Four entries: `open_files` of the process closest to its limit; `threads`, all processes and threads of the user
-        under which the tier runs; `control_group`, the processes and threads of the control group closest to its limit;
+        Four entries: `open_files` of the process closest to its limit; `threads`, all processes and threads of the
+        operating-system user of the tier; `control_group`, those of the control group closest to its limit;
         `ports`, the local ports for the destination that needs most of them, named by `towards`. Each entry has `most`,
         `limit`, and `known`, which is True if use and limit were observed. If `known` is True, a `limit` of None means
         that no limit exists, and a `most` of None means that the use was far below the limit.
@@ -103,9 +103,11 @@ def _open_files(group: _Group, stated: Json) -> Json:
 
 
 def _threads(group: _Group, stated: Json) -> Json:
-    """Return the number of all processes and threads of the user under which a tier runs, and their limit.
+    """Return the number of all processes and threads of the operating-system user under which a tier runs, and their
+    limit.
 
-    Only near the limit does the probe count all of them. Otherwise the number of those of the tier is returned.
+    The probe counts all of them only near the limit. Otherwise, the number covers only the processes and threads of the
+    tier.
     """
     if counted := group.gauge("user_tasks"):
         limits = group.gauge("user_tasks_limit")

@@ -1,5 +1,5 @@
-"""Measures the speed of the machine over the window: the CPU time that a fixed amount of work takes, which the probe
-does on each CPU.
+"""Measures the speed of the machine over the window: the CPU time of a fixed amount of work, which the probe performs
+on each CPU.
 """
 
 from __future__ import annotations

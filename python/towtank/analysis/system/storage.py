@@ -99,7 +99,7 @@ def _mount(samples: Samples, measurement: Measurement, chosen: Mask) -> dict[str
 def _rates(
     wanted: Mapping[str, re.Pattern[str]], streams: Iterable[Samples], measurement: Measurement, chosen: Mask
 ) -> dict[str, Any]:
-    """Return, for each name in `wanted`, the rate over the window of all counters that match its pattern, added up,
+    """Return, for each name in `wanted`, the sum of the rates over the window of all counters that match its pattern,
     with an interval. [1/s]
     """
     every = list(streams)
@@ -116,7 +116,7 @@ def _find(streams: Iterable[Samples], pattern: re.Pattern[str]) -> _Keys:
 
 
 def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
-    """Return the growth of several series, added up, in each bin of time. A series counts as zero before its first
+    """Return the sum of the growth of several series in each bin of time. A series counts as zero before its first
     sample.
     """
     if not keys:

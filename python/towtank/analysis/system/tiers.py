@@ -303,7 +303,7 @@ def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, flo
 
 
 def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | None:
-    """Return how much of the CPUs of the tiers other programs used, as a share in [0, 1].
+    """Return the share of the tiers' CPUs that other programs used, in [0, 1].
 
     Returns
     -------

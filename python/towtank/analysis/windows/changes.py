@@ -93,8 +93,8 @@ class Step(NamedTuple):
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean. A difference of response time is one of logarithms, and becomes a
-    relative difference by the exponential function.
+    """Return a difference relative to the mean. For response time, the difference is that of logarithms, which the
+    exponential function converts to a relative difference.
     """
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
@@ -138,7 +138,9 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to its rest. `error` is that of the cautious test."""
+    """Return the change from the start of a window to its rest. `error` is the standard error of the difference in the
+    cautious test.
+    """
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)
     )

@@ -50,7 +50,9 @@ class Growth:
 
     @property
     def text(self) -> str:
-        """Growth as a sentence: transactions in the system at start and end, and unfinished arrivals."""
+        """Growth as a sentence: number of transactions in the system at start and end of the window, and number of
+        arrivals that were left unfinished.
+        """
         left = self.at_end - self.at_start
         return (
             f"transactions in the system rise from {self.at_start:,.0f} to {self.at_end:,.0f} over the window: "
@@ -58,7 +60,9 @@ class Growth:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the growth as JSON for a run summary: transactions at start and end, arrivals and significance."""
+        """Return the growth of the number of transactions in the system as JSON for a run summary: the numbers at start
+        and end of the window, the arrivals, and the significance.
+        """
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,
@@ -70,7 +74,7 @@ class Growth:
 
 
 def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
-    """Compare the transactions in the system at the end of a window with those at its start.
+    """Compare the number of transactions in the system at the end of a window with the number at its start.
 
     Parameters
     ----------

@@ -10,7 +10,9 @@ import numpy as np
 from towtank.analysis.measurement import Floats
 
 RELAXATIONS = 8.0
-"""A window with fewer relaxation times cannot show whether a queue changed or only returned to its mean. [1]"""
+"""A window with fewer relaxation times than this cannot show whether a queue changed or only returned to its
+mean. [1]
+"""
 _PARTS = 3
 """Number of equal parts into which a window is divided, to find the smallest load. [1]"""
 # Significance levels that a change of response time must reach if the queue may not have returned to its mean within
@@ -77,7 +79,9 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times, even at the smallest load of its thirds."""
+        """True if the window has fewer than `RELAXATIONS` relaxation times, even at the load of the third of the window
+        with the smallest load.
+        """
         return self.least_relaxations < RELAXATIONS
 
     @property

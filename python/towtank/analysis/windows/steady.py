@@ -34,7 +34,7 @@ CUT_SIGNIFICANCE = 0.001
 # short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# A correlation r is raised for caution by this number times r standard errors.
+# For caution, an estimated correlation r is raised by this number times r times the standard error of r.
 _RAISED = 2.5
 # Smallest number of means of neighbouring observations from which a correlation is estimated. [1]
 _BLOCKS_AT_LEAST = 15

@@ -25,8 +25,8 @@ _WORTH_A_CUT = 0.01
 # of the plain test, even a start with five times the response time would stay in the window.
 _CAUTIOUS_SIGNIFICANCE = 0.02
 # Significance level of the trend test for the rest of a window whose response times start high. With this level, 98 %
-# of the windows in which response time falls to half are doubted; with the 0.01 of other trend tests, only 96 % would
-# be.
+# of the windows in which response time falls to half raise a doubt; with the 0.01 of other trend tests, only 96 %
+# would.
 _NO_TREND = 0.05
 
 

@@ -36,7 +36,7 @@ _WHOLE = 0.5
 # observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# A tier with a smaller mean CPU use is not tested, because its CPU use shows the ticks of the kernel's clock and not
+# A tier with a mean CPU use below this is not tested, because its CPU use shows the ticks of the kernel's clock and not
 # the load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
@@ -149,7 +149,9 @@ def asked(measurement: Measurement) -> Window | None:
 
 
 def untested(window: Window) -> Window:
-    """Mark a window as not steady because the load was planned to change within it, with a note on this reason."""
+    """Mark a window as not steady, because the load was planned to change within it, and add a note that states this
+    reason.
+    """
     window.steady = False
     window.note = "the load changes over the window as planned, so it was not tested for a steady state"
     return window
@@ -217,8 +219,8 @@ def of_series(window: Window, series: dict[str, Floats], edges: Floats) -> Windo
         window.note = "too short to be tested"
         window.rest = {name: unknown(name, window.length_s) for name in TESTED}
         return window
-    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window
-    # therefore counts as short relative to it.
+    # The relaxation time cannot be computed, because the number of requests in progress is unknown. The window is
+    # therefore treated as short relative to the relaxation time.
     transient = transient_of(series, Memory(relaxations=0.0, least_relaxations=0.0))
     window.cuts_s = {name: float(edges[cut.observations] - edges[0]) for name, cut in transient.cuts.items()}
     latest = transient.observations
