@@ -258,4 +258,8 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Shown("one CPU", DRAWING),
         study("partitions --quick", "partitions    "),
     ),
+    "studies/web-keepalive/README.md": (
+        Shown("┌ closed", DRAWING),
+        study("web-keepalive --quick", "web-keepalive    "),
+    ),
 }
