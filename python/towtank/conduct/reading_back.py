@@ -1,8 +1,8 @@
 """After the load, reads back the stored items, and compares them with the originals.
 
-Stored items are those whose storage the system confirmed during the load. Services that events ended are restarted
-first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just restarted,
-or a load balancer may not yet have noticed the restart.
+Stored items are those whose storage the system confirmed during the load. Services that an event has ended are
+restarted first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just
+restarted, or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Restart the services that events ended. Return the reason if a service does not start, otherwise None."""
+    """Restart the services that an event has ended. Return the reason if a service does not start, otherwise None."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():

@@ -75,7 +75,8 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second Ctrl-C or signal exits immediately")
             return
-        # The process can exit without clean-up: its guards, engine and probe end when it closes their standard input.
+        # The process can exit without clean-up: guards, engine and probe end when their standard input is closed by the
+        # exit.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:

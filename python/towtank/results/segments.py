@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions, of those that began within an interval."""
+    """Pauses of one user group between transactions; only pauses that began within one interval."""
 
     group: int
     pause: str

@@ -22,8 +22,8 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Numbers of stored items whose reading back after the run had a wrong result, by result. An item is stored if the
-system confirmed this.
+"""Metrics that count stored items by the result of reading them back after the run: lost, different, unreadable, or not
+read. An item is stored if the system confirmed this.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"

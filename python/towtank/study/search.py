@@ -1,5 +1,5 @@
-"""Defines the load `kind: find-limit`, which rises until the system fails, and then approaches the limit more
-closely.
+"""Defines the load `kind: find-limit`, which rises until a stop condition is met; further levels then narrow down the
+load limit.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class PilotResult:
         Number of users at which ideal scaling would reach the highest throughput: the highest throughput divided by
         the throughput per user under ideal scaling. [1]
     is_lower_bound : bool
-        Whether throughput followed ideal scaling up to the last plateau.
+        Whether throughput followed ideal scaling up to the last plateau, so that the limit was not reached.
     plateaus : tuple of dict
         `users` and `throughput_per_s` of each plateau, in order of measurement.
     """

@@ -112,7 +112,7 @@ class Service(Protocol):
         """Return None if the service responds, otherwise the reason why it is not ready."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if a process of the service responds, otherwise the reason why it is not ready."""
+        """Return None if the given process of the service responds, otherwise the reason why it is not ready."""
 
     def stopping(self, *, for_good: bool) -> None:
         """Ask the service to shut down in its own way, before its processes are ended.

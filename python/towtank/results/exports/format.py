@@ -93,8 +93,8 @@ class Format:
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable
-        Function that delivers the written files. For the command's output, it returns entries about the delivery, by
-        name.
+        Function that delivers the written files. It returns entries about the delivery, by name, which become part of
+        the command's output.
     """
 
     name: str

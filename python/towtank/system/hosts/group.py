@@ -76,8 +76,8 @@ class Hosts:
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply the limits that were left off until now, because they would have slowed down the start of services, to
-        all hosts.
+        """Apply to all hosts the limits that were left off until now, because they would have slowed down the start of
+        services.
 
         `folders` returns the folders of this machine that contain files of a host's services.
         """

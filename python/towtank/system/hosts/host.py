@@ -139,8 +139,7 @@ class Host(Protocol):
         ----------
         folders : sequence of Path
             Folders of this machine that contain files of the host's services. If the load is to begin with an empty
-            page
-            cache, these files are evicted from it.
+            page cache, these files are evicted from it.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
@@ -249,7 +248,8 @@ class Breakable(Protocol):
         """Reconnect the host to the network; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host up to the given numbers of free bytes and files; a number of None is not changed.
+        """Fill a disk of the host until only the given numbers of free bytes and free files are left; None does not use
+        up any bytes or files.
 
         Returns
         -------

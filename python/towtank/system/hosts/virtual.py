@@ -30,8 +30,8 @@ T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
 # Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders that
-# must stay visible. As a private temporary folder is mounted over that of the machine, folders in the latter are first
-# mounted into the private folder.
+# must stay visible. A private folder is mounted over the machine's temporary folder. Folders inside the machine's
+# temporary folder would then be hidden, so they are first mounted into the private folder.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -103,7 +103,7 @@ class VirtualHost(SharedFiles):
 
     def prepare(self, room: HostSettings) -> None:
         """Create namespaces, control group, link and disks of the host. The limits of memory, CPUs (pinning) and
-        weights apply from the start, the others do not yet.
+        weights apply from the start; `confine` applies the other limits.
         """
         room.check()
         self._is_open = True
