@@ -69,7 +69,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back the stored items, and write the results, or the reason of a failure, to `stored.json`."""
+    """Read back the stored items, and write the results, or the reason for a failure, to `stored.json`."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)

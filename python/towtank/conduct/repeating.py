@@ -71,7 +71,7 @@ class Ended:
     blocks : int
         Number of runs of each combination of levels. [1]
     because : str
-        Reason of the end: `decided`, `at_most`, `undecidable` or `budget`.
+        Reason for the end: `decided`, `at_most`, `undecidable` or `budget`.
     open : tuple of Undecided
         Claims and objectives that are still undecided.
     """

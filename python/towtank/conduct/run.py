@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 ENGINE_LOG = "engine.log"
 # Exit status EX_IOERR of sysexits(3), with which the engine reports that it could not write its results.
 ENGINE_DISK_FULL = 74
-# Longest wait for the engine's results of the last second. After it, the services are checked again. [s]
+# Longest wait for the next message of the engine, which sends its results every second. The services are checked after
+# each wait. [s]
 _LOOK_EVERY_S = 0.25
 # Interval between checks for services that a signal has stopped; each check reads a few files per service. A shorter
 # stop cannot be distinguished from a slow response. [s]

@@ -129,7 +129,7 @@ class RunSpec:
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Settings with which the run searches for the limit of the system; None if the load levels are given."""
+        """Settings with which the run searches for the system's load limit; None if the load levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 

@@ -173,7 +173,7 @@ class _Machine:
 
     @cached_property
     def _tcp(self) -> list[TcpSocket]:
-        """TCP sockets in the network of this process, from the kernel or from recorded tables."""
+        """TCP sockets in the network namespace of this process, from the kernel or from recorded tables."""
         asked = tcp_sockets() if self._proc == _PROC else None
         return _recorded(self._proc) if asked is None else asked
 

@@ -38,7 +38,7 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
     """Wait until a helper program is ready.
 
-    Return None if it is ready, otherwise the reason of the failure, which may be empty.
+    Return None if it is ready, otherwise the reason for the failure, which may be empty.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ class Host(Protocol):
         """Return the path of Towtank's engine on the host."""
 
     def python(self) -> str:
-        """Return the path of a Python interpreter on the host for which Towtank's own servers are installed."""
+        """Return the path of a Python interpreter on the host that can run Towtank's own servers."""
 
     @property
     def temporary(self) -> Path:
@@ -231,10 +231,12 @@ class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return the command wrapper and the environment by which a command runs in the network of the host."""
+        """Return the command wrapper and the environment by which a command runs in the network namespace of
+        the host.
+        """
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network of the host, and return its result."""
+        """Run a Python function in the network namespace of the host, and return its result."""
 
 
 @runtime_checkable

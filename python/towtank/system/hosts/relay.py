@@ -30,7 +30,7 @@ _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Create a tap device in the network of a process; return its file descriptor."""
+    """Create a tap device in the network namespace of a process; return its file descriptor."""
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))

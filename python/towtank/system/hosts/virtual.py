@@ -190,7 +190,7 @@ class VirtualHost(SharedFiles):
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network of the host, and return its result."""
+        """Run a Python function in the network namespace of the host, and return its result."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -220,7 +220,7 @@ class VirtualHost(SharedFiles):
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports in the network of the host."""
+        """Return the first of `count` consecutive free ports in the network namespace of the host."""
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:

@@ -112,8 +112,8 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can disable its own commands in a script; otherwise a script could run programs
-        by them.
+        """Return True if psql can disable its own commands in a script; otherwise a script could run programs with
+        these commands.
         """
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
