@@ -81,7 +81,7 @@ def calibrate(
     measure : callable
         Function that runs one load and returns its results.
     host : dict
-        `host_facts()`.
+        Description of this machine, as `host_facts` returns it.
     pinning : Pinning
         CPUs of the null server (`system`) and of the load thread (`generator`).
     seconds : float, default 5.0

@@ -90,7 +90,7 @@ class RunTask:
     lasts : callable, optional
         Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
     live_sending : LiveSending
-        Receivers of results during the run.
+        Receivers to which results are sent during the run.
     events : mapping of str to Event
         Events of the system during the load, by name.
     read_back : ReadBack, optional
@@ -119,7 +119,7 @@ class RunOutcome:
     status : str
         Status of the run, as in `run.json`.
     reason : str or None
-        Reason of the failure.
+        Reason for the failure.
     came_up : bool
         Whether all services of the system started.
     disk_full : bool
@@ -262,7 +262,7 @@ def drive_engine(
     title : str
         Name of the run in messages.
     plan : dict
-        The plan.
+        The engine's plan.
     ended : callable
         Function that returns the service processes that ended unexpectedly.
     outcome : RunOutcome

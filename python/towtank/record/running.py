@@ -34,7 +34,7 @@ class Session:
     think_s : float
         Pause between pages. [s]
     timeout_s : float
-        Time limit of a page. [s]
+        Time limit for a page to complete. [s]
     sandbox : bool
         True if Chromium isolates pages from the user's files and processes.
     """

@@ -39,7 +39,7 @@ class Study:
     study : StudyFile
         Content of the study file, with preset and changes applied.
     workload : Workload
-        Workload of the users.
+        Workload of the virtual users.
     system : SystemFile
         System under test, with the overrides that apply to all runs.
     path : Path

@@ -27,7 +27,7 @@ class Place:
     scratch : Path
         Folder of this run, removed when the system is stopped.
     logs : Path
-        Folder for logs.
+        Folder for the logs of the service.
     cpus : list of int or None
         CPUs that the service may use; None for all.
     check : callable
@@ -59,7 +59,7 @@ class Place:
         Parameters
         ----------
         spec : ProcessSpec
-            The program.
+            Program to run, with its settings.
         cpus : list of int, optional
             CPUs that the program may use; by default the CPUs of the service.
         on : Host, optional

@@ -83,9 +83,9 @@ class Format:
     Attributes
     ----------
     name : str
-        Name for `--to`.
+        Name of the format, as given with `--to`.
     carries : str
-        Short description of the content.
+        Short description of the exported content.
     files : callable
         Function that returns the files for the material.
     needs_records : bool

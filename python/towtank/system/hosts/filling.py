@@ -28,7 +28,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     Parameters
     ----------
     point : Path
-        Mount point.
+        Mount point of the file system.
     leave_bytes : int or None
         Bytes to leave free; None uses up no bytes. [byte]
     leave_files : int or None

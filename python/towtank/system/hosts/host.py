@@ -98,7 +98,7 @@ class Host(Protocol):
     Attributes
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     provider : str
         Name of the provider.
     address : str

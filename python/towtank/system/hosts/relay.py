@@ -88,7 +88,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     loss : float
         Share of packets that are lost, in [0, 1].
     seed : int
-        Seed of the losses.
+        Seed of the random choice of the packets that are lost.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),

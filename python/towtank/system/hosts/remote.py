@@ -63,7 +63,7 @@ class RemoteHost:
     Parameters
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     part : SshHost
         Part of the system file that describes the host.
     base : Path

@@ -53,7 +53,7 @@ class VirtualHost(SharedFiles):
     Parameters
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     part : NamespacesHost
         Part of the system file that describes the host.
     site : Site
