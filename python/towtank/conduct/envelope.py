@@ -87,8 +87,8 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
     dict
         `generator_limits` contains `open_files` and `connections_by_ports`; infinite and unknown limits are omitted.
         `open_files` is the limit of one table of open files; `engine.json` records the number of tables.
-        `connections_by_ports` is the largest number of connections to the plan's addresses, because a local port can
-        be used only once for each pair of source and target address.
+        `connections_by_ports` is the largest number of connections to the plan's addresses: each local port can be used
+        only once for each pair of source and target address.
 
         `generator_host` is included if the generator is on a host of the study, `envelope` if the machine is
         calibrated.

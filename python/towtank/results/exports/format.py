@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class File:
-    """One of the files of which an export consists.
+    """File of an export.
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from towtank.errors import TargetError
 _FOLDER = ".towtank-filled"
 # Largest number of files in one folder, because some file systems become slow with more. [1]
 _FILES_IN_A_FOLDER = 5_000
-# Largest number of attempts to use up the space. One attempt may leave space free, because the file system uses some
-# for its own tables. [1]
+# Largest number of attempts to use up the space. One attempt may leave space free, because the file system needs an
+# unknown part of the space for its own tables. [1]
 _ROUNDS = 8
 _SMALLEST = 4096
 

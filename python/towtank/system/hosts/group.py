@@ -103,7 +103,9 @@ class Hosts:
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return name and reason for each host of which a part, such as a relay program, ended unexpectedly."""
+        """Return the name of each host of which a part (such as a relay program) ended unexpectedly, with the
+        reason.
+        """
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:

@@ -39,7 +39,7 @@ ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
 # Script that creates the shared network card, as one end of a cable whose other end is unused but switched on. The card
-# thus has a carrier, and packets that leave the machine by it are lost.
+# thus has a carrier, and packets that leave the machine through the card are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
