@@ -22,7 +22,7 @@ UNKNOWN_LIMIT = 100
 
 
 class Pilot(FileModel):
-    """Settings of the pilot run, which finds the load limit of which load levels are shares. In the run, the load
+    """Settings of the pilot run, which finds the load limit; load levels can then be shares of it. In the run, the load
     rises until throughput grows more slowly than the load.
     """
 

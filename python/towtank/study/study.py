@@ -52,7 +52,7 @@ class Study:
     curve : Curve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
-        Result of the pilot run: the load limit of which load levels are shares. None before the pilot run.
+        Result of the pilot run: the load limit, to which load levels in percent refer. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
