@@ -31,13 +31,15 @@ SHARES = (0.25, 0.50, 0.75)
 TIMER_RATE = 100.0
 """Arrival rate of the test of timers. At this low rate, requests start late only because timers are imprecise. [1/s]"""
 USERS = 64
-"""Number of connections of the load without think time. It is large enough to keep the null server busy. [1]"""
+"""Number of users, each with a connection, of the load that measures the request rate per core. Without think time,
+this number keeps the null server busy. [1]
+"""
 BUSY = 0.95
-"""Utilization of the load thread, above which the thread, and not the server, counts as the limit of the request
+"""Utilization of the load thread. Above it, the thread, and not the null server, counts as the limit of the request
 rate. [1]
 """
 QUIET_LOAD = 0.5
-"""Load average over one minute. Above it, other programs count as disturbing a calibration. [1]"""
+"""Load average over one minute above which other programs count as disturbing a calibration. [1]"""
 _SERVERS_AT_MOST = 4
 _WAIT_S = 0.5
 _LOST_S = 60.0
@@ -54,7 +56,7 @@ class Point:
     busy : float
         Utilization of the load thread, in [0, 1].
     started, failed : int
-        Number of requests of the whole load, and number of failed requests. [1]
+        Number of requests that were started during the whole load, and number of those that failed. [1]
     lag_s : dict
         Start lag by quantile: `p50`, `p99`, `p99.9`, `max`. [s]
     """
@@ -79,7 +81,7 @@ def calibrate(
     measure : callable
         Function that runs one load and returns its results.
     host : dict
-        `host_facts()`.
+        Description of this machine, as `host_facts` returns it.
     pinning : Pinning
         CPUs of the null server (`system`) and of the load thread (`generator`).
     seconds : float, default 5.0

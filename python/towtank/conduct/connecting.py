@@ -23,7 +23,8 @@ class ConnectionOptions:
     Attributes
     ----------
     connections : str or None
-        `per-user`, `new`, or a number: the size of a pool for each target.
+        `per-user` (each user keeps its connections), `new` (each request opens a connection), or a number: the size of
+        a connection pool for each target.
     sources : tuple of str
         Addresses of this host from which the generator connects; it uses them one after the other.
     connect_to : tuple of str

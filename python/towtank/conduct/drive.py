@@ -41,8 +41,8 @@ _SAMPLES_EVERY_S = 0.5
 even without a preceding ramp. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest disk space for the record of a load: the first constant, for summary and logs [byte], plus the second
-constant times the number of load threads and the length of the load [byte/s].
+"""Smallest disk space that the record of a load needs: a fixed part for summary and logs [byte], and a part for each
+second of the load and each load thread [byte/s].
 
 The record of a single repeated request needs twice as much per second.
 """
@@ -65,7 +65,7 @@ class Exchange:
     timeout_s : float
         Time limit for the complete response. [s]
     changes : tuple of str
-        Values of parameters, `parameters.NAME=value`, if the target is a workload file.
+        Values of the workload's parameters, `parameters.NAME=value`; only allowed if the target is a workload file.
     """
 
     url: str
@@ -349,7 +349,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
     Parameters
     ----------
     watched : sequence of int
-        Processes of this machine that the user named.
+        Ids of the processes of this machine that are named on the command line.
 
     Yields
     ------
@@ -375,7 +375,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     Raises
     ------
     EngineError
-        If the folder's disk has less free space than the record of the planned load needs at least.
+        If the disk of the folder has less free space than the record of the planned load will certainly need.
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])

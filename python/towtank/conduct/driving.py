@@ -58,7 +58,7 @@ def drive_target(
     options : DriveOptions
         Options of the load and its target.
     display : Display
-        Receiver of progress.
+        Receiver of messages about the progress.
     stop : StopRequest
         Request of the user to stop.
     addresses : sequence of str
@@ -68,7 +68,7 @@ def drive_target(
     allowed : sequence of str
         Hosts that may be loaded although they are neither local nor private.
     live_sending : LiveSending, optional
-        Receivers of results during the run.
+        Receivers to which results are sent during the run.
 
     Raises
     ------

@@ -85,9 +85,10 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
     Returns
     -------
     dict
-        `generator_limits` contains `open_files`, the limit of one table of open files (`engine.json` records the number
-        of tables), and `connections_by_ports`, the number of connections to the plan's addresses. A port can be used
-        once per address and source. Infinite and unknown limits are omitted.
+        `generator_limits` contains `open_files` and `connections_by_ports`; infinite and unknown limits are omitted.
+        `open_files` is the limit of one table of open files; `engine.json` records the number of tables.
+        `connections_by_ports` is the largest number of connections to the plan's addresses: each local port can be used
+        only once for each pair of source and target address.
 
         `generator_host` is included if the generator is on a host of the study, `envelope` if the machine is
         calibrated.
@@ -144,7 +145,8 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load whose connections would exceed the hard limit of open files, however many load threads share them.
+    """Refuse a load whose connections exceed the hard limit of open files, even if they are divided among more load
+    threads.
 
     Raises
     ------

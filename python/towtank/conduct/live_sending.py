@@ -23,7 +23,7 @@ class LiveSending:
     receivers : tuple of Receiver
     study, run : str
     factors : dict
-        Names of the levels, by factor.
+        Name of the run's level, by factor.
     """
 
     receivers: tuple[Receiver, ...] = ()

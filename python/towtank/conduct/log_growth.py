@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOKS_AT_MOST = 256
-"""Largest number of recorded lengths per log. At this number, every second length is dropped, and the interval
-between records is doubled. [1]
+"""Largest number of recorded lengths per log. When it is reached, every second recorded length is dropped, and the
+interval between later records is doubled. [1]
 """
 _EVERY_S = 1.0
 

@@ -74,7 +74,7 @@ def _measure(study: Study, folder: Path, display: Display, stop: StopRequest) ->
 
 
 def pilot_task(task: RunTask, run: RunFolder, pilot: Pilot, display: Display) -> RunTask:
-    """Return the task of a pilot run. Its load rises beyond the limit of the system, and stored items are not read
+    """Return the task of a pilot run. Its load rises beyond the load limit of the system, and stored items are not read
     back.
     """
 

@@ -118,8 +118,8 @@ def require_no_results(folder: Path) -> None:
 
 
 def require_same_design(results: ResultsFolder, design: list[dict[str, Any]], *, may_grow: bool) -> None:
-    """Refuse to add runs to results of another design; with `may_grow`, only the number of repetitions may be
-    larger.
+    """Refuse to add runs to results of another design. With `may_grow`, a design that differs only by a larger number
+    of repetitions is accepted.
     """
     recorded = results.manifest.get("design")
     shared = design[: len(recorded)] if may_grow and isinstance(recorded, list) else design
@@ -168,8 +168,8 @@ def _hash(path: Path, text: str) -> str:
 
 
 def data_files(study: Study) -> list[dict[str, str]]:
-    """Return the hashes of the files and folders that a study names but does not copy, each with the key in the study
-    that names it.
+    """Return the hashes of the files and folders to which a study refers, but which are not copied into the results.
+    Each hash has the key of the study that names the file or folder.
     """
     return [
         {"path": str(named.path), "key": named.key, "sha256": content_hash(named.path)}

@@ -1,8 +1,8 @@
 """After the load, reads back the stored items, and compares them with the originals.
 
-Stored items are those whose storage the system confirmed during the load. Services that events ended are restarted
-first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just restarted,
-or a load balancer may not yet have noticed the restart.
+Stored items are those whose storage the system confirmed during the load. Services that an event has ended are
+restarted first. A failed read is repeated, because the failure does not prove a loss of data: the server may have just
+restarted, or a load balancer may not yet have noticed the restart.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ReadBack:
 def read_back(
     asked: ReadBack, run: RunFolder, system: System, endpoints: Endpoints, *, stop: StopRequest, display: Display
 ) -> None:
-    """Read back the stored items, and write the results, or the reason of a failure, to `stored.json`."""
+    """Read back the stored items, and write the results, or the reason for a failure, to `stored.json`."""
     run.event("read_back_begins")
     reader = _Reader(asked, run, endpoints, stop, display)
     ledger = stored.read_ledger(run.engine)
@@ -83,7 +83,7 @@ def read_back(
 
 
 def _heal(run: RunFolder, system: System) -> str | None:
-    """Restart the services that events ended. Return the reason if a service does not start, otherwise None."""
+    """Restart the services that an event has ended. Return the reason if a service does not start, otherwise None."""
     if died := system.ended():
         return f"{died[0].tier} {died[0].text}"
     for name in system.taken_down():

@@ -1,4 +1,6 @@
-"""Reports a fault that the engine found in its plan under the name of the command-line option that caused it."""
+"""Translates the faults that the engine found in its plan: each fault is reported with the command-line option that
+caused it.
+"""
 
 from __future__ import annotations
 

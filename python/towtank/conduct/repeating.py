@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 LOOK_FROM = 2
 """Smallest number of blocks after which claims are tested: the variation between runs needs at least two runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Number of blocks after which the study may end if no claim or objective that is still undecided can be
-decided. [1]
+"""Number of blocks after which the study may end early, if the allowed runs and time can decide none of the claims and
+objectives that are still undecided. [1]
 """
 SPEED_MOVED = 0.05
 """Relative difference between the machine's speeds in the runs of a block. Above it, the block is repeated. [1]"""
@@ -71,7 +71,7 @@ class Ended:
     blocks : int
         Number of runs of each combination of levels. [1]
     because : str
-        Reason of the end: `decided`, `at_most`, `undecidable` or `budget`.
+        Reason for the end: `decided`, `at_most`, `undecidable` or `budget`.
     open : tuple of Undecided
         Claims and objectives that are still undecided.
     """
@@ -113,7 +113,7 @@ class Repeating:
     Attributes
     ----------
     block_s : list of float
-        Duration of each block that this process has run, without repetitions. [s]
+        Duration of each block that this process has run, without discarded attempts at the block. [s]
     repeated_s : float
         Total duration of all blocks whose runs were discarded and repeated. [s]
     """
@@ -176,7 +176,8 @@ class Repeating:
         return None if found is None else float(found)
 
     def block_ended(self, block: int, *, ran: bool) -> bool:
-        """Test after a block whether the study can end. If it ends, write its end to its manifest and return True.
+        """Test after a block whether the study can end. If it can, record the end in the study's manifest and return
+        True.
 
         Parameters
         ----------

@@ -226,8 +226,8 @@ def _study_file(results: ResultsFolder, manifest: dict[str, Any]) -> tuple[Path,
     Raises
     ------
     StudyError
-        If a changed file has no copy, or if the copies cannot be used. Their relative paths would be wrong if the files
-        come from several folders, or refer to files beside them that are not copied.
+        If a changed file has no copy, or if the copies cannot be used. They cannot be used if the original files come
+        from several folders or refer to files beside them that were not copied: relative paths would then be wrong.
     """
     data, files = manifest.get("data", ()), manifest.get("files", [])
     named = {each["path"]: _has_changed(each) for each in data}

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 ENGINE_LOG = "engine.log"
 # Exit status EX_IOERR of sysexits(3), with which the engine reports that it could not write its results.
 ENGINE_DISK_FULL = 74
-# Longest wait for the engine's results of the last second. After it, the services are checked again. [s]
+# Longest wait for the next message of the engine, which sends its results every second. The services are checked after
+# each wait. [s]
 _LOOK_EVERY_S = 0.25
 # Interval between checks for services that a signal has stopped; each check reads a few files per service. A shorter
 # stop cannot be distinguished from a slow response. [s]
@@ -89,7 +90,7 @@ class RunTask:
     lasts : callable, optional
         Function that returns the shortest and longest duration of a search, whose load is not completely planned. [s]
     live_sending : LiveSending
-        Receivers of results during the run.
+        Receivers to which results are sent during the run.
     events : mapping of str to Event
         Events of the system during the load, by name.
     read_back : ReadBack, optional
@@ -118,7 +119,7 @@ class RunOutcome:
     status : str
         Status of the run, as in `run.json`.
     reason : str or None
-        Reason of the failure.
+        Reason for the failure.
     came_up : bool
         Whether all services of the system started.
     disk_full : bool
@@ -261,7 +262,7 @@ def drive_engine(
     title : str
         Name of the run in messages.
     plan : dict
-        The plan.
+        The engine's plan.
     ended : callable
         Function that returns the service processes that ended unexpectedly.
     outcome : RunOutcome

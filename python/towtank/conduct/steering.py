@@ -19,8 +19,8 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# Seconds that lie only partly in a stage count if at least this part lies in it; the analysis uses the same
-# limit. [s]
+# A second that lies only partly in a stage counts if at least this part of the second lies in the stage; the analysis
+# uses the same threshold. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]

@@ -111,7 +111,7 @@ def run_study(
     folder : Path
         Results folder; it is created unless the study is resumed.
     display : Display
-        Receiver of progress.
+        Receiver of messages about the progress.
     resume : bool, default False
         Whether to continue in an existing folder.
     stop : StopRequest
@@ -121,7 +121,7 @@ def run_study(
     report : bool, default True
         Whether to write the report.
     receivers : tuple of Receiver, optional
-        Receivers of results during each run.
+        Receivers to which results are sent during each run.
     first_words : sequence of str, optional
         Lines that the user sees before the first step.
 

@@ -18,8 +18,8 @@ from towtank.workload.targets import host_and_port
 UNNAMED = "target"
 """Name of the target in a plan that is made from a URL and thus has only this target."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Times to wait before each search for the servers that a target uses. There are several searches, because many
-targets open these connections only at the first request. [s]
+"""Times to wait before each search for the servers to which a target is connected. There are several searches, because
+many targets connect to these servers only at the first request. [s]
 """
 
 

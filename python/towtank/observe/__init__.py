@@ -40,7 +40,7 @@ SCRAPERS = {
     JettyScraper.source: JettyScraper,
     GcLogScraper.source: GcLogScraper,
 }
-"""Classes of the scrapers, by the name of their source."""
+"""Scraper classes, by the name of the source that they read (`Scraper.source`)."""
 
 __all__ = [
     "SCRAPERS",

@@ -43,7 +43,7 @@ class GcCounts:
     pauses, pause_s : dict
         Number and time of pauses by kind. [1], [s]
     longest_s : float
-        Longest pause since `take_longest`. [s]
+        Longest pause since the last call of `take_longest`. [s]
     concurrent_s : float
         Time for which the collector worked while the program continued to run. [s]
     stalls, stall_s : int, float

@@ -46,8 +46,8 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` for the calls of programs to a mount: bytes, and for each kind of call number
-    and time.
+    """Parse the counters of `io-stats` for the calls of programs to a mount: transferred bytes, and the number and
+    total time of calls of each kind.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def parse_asked(text: str) -> dict[str, float]:
 def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
     """Parse the counters of `io-stats` for all exported folders of a server, one text for each folder.
 
-    The result contains number and time of the calls to the server, summed over its folders.
+    The result contains the number and total time of the calls to the server, summed over its folders.
     """
     values: dict[str, float] = {}
     for text in texts:

@@ -40,7 +40,7 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
     Parameters
     ----------
     page : str
-        Text of the page with `?auto`.
+        Text of the status page, requested with `?auto`.
     members : mapping of str to str
         Name of each member by its address `host:port`.
 
@@ -104,7 +104,7 @@ class HttpdScraper:
     service : str
         Name of the service.
     url : str
-        Address of the page, with `?auto`.
+        Address of the status page, with `?auto`.
     members : mapping of str to str
         Name of each member by its address.
     """

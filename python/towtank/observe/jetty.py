@@ -59,7 +59,7 @@ class JettyScraper:
     service, kind : str
         Name of the stream, and kind of the service that runs in this Jetty.
     url : str
-        Address of the page.
+        Address of the statistics page.
     """
 
     source = "jetty"

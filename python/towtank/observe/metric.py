@@ -23,7 +23,7 @@ class Metric:
     source : str
         File, view or command from which the value is read.
     meaning : str
-        Meaning of the value, with its limits.
+        Meaning of the value, and what the value does not cover.
     """
 
     name: str

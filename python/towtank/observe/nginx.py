@@ -97,7 +97,7 @@ class NginxScraper:
     service : str
         Name of the service.
     url : str
-        Address of the page.
+        Address of the status page.
     log : Path or None
         Log with the member of each request; None for a server of files, which has no members.
     members : sequence of str

@@ -73,7 +73,7 @@ class Observation:
     Raises
     ------
     EngineError
-        If the engine is not installed, when the block is entered.
+        If the engine is not installed; raised when the block is entered.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Limit of open files that suffices for the bundled studies: their users need one file each, and the service as many
-again. [1]
+"""Limit of open files that suffices for the bundled studies: the generator needs one file for each simulated user, and
+the service needs as many again. [1]
 """
 ENOUGH_DISK_BYTES = 2 * 1024**3
 """Free disk space that is enough for the default population, its database, and the results of some studies. [byte]"""

@@ -21,7 +21,7 @@ PAGE_AT_MOST_BYTES = 8 * 1024 * 1024
 
 
 class _TimelyAnswer(http.client.HTTPResponse):
-    """HTTP response of which the header, too, must arrive before a deadline."""
+    """HTTP response whose header, like its body, must arrive before a deadline."""
 
     def __init__(self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any) -> None:
         super().__init__(connection, *arguments, **more)

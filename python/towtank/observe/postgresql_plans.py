@@ -269,7 +269,8 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns of an SQL condition for an index: first all columns with equality, then one with a range.
+    """Return the columns for an index that serves an SQL condition: first all columns that are compared for equality,
+    then one that is compared with a range.
 
     Parameters
     ----------
@@ -286,7 +287,7 @@ def condition_columns(condition: str, known: list[str]) -> list[str]:
     >>> condition_columns("((kind = $1) OR (created = $2))", known)
     []
     """
-    # An OR has no result, because a single index cannot serve both of its operands.
+    # For a condition with OR, no columns are returned, because a single index cannot serve both operands.
     if re.search(r"\bOR\b", condition):
         return []
     equal, ranged = [], []

@@ -24,7 +24,7 @@ class Scraper(Protocol):
     kind : str
         Kind of the service.
     source : str
-        Name of the scraper in the registry.
+        Key of the scraper's class in `SCRAPERS`.
     """
 
     service: str

@@ -70,8 +70,8 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the values that are small enough for a stream of samples, and record the names of the omitted
-        values.
+        """Return the values that do not exceed the largest value allowed in a stream of samples, and record the names
+        of the omitted values.
         """
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large

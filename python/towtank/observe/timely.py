@@ -1,4 +1,6 @@
-"""Reads from a connection until a deadline, because the timeout of a socket applies to each read only."""
+"""Reads from a connection until a deadline. The timeout of a socket does not suffice, because it applies to each read
+separately.
+"""
 
 from __future__ import annotations
 

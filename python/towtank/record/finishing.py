@@ -143,8 +143,8 @@ def in_workload(draft: Draft) -> dict[str, int]:
 def _without_columns(draft: Draft) -> None:
     """Remove column numbers from notes about an archive.
 
-    Lines in the notes are request numbers and stay. A column is useful only together with the archive, which is not
-    kept.
+    Line numbers in the notes are kept, because they are request numbers. Column numbers are useful only together with
+    the archive, which is not kept.
     """
     for note in draft.notes.sorted():
         lines = sorted({(line, 0) for line, _ in note.places})

@@ -34,7 +34,7 @@ class Session:
     think_s : float
         Pause between pages. [s]
     timeout_s : float
-        Time limit of a page. [s]
+        Time limit for a page to complete. [s]
     sandbox : bool
         True if Chromium isolates pages from the user's files and processes.
     """
@@ -81,8 +81,8 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # Requests that the browser sends for its own purposes are refused, unless the user opens a page of one of the hosts
-    # to which they go.
+    # Requests that the browser sends for its own purposes are refused, unless the user opens a page of a host to which
+    # the browser sends such requests.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 

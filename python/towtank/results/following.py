@@ -20,7 +20,7 @@ class Follower:
     folder : Path
         `RUN/engine`.
     header : dict or None
-        Newest header.
+        Newest header of the segment files; None before a header was read.
     intervals : list of Interval
         Intervals that were read and not dropped.
     recorded : dict of int to float

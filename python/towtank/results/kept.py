@@ -42,9 +42,9 @@ def made_or_kept(path: Path, make: Callable[[], Document], sources: Callable[[],
     Parameters
     ----------
     path : Path
-        File of the document.
+        Path of the stored document.
     make : callable
-        Computes the document.
+        Function that computes the document.
     sources : callable
         Returns the digests of the document's sources. If it returns None (unknown), a stored document is not used.
     """

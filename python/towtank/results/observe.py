@@ -43,7 +43,7 @@ class ProbeStream:
     samples : list of dict
         Samples in order of time.
     damage : Damage
-        Unreadable lines.
+        Count of the unreadable lines.
     """
 
     header: dict[str, Any] = field(default_factory=dict)

@@ -37,7 +37,7 @@ class Series:
     failed, not_started : dict
         Number of failures by kind, and number of omitted starts by reason.
     response, exchange, first_byte : str or None
-        Encoded histograms; None without values.
+        Encoded histograms of these times; None without values.
     response_sum_s, exchange_sum_s : float
         Exact sums of the values in the histograms. [s]
     picked : int or None
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(slots=True)
 class Pauses:
-    """Pauses of one user group between transactions, of those that began within an interval."""
+    """Pauses of one user group between transactions; only pauses that began within one interval."""
 
     group: int
     pause: str
@@ -152,7 +152,7 @@ class Recording:
     workers_found : set of int
         Threads that have at least one segment.
     damage : Damage
-        Unreadable lines.
+        Count of the unreadable lines.
     """
 
     header: dict[str, Any] | None = None

@@ -145,7 +145,9 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the stored item if any of the given changes may be its last change; None if all of them are removals."""
+    """Return the item as stored if any one of the given changes may have been applied last; None if all of them are
+    removals.
+    """
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None

@@ -21,8 +21,8 @@ _LATE_S = 2.0
 
 _Key = tuple[int, int]
 _Totals = tuple[int, dict[str, float], float | None]
-"""Totals up to a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host [s]. The last leaves
-out the probe and the conductor (Towtank itself).
+"""Totals up to a sample of the probe: time [ns], CPU time by group [s], and CPU time of the host [s]. The host's CPU
+time excludes that of the probe and the conductor (Towtank itself).
 """
 
 
@@ -83,7 +83,9 @@ class Gatherer:
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:
-        """Return the CPUs used by each tier between consecutive samples of the probe, during the load."""
+        """Return the mean number of CPUs that each tier used between consecutive samples of the probe, during
+        the load.
+        """
         found = []
         for _, document in self._probe.new():
             at, groups = document.get("t_ns"), document.get("groups")

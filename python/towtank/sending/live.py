@@ -92,7 +92,7 @@ def sending(
     source : Source
         Names of study and run.
     receivers : sequence of Receiver
-        Receivers; if empty, nothing is sent.
+        Receivers of the recordings; if empty, nothing is sent.
     note : callable
         Called with a message when something fails for the first time.
     """

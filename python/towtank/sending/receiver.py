@@ -36,7 +36,7 @@ class Receiver:
     addresses : tuple of str
         Numeric addresses, in the order of the attempts; resolved once, so that they cannot change during a run.
     headers : tuple of (str, str)
-        Headers of the user, which are never recorded, since they may contain a secret.
+        Headers given on the command line, which are never recorded, since they may contain a secret.
     """
 
     form: str

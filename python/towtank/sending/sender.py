@@ -37,7 +37,7 @@ class Posting(Protocol):
 
 @dataclass
 class Sent:
-    """Numbers of requests and points that one receiver accepted or lost.
+    """Number of requests that one receiver accepted, and numbers of points that it accepted or that were lost.
 
     Attributes
     ----------

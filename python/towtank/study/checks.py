@@ -163,7 +163,7 @@ class StudyCheck:
             yield from check_schedule(load, load.schedule, self._group_names(), self._at)
 
     def _is_written(self, name: str) -> bool:
-        """Return True if the section `load` has a key, with a valid or an invalid value."""
+        """Return True if the section `load` contains the given key, even if the value of the key is invalid."""
         load = self.written.child("load")
         value = load.child(name) if load is not None else None
         return value is not None and value.value is not None

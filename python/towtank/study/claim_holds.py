@@ -111,8 +111,8 @@ def _bounds(text: str, unit: str) -> Bounds:
 
 
 def _number(text: str, unit: str) -> float:
-    """Read a bound in the base unit of its quantity. A share may be written in percent, such as 70 %, and 0 without a
-    unit.
+    """Read a bound in the base unit of its quantity. A share may be written in percent, such as 70 %; a bound of 0 may
+    be written without a unit.
     """
     sign, digits = (-1.0, text[1:].lstrip()) if text.startswith("-") else (1.0, text)
     if unit and digits.strip() != "0":

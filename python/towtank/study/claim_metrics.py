@@ -20,7 +20,9 @@ from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
 LOAD = "load"
-"""Word by which a claim divides a quantity by the requested load: the number of users or the arrival rate. [1, 1/s]"""
+"""Word in a claim that requests the division of a quantity by the load: the number of users or the arrival rate. [1,
+1/s]
+"""
 EACH = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (

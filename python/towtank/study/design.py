@@ -129,7 +129,7 @@ class RunSpec:
 
     @property
     def search(self) -> dict[str, Any] | None:
-        """Settings with which the run searches for the limit of the system; None if the load levels are given."""
+        """Settings with which the run searches for the system's load limit; None if the load levels are given."""
         load = self.study.study.load
         return load.document() if isinstance(load, FindLimit) else None
 
@@ -271,8 +271,8 @@ def design(study: Study) -> list[RunSpec]:
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
     """Divide the combinations of factor levels into the parts that are conducted one after the other.
 
-    If the study predicts a configuration from another one, the combinations of the latter are the first part, because
-    the prediction is fitted to their runs.
+    If the study predicts one configuration from another, the combinations of the other configuration are the first
+    part, because the prediction is fitted to their runs.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:

@@ -191,8 +191,8 @@ class Load(FileModel):
 
 
 class FindLimit(SearchLoad):
-    """Search for the limit: the load rises in steps until the system fails, and then approaches the limit more
-    closely.
+    """Search for the load limit: the load rises in steps until a stop condition is met; further levels then narrow down
+    the limit.
     """
 
     arrivals: Literal["constant", "poisson"] = Field("poisson", description="Arrival process, if `of` is `rate`.")

@@ -32,7 +32,7 @@ class NamedFile:
     file : str
         Path of the workload or system file that names this file.
     key : str
-        Path of the key at which the name stands.
+        Dotted path of the key whose value is this name.
     leaves : bool
         True if servers receive, serve or run the content of the file. False for keys and certificates, and for the
         words of a command, because the command itself decides which files it reads.
@@ -108,8 +108,8 @@ def paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the path in `files`, which is a served folder, or the paths in it, which are templates that a program
-    reads. The keys are paths in the service.
+    """Return the values below the key `files` of a service that are paths: the path of a served folder, or the paths of
+    the templates of a program. The keys of the result are paths of keys within the service.
     """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 

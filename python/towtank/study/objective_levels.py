@@ -24,7 +24,7 @@ class Levels:
     rates : set of float
         Arrival rates. [1/s]
     shares : set of float
-        Shares of the limit that a pilot run finds. [1]
+        Shares of the load limit that a pilot run finds. [1]
     unknown : bool
         Whether some loads are unknown before a run, as for a search or a trace.
     """

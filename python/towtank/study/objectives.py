@@ -22,8 +22,8 @@ from towtank.yamlfile import did_you_mean
 
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
-"""Numbers of stored items whose reading back after the run had a wrong result, by result. An item is stored if the
-system confirmed this.
+"""Metrics that count stored items by the result of reading them back after the run: lost, different, unreadable, or not
+read. An item is stored if the system confirmed this.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"
@@ -76,7 +76,7 @@ class Objective:
     every_s : float or None
         Length of windows; the objective must be met in each window. None for a single value over the phase. [s]
     of_limit : float or None
-        Load at which the objective must be met, as a share of the limit found by a pilot run. [1]
+        Load at which the objective must be met, as a share of the load limit found by a pilot run. [1]
     """
 
     text: str
@@ -91,7 +91,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with a number of users instead of a share of the system's limit as its load.
+        """Return the objective with a number of users instead of a share of the system's load limit as its load.
 
         Parameters
         ----------

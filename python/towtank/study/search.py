@@ -1,5 +1,5 @@
-"""Defines the load `kind: find-limit`, which rises until the system fails, and then approaches the limit more
-closely.
+"""Defines the load `kind: find-limit`, which rises until a stop condition is met; further levels then narrow down the
+load limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from towtank import units
 from towtank.fields import FileModel, Share
 
 _SHARE = r"(?P<value>[\d.]+\s*%?)"
-# Conditions that may end a search for the limit, each with the pattern of its text.
+# Conditions that may end a search for the load limit, each with the pattern of its text.
 _STOPS = {
     "objective_missed": re.compile(r"\s*objective\s+missed\s*"),
     "errors": re.compile(rf"\s*errors\s*>\s*{_SHARE}\s*"),
@@ -21,7 +21,7 @@ _STOPS = {
     "throughput_grows": re.compile(rf"\s*throughput\s+grows\s*<\s*{_SHARE}\s+of\s+the\s+ideal\s*"),
 }
 STOP_WHEN = ("objective missed", "errors > 1 %", "achieved < 95 %", "throughput grows < 5 % of the ideal")
-"""Conditions that end a search for the limit by default."""
+"""Conditions that end a search for the load limit by default."""
 _SHAPES = "objective missed, errors > SHARE, achieved < SHARE, or throughput grows < SHARE of the ideal"
 
 
@@ -87,8 +87,8 @@ class StepUp(FileModel):
 
 
 class Refine(FileModel):
-    """Precision of the search for the limit. After a level has failed, Towtank narrows the range between the highest
-    passing and the lowest failing level until it is this precise.
+    """Precision of the search for the load limit. After a level has failed, Towtank narrows the range between the
+    highest passing and the lowest failing level until it is this precise.
     """
 
     to: Annotated[Share, AfterValidator(_refine_to)] = Field(
@@ -100,7 +100,7 @@ class Refine(FileModel):
 
 
 class SearchLoad(FileModel):
-    """Settings of a search for the limit, except its stages and arrivals."""
+    """Settings of a search for the load limit, except its stages and arrivals."""
 
     kind: Literal["find-limit"] = Field(
         description="Kind of load: `find-limit` raises the load in steps until the system fails."

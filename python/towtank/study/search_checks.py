@@ -1,4 +1,4 @@
-"""Checks the settings of a search for the limit: rising levels, and stop conditions that can occur."""
+"""Checks the settings of a search for the load limit: rising levels, and stop conditions that can occur."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Makes the stages of a plateau (a constant load during a search for the limit), from the ramp to the stage in which
-the plateau is evaluated.
+"""Makes the stages of a plateau (a constant load during a search for the load limit), from the ramp to the stage in
+which the plateau is evaluated.
 """
 
 from __future__ import annotations

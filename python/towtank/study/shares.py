@@ -1,5 +1,5 @@
-"""Defines load levels as shares of the system's limit, so that a study suits machines of any speed. A pilot run finds
-the limit, in users.
+"""Defines load levels as shares of the system's load limit, so that a study suits machines of any speed. A pilot run
+finds the limit, in users.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from towtank.fields import FileModel, PositiveDuration
 
 _SHARE = re.compile(r"\s*(?P<percent>\d+(?:\.\d+)?)\s*%\s*")
 SHARE_AT_MOST = 5.0
-"""Largest load level that a study may use, as a share of the system's limit. [1]"""
+"""Largest load level that a study may use, as a share of the system's load limit. [1]"""
 UNKNOWN_LIMIT = 100
-"""Number of users that stands for the system's limit while a study is checked or described before its pilot run. [1]"""
+"""Number of users that stands for the system's load limit while a study is checked or described before its pilot run.
+[1]
+"""
 
 
 class Pilot(FileModel):
-    """Settings of the pilot run, which finds the limit for load levels that are shares of it. In the run, the load
+    """Settings of the pilot run, which finds the load limit; load levels can then be shares of it. In the run, the load
     rises until throughput grows more slowly than the load.
     """
 
@@ -44,7 +46,7 @@ class PilotResult:
         Number of users at which ideal scaling would reach the highest throughput: the highest throughput divided by
         the throughput per user under ideal scaling. [1]
     is_lower_bound : bool
-        Whether throughput followed ideal scaling up to the last plateau.
+        Whether throughput followed ideal scaling up to the last plateau, so that the limit was not reached.
     plateaus : tuple of dict
         `users` and `throughput_per_s` of each plateau, in order of measurement.
     """
@@ -64,7 +66,7 @@ class PilotResult:
 
 
 def share_of(level: object) -> float | None:
-    """Return a load level as a share of the system's limit: 0.2 for `20 %`; None if the level is not a percentage.
+    """Return a load level as a share of the system's load limit: 0.2 for `20 %`; None if the level is not a percentage.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def share_of(level: object) -> float | None:
 
 
 def users_at(share: float, pilot_result: PilotResult | None) -> int:
-    """Return the number of users at a share of the system's limit, at least 1. [1]"""
+    """Return the number of users at a share of the system's load limit, at least 1. [1]"""
     return max(1, round(share * (UNKNOWN_LIMIT if pilot_result is None else pilot_result.users)))
 
 

@@ -39,7 +39,7 @@ class Study:
     study : StudyFile
         Content of the study file, with preset and changes applied.
     workload : Workload
-        Workload of the users.
+        Workload of the virtual users.
     system : SystemFile
         System under test, with the overrides that apply to all runs.
     path : Path
@@ -52,7 +52,7 @@ class Study:
     curve : Curve or None
         Rates of the trace that the load follows, if any.
     pilot_result : PilotResult or None
-        Result of the pilot run: the limit of which load levels are shares. None before the pilot run.
+        Result of the pilot run: the load limit, to which load levels in percent refer. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
@@ -116,8 +116,8 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study. If the load of an objective is a share of the system's limit, it is replaced by a
-        number of users.
+        """Objectives of the study. If the load of an objective is a share of the system's load limit, it is replaced by
+        a number of users.
         """
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))
@@ -131,7 +131,7 @@ class Study:
 
     @property
     def needs_pilot(self) -> bool:
-        """True if load levels are shares of the system's limit, and no pilot run has found this limit yet."""
+        """True if load levels are shares of the system's load limit, and no pilot run has found this limit yet."""
         shares = [share_of(level) for name in LOAD_FACTORS for level in self.study.factors.get(name, ())]
         return self.pilot_result is None and any(share is not None for share in shares)
 
@@ -235,7 +235,7 @@ def level_value(level: int | str) -> float:
 
 
 def load_of_level(level: int | str, pilot_result: PilotResult | None) -> float:
-    """Return a load level as a number; a share of the system's limit becomes a number of users. [1, 1/s]"""
+    """Return a load level as a number; a share of the system's load limit becomes a number of users. [1, 1/s]"""
     share = share_of(level)
     return level_value(level) if share is None else float(users_at(share, pilot_result))
 

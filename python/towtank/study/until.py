@@ -39,14 +39,16 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
 
 
 def form_of(value: Any) -> str:
-    """Return a word for the form of a length: a mapping, a text with `until`, or a plain time."""
+    """Return a word for the form in which a stage length is written: a mapping, a text with `until`, or a
+    plain time.
+    """
     if isinstance(value, dict | FileModel):
         return "<mapping>"
     return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
 
 
 def text_reader(until: str, condition: str, shape: str) -> Callable[[object], object]:
-    """Return the function that reads one text form of a length, for a `BeforeValidator`.
+    """Return a function that reads a stage length from one form of text, for a `BeforeValidator`.
 
     Parameters
     ----------

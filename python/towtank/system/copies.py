@@ -37,7 +37,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
     Parameters
     ----------
     root : Node
-        The system file as written, right or wrong.
+        The system file as written, with or without faults.
     section : str
         `hosts` or `services`.
     """

@@ -46,7 +46,7 @@ def install(names: list[str], run: Run) -> None:
     Parameters
     ----------
     names : list of str
-        Packages.
+        Names of the packages to install.
     run : callable
         Function that runs a command and returns its exit status.
 

@@ -13,8 +13,8 @@ Read = Callable[[str], str | None]
 """Type of a function that reads a small file of a process's machine; it returns None if the file is not readable."""
 
 ReadPorts = Callable[[int], str | None]
-"""Type of a function that reads the range of local ports in the network of a process; it returns None if the range is
-not readable.
+"""Type of a function that reads the range of local ports in the network namespace of a process; it returns None if the
+range is not readable.
 """
 PORTS = "/proc/sys/net/ipv4/ip_local_port_range"
 _NAMES = {"open_files": "Max open files", "processes": "Max processes"}
@@ -30,8 +30,8 @@ def limits_below(guard: int, read: Read, read_ports: ReadPorts | None = None) ->
     read : callable
         Function that reads files of that machine.
     read_ports : callable, optional
-        Function that reads the range of local ports in the network of a process; by default, the process uses the
-        network of its machine.
+        Function that reads the range of local ports in the network namespace of a process; by default, the process
+        uses the network of its machine.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def parse_ports(text: str) -> int | None:
 
 
 def ports_here(pid: int) -> str | None:
-    """Read the range of local ports in the network of a process on this machine; None if not readable."""
+    """Read the range of local ports in the network namespace of a process on this machine; None if not readable."""
     from towtank.system.hosts.namespaces import within_network  # noqa: PLC0415 - hosts are made of processes
 
     try:

@@ -20,8 +20,8 @@ _PROC = Path("/proc")
 _SOCKET = "socket:["
 _INIT = 1
 _STAT_BYTES = 1024
-# Programs that relay connections to servers in containers. Not such a program, but a process in the container is the
-# server.
+# Programs that relay connections to servers in containers. Such a program does not count as a server; the server is a
+# process in the container.
 _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
@@ -173,7 +173,7 @@ class _Machine:
 
     @cached_property
     def _tcp(self) -> list[TcpSocket]:
-        """TCP sockets in the network of this process, from the kernel or from recorded tables."""
+        """TCP sockets in the network namespace of this process, from the kernel or from recorded tables."""
         asked = tcp_sockets() if self._proc == _PROC else None
         return _recorded(self._proc) if asked is None else asked
 
@@ -217,7 +217,7 @@ class _Machine:
 
     def root_of(self, inodes: set[str]) -> int | None:
         """Return the process id of the server that holds one of the sockets. None if no server is visible, or if the
-        process that holds it only relays connections to a container.
+        process that holds the socket only relays connections to a container.
         """
         for inode in inodes & self._seen.keys():
             if self._is_still_so(inode, self._seen[inode]):

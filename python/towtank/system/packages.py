@@ -63,7 +63,7 @@ class Download:
     Attributes
     ----------
     name : str
-        Name of the need.
+        Name of this group of files in messages and JSON documents.
     kind : str
         Kind of service.
     artefacts : tuple of Artefact
@@ -99,9 +99,9 @@ class Ability:
     Attributes
     ----------
     kind : str
-        Name of the need.
+        Name of the ability or Python package.
     purpose : str
-        Feature that needs it.
+        Feature that needs the ability or Python package.
     found : callable
         Function that returns where the ability is found, or `yes`; None if it is missing.
     lacking : str
@@ -160,7 +160,7 @@ PACKAGES = (
     Package("java", ("default-jdk-headless", "libmaven3-core-java"), "a third-party CMIS repository", _java),
 )
 DOWNLOADS = (Download("cmis_files", "cmis_repository", cmis_application.ARTEFACTS, "a third-party CMIS repository"),)
-# Packages that several kinds of services need: these kinds, by the `kind` of the package.
+# Kinds of services that need a package, for packages whose `kind` is not itself a kind of service.
 _SHARED = {"java": {"cmis_repository"}}
 
 

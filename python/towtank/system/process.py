@@ -1,7 +1,7 @@
-"""Runs a process of a service under a guard: starts, logs, observes and ends it with all its children.
+"""Runs a process of a service under a guard: starts, logs, observes and ends the process with all its children.
 
-The guard ends the whole process tree when the guard's standard input closes. This is a pipe whose other end only the
-process that started the guard holds, so the tree always ends with that process.
+The guard ends the whole process tree when the guard's standard input closes. This input is a pipe whose other end only
+the process that started the guard holds, so the tree always ends with that process.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def split_address(address: str, default_port: int = 80) -> tuple[str, int]:
 def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     """Connect to an address once, and close the connection.
 
-    Return None if any IP address of the host name accepts the connection, otherwise the reason of the failure.
+    Return None if any IP address of the host name accepts the connection, otherwise the reason for the failure.
     """
     host, port = split_address(address)
     try:
@@ -36,7 +36,7 @@ def refuses_connection(address: str, timeout_s: float = _TIMEOUT_S) -> str | Non
 def refuses_unix(address: str, timeout_s: float = _TIMEOUT_S) -> str | None:
     """Connect to the socket `unix:/path` once, and close the connection.
 
-    Return None if the connection succeeds, otherwise the reason of the failure.
+    Return None if the connection succeeds, otherwise the reason for the failure.
     """
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(timeout_s)
@@ -56,7 +56,7 @@ def refuses_http(
 ) -> str | None:
     """Request a page by HTTP once.
 
-    Return None if the status is 2xx or the expected status, otherwise the reason of the failure.
+    Return None if the status is 2xx or the expected status, otherwise the reason for the failure.
     """
     host, port = split_address(address)
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)

@@ -27,7 +27,7 @@ class Place:
     scratch : Path
         Folder of this run, removed when the system is stopped.
     logs : Path
-        Folder for logs.
+        Folder for the logs of the service.
     cpus : list of int or None
         CPUs that the service may use; None for all.
     check : callable
@@ -59,7 +59,7 @@ class Place:
         Parameters
         ----------
         spec : ProcessSpec
-            The program.
+            Program to run, with its settings.
         cpus : list of int, optional
             CPUs that the program may use; by default the CPUs of the service.
         on : Host, optional
@@ -112,10 +112,10 @@ class Service(Protocol):
         """Return None if the service responds, otherwise the reason why it is not ready."""
 
     def process_ready(self, process: str) -> str | None:
-        """Return None if a process of the service responds, otherwise the reason why it is not ready."""
+        """Return None if the given process of the service responds, otherwise the reason why it is not ready."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down in its own way, before its processes are ended.
+        """Ask the service to shut down by the method of its kind, before its processes are ended.
 
         Parameters
         ----------

@@ -23,7 +23,7 @@ class SqlPopulation(FileModel):
 
 
 class SqliteSettings(FileModel):
-    """Settings of a SQLite database."""
+    """Settings of an SQLite database."""
 
     journal: Literal["wal", "delete", "truncate", "memory", "off"] = Field(
         "wal", description="Journal mode, which determines how transactions are rolled back (`journal_mode`)."

@@ -398,7 +398,7 @@ class System:
         name : str
             Name of the service, for all its processes, or name of one process.
         what : str
-            `kill`, `hold` or `go on`.
+            Action: `kill`, `hold` (stop) or `go on` (resume).
 
         Raises
         ------

@@ -37,7 +37,7 @@ def signal_tree(execute: Execute, guard: int, what: str) -> None:
     guard : int
         Process id of the guard on its machine.
     what : str
-        `kill`, `hold` or `go on`.
+        Action: `kill`, `hold` (stop) or `go on` (resume).
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Options:
 
 @dataclass(frozen=True)
 class File:
-    """One of the files of which an export consists.
+    """File of an export.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class Format:
     Attributes
     ----------
     name : str
-        Name for `--to`.
+        Name of the format, as given with `--to`.
     carries : str
-        Short description of the content.
+        Short description of the exported content.
     files : callable
         Function that returns the files for the material.
     needs_records : bool
@@ -93,8 +93,8 @@ class Format:
     check : callable
         Function that returns all faults of the options before any data are read.
     deliver : callable
-        Function that delivers the written files. For the command's output, it returns entries about the delivery, by
-        name.
+        Function that delivers the written files. It returns entries about the delivery, by name, which become part of
+        the command's output.
     """
 
     name: str

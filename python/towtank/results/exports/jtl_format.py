@@ -38,7 +38,8 @@ _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
 # Multiples of the golden ratio, modulo 1, give the positions of samples within a second. They are spread evenly, and
 # neighbours in the order of response times lie far apart, so slow and fast requests alternate.
 _GOLDEN = 0.6180339887498949
-# Kinds of failure for which the engine records a response time. Timeouts are the slowest requests.
+# Kinds of failure for which the engine records a response time. Timeouts come first, because they are assigned to the
+# slowest requests.
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
@@ -119,7 +120,8 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Failures without a response time are taken from the end of the list, where the kinds that never have one are.
+    # Failures without a response time are taken from the end of the list, which contains the kinds that never have a
+    # response time.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]

@@ -14,7 +14,7 @@ State = Literal["met", "missed", "not measured", "not valid"]
 def state(objective: Mapping[str, Any]) -> State:
     """Return the state of an objective, such as `met` or `missed`.
 
-    It is `not valid` if the objective is undecided because the study has no valid run at a load.
+    The state is `not valid` if the objective is undecided because the study has no valid run at one of the loads.
     """
     if objective["met"] is None:
         kinds = {gap["kind"] for gap in objective.get("not_judged") or ()}

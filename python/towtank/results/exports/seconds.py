@@ -69,7 +69,7 @@ class Item:
 
 
 def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> dict[int, int] | None:
-    """Add two counts by status code; None if either of them was not recorded."""
+    """Add up two mappings of status codes to counts; None if either of them was not recorded."""
     if some is None or more is None:
         return None
     return {code: some.get(code, 0) + more.get(code, 0) for code in sorted({*some, *more})}

@@ -50,7 +50,7 @@ class Cable:
         return f"port{self._site.names.index(self._name)}"
 
     def lay(self, pid: int, cpus: tuple[int, ...]) -> None:
-        """Connect the host to the other hosts; the process `pid` is in the network of the host.
+        """Connect the host to the other hosts; the process `pid` is in the network namespace of the host.
 
         A relay program, if needed, runs on the given CPUs.
 

@@ -38,7 +38,7 @@ def folders(prefix: str) -> list[Path]:
 
 
 def prefixes() -> list[str]:
-    """Return the prefixes of all systems of which objects exist in the kernel or on disk, including running systems."""
+    """Return the prefixes of all systems that have objects in the kernel or on disk, including running systems."""
     places = (Path(tempfile.gettempdir()), IMAGES)
     found = {path.name for place in places for path in place.glob("towtank-*") if is_own_folder(path)}
     found |= {path.name for path in Path("/sys/class/net").glob("towtank-*")}

@@ -44,7 +44,7 @@ class Login:
     user : str or None
         Name of the user on that machine.
     key, known_hosts : Path or None
-        Files of the private key and of known hosts; None for the files of the user.
+        Files of the private key and of known hosts; None for the user's own files.
     password : str or None
         Password; never printed.
     """

@@ -50,7 +50,7 @@ class ExistingHost:
         """Do nothing, because Towtank sets no limits on the machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Refuse to start a process, because Towtank starts nothing on this machine."""
+        """Refuse to start a process, because Towtank starts nothing on the machine."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -59,7 +59,7 @@ class ExistingHost:
         limit_s: float = 60.0,  # noqa: ARG002
         environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Answer:
-        """Refuse to run a command, because Towtank starts nothing on this machine."""
+        """Refuse to run a command, because Towtank starts nothing on the machine."""
         self._refuse(f"running {command[0]} on")
 
     def outside(self, path: Path | str) -> Path:
@@ -67,19 +67,19 @@ class ExistingHost:
         self._refuse(f"accessing {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a folder on this machine, because Towtank does not change it."""
+        """Refuse to make a folder on the machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a private folder on this machine, because Towtank does not change it."""
+        """Refuse to make a private folder on the machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to write a file on this machine, because Towtank does not change it."""
+        """Refuse to write a file on the machine, because Towtank does not change it."""
         self._refuse(f"writing {path} on")
 
     def read(self, path: Path | str) -> str | None:
-        """Refuse to read a file of this machine, because Towtank has no access to its files."""
+        """Refuse to read a file of the machine, because Towtank has no access to its files."""
         self._refuse(f"reading {path} of")
 
     def put(self, source: Path, target: Path | str) -> None:  # noqa: ARG002
@@ -91,7 +91,7 @@ class ExistingHost:
         self._refuse(f"reading {source} of")
 
     def remove(self, path: Path | str) -> None:
-        """Refuse to remove a file of this machine, because Towtank does not change it."""
+        """Refuse to remove a file of the machine, because Towtank does not change it."""
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
@@ -104,7 +104,7 @@ class ExistingHost:
 
     @property
     def temporary(self) -> Path:
-        """Refuse to make temporary files on this machine, because Towtank does not change it."""
+        """Refuse to make temporary files on the machine, because Towtank does not change it."""
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
@@ -112,11 +112,11 @@ class ExistingHost:
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
-        """Refuse to choose free ports, because Towtank starts no services on this machine."""
+        """Refuse to choose free ports, because Towtank starts no services on the machine."""
         self._refuse("choosing ports on")
 
     def require_free(self, port: int, owner: str) -> None:  # noqa: ARG002
-        """Refuse to check whether a port is free, because Towtank starts no services on this machine."""
+        """Refuse to check whether a port is free, because Towtank starts no services on the machine."""
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:

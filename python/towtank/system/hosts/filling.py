@@ -16,8 +16,8 @@ from towtank.errors import TargetError
 _FOLDER = ".towtank-filled"
 # Largest number of files in one folder, because some file systems become slow with more. [1]
 _FILES_IN_A_FOLDER = 5_000
-# Largest number of attempts to use up the space. One attempt may leave space free, because the file system uses some
-# for its own tables. [1]
+# Largest number of attempts to use up the space. One attempt may leave space free, because the file system needs an
+# unknown part of the space for its own tables. [1]
 _ROUNDS = 8
 _SMALLEST = 4096
 
@@ -28,7 +28,7 @@ def fill_disk(point: Path, leave_bytes: int | None, leave_files: int | None) -> 
     Parameters
     ----------
     point : Path
-        Mount point.
+        Mount point of the file system.
     leave_bytes : int or None
         Bytes to leave free; None uses up no bytes. [byte]
     leave_files : int or None

@@ -76,8 +76,8 @@ class Hosts:
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply the limits that were left off until now, because they would have slowed down the start of services, to
-        all hosts.
+        """Apply to all hosts the limits that were left off until now, because they would have slowed down the start of
+        services.
 
         `folders` returns the folders of this machine that contain files of a host's services.
         """
@@ -103,7 +103,9 @@ class Hosts:
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return name and reason for each host of which a part, such as a relay program, ended unexpectedly."""
+        """Return the name of each host of which a part (such as a relay program) ended unexpectedly, with the
+        reason.
+        """
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:

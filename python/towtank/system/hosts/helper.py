@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input closes. This is a pipe whose other
-end only the process that started the helper holds.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a pipe
+whose other end only the process that started the helper holds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def start_helper(command: list[str], environment: dict[str, str]) -> subprocess.
 def await_ready(helper: subprocess.Popen[bytes], within_s: float = _READY_WITHIN_S) -> str | None:
     """Wait until a helper program is ready.
 
-    Return None if it is ready, otherwise the reason of the failure, which may be empty.
+    Return None if it is ready, otherwise the reason for the failure, which may be empty.
 
     Parameters
     ----------

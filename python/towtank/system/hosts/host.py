@@ -98,7 +98,7 @@ class Host(Protocol):
     Attributes
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     provider : str
         Name of the provider.
     address : str
@@ -139,8 +139,7 @@ class Host(Protocol):
         ----------
         folders : sequence of Path
             Folders of this machine that contain files of the host's services. If the load is to begin with an empty
-            page
-            cache, these files are evicted from it.
+            page cache, these files are evicted from it.
         """
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:
@@ -193,7 +192,7 @@ class Host(Protocol):
         """Return the path of Towtank's engine on the host."""
 
     def python(self) -> str:
-        """Return the path of a Python interpreter on the host for which Towtank's own servers are installed."""
+        """Return the path of a Python interpreter on the host that can run Towtank's own servers."""
 
     @property
     def temporary(self) -> Path:
@@ -232,10 +231,12 @@ class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
     def entry(self) -> Entry:
-        """Return the command wrapper and the environment by which a command runs in the network of the host."""
+        """Return the command wrapper and the environment by which a command runs in the network namespace of
+        the host.
+        """
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network of the host, and return its result."""
+        """Run a Python function in the network namespace of the host, and return its result."""
 
 
 @runtime_checkable
@@ -249,7 +250,8 @@ class Breakable(Protocol):
         """Reconnect the host to the network; do nothing if it is connected."""
 
     def fill(self, disk: str, leave_bytes: int | None, leave_files: int | None) -> dict[str, int]:
-        """Fill a disk of the host up to the given numbers of free bytes and files; a number of None is not changed.
+        """Fill a disk of the host until only the given numbers of free bytes and free files are left; None does not use
+        up any bytes or files.
 
         Returns
         -------

@@ -55,7 +55,7 @@ def disciplines(device: str, link: Link, *, netem: bool) -> list[str]:
 
 
 def set_offloads(device: str, *, on: bool) -> None:
-    """Turn the segmentation offloads of a device on or off, in the network of this thread.
+    """Turn the segmentation offloads of a device on or off, in the network namespace of this thread.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def set_offloads(device: str, *, on: bool) -> None:
 
 
 def set_checksums(device: str, *, on: bool) -> None:
-    """Turn the checksum offloads of a device on or off, in the network of this thread.
+    """Turn the checksum offloads of a device on or off, in the network namespace of this thread.
 
     If they are off, the kernel computes each checksum.
 
@@ -81,12 +81,14 @@ def set_checksums(device: str, *, on: bool) -> None:
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return the segmentation offloads of a device, each with True if it is on, in the network of this thread."""
+    """Return the segmentation offloads of a device, each with True if it is on, in the network namespace of this
+    thread.
+    """
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return the checksum offloads of a device, each with True if it is on, in the network of this thread."""
+    """Return the checksum offloads of a device, each with True if it is on, in the network namespace of this thread."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 

@@ -110,7 +110,7 @@ class LocalHost(SharedFiles):
     Parameters
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     """
 
     provider = "local"

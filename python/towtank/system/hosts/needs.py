@@ -70,7 +70,7 @@ def lacking(where: str, needs: Iterator[tuple[str, str]], offered: dict[str, Cap
     needs : iterator
         Keys and names of capabilities; `netem or tap` means that either suffices.
     offered : dict
-        Capabilities of this machine.
+        Capabilities of this machine, by name.
     """
     lines: dict[str, str] = {}
     for key, name in needs:

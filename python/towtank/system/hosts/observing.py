@@ -125,8 +125,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The counters of failures at both limits are added. Usually, the limit of memory with swap has the same
-            # value as the limit of memory, and the kernel checks it first.
+            # The failures at both limits (memory, and memory with swap) are added. Usually both limits are equal, and a
+            # failure is counted at only one of them: the kernel checks the limit of memory with swap first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")

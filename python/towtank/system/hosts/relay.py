@@ -30,7 +30,7 @@ _QUEUE = 100_000
 
 
 def open_tap(pid: int, device: str) -> int:
-    """Create a tap device in the network of a process; return its file descriptor."""
+    """Create a tap device in the network namespace of a process; return its file descriptor."""
     enter_network(pid)
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", device.encode(), _TAP_WITHOUT_HEADER))
@@ -88,7 +88,7 @@ def carry(one: int, other: int, delay_s: float, loss: float, seed: int) -> None:
     loss : float
         Share of packets that are lost, in [0, 1].
     seed : int
-        Seed of the losses.
+        Seed of the random choice of the packets that are lost.
     """
     directions = [
         Direction(one, other, delay_s, loss, random.Random(f"{seed} there")),

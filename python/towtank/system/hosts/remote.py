@@ -1,8 +1,8 @@
 """Represents a host of provider `ssh`: another machine, on which processes start and end as on this machine.
 
-Towtank copies the engine to the machine, where the engine serves as guard and as probe. The guard of a process ends it
-with all its children when the connection ends; the probe observes the machine. A small shell script waits for the end
-of the connection and then removes the copied files.
+Towtank copies the engine to the machine, where the engine serves as guard and as probe. When the connection ends, the
+guard of a process ends the process and all its children. The probe observes the machine. A small shell script waits for
+the end of the connection and then removes the copied files.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RemoteHost:
     Parameters
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     part : SshHost
         Part of the system file that describes the host.
     base : Path

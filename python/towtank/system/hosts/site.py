@@ -29,7 +29,7 @@ _RANGE = ipaddress.ip_network("198.18.0.0/15")
 _OWN, _FIRST = 1, 10
 HOSTS_AT_MOST = 240
 DEVICE = "eth0"
-"""Name of a host's network device inside the network of the host."""
+"""Name of a host's network device inside the network namespace of the host."""
 _CONDUCTOR_DEVICE = "conductor"
 _COMMAND_WITHIN_S = 30.0
 _JANITOR_WITHIN_S = 40.0
@@ -39,7 +39,7 @@ ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
 # Script that creates the shared network card, as one end of a cable whose other end is unused but switched on. The card
-# thus has a carrier, and packets that leave the machine by it are lost.
+# thus has a carrier, and packets that leave the machine through the card are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -180,7 +180,7 @@ class Site:
         self.connect("generator", os.getpid(), self.prefix, self.own_address, link)
 
     def connect(self, port: str, pid: int, device: str, address: str, link: Link, *, netem: bool = False) -> None:
-        """Connect the bridge to the network of a process by a veth pair.
+        """Connect the bridge to the network namespace of a process by a veth pair.
 
         Parameters
         ----------
@@ -202,13 +202,13 @@ class Site:
         self.shape(pid, port, device, link, netem=netem)
 
     def share_card(self, pid: int, device: str, address: str, mtu: int) -> None:
-        """Create a device of the shared network card, and put it into the network of a process."""
+        """Create a device of the shared network card, and put it into the network namespace of a process."""
         self._switch_ip([f"link add link card name {device} mtu {mtu} netns {pid} type macvlan mode bridge"])
         self.set_address(pid, device, address)
 
     def connect_conductor(self, port: str, pid: int) -> None:
-        """Connect the bridge to the network of a process by a link that only Towtank uses; the link's device gets no
-        address here.
+        """Connect the bridge to the network namespace of a process by a link that only Towtank uses; the link's device
+        gets no address here.
         """
         device = _CONDUCTOR_DEVICE
         self._switch_ip([f"link add name {port} type veth peer name {device} netns {pid}"])
@@ -224,7 +224,7 @@ class Site:
         name : str
             Name of the host.
         pid : int
-            Id of a process in the network of the host.
+            Id of a process in the network namespace of the host.
         link : Link
             Properties of the host's end of the link.
         """
@@ -261,7 +261,7 @@ class Site:
         return self._switch.pid
 
     def set_address(self, pid: int, device: str, address: str) -> None:
-        """Set the address of a device in the network of a process, and switch the device on."""
+        """Set the address of a device in the network namespace of a process, and switch the device on."""
         lines = [
             f"link set {device} addrgenmode none",
             f"address add {address}/24 dev {device}",
@@ -335,7 +335,7 @@ class Site:
 
 
 def in_network(pid: int, command: list[str]) -> list[str]:
-    """Return a command that runs in the network of the given process, but sees the files of this process."""
+    """Return a command that runs in the network namespace of the given process, but sees the files of this process."""
     return ["nsenter", f"--net=/proc/{pid}/ns/net", "--", *command]
 
 

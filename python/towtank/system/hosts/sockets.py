@@ -1,4 +1,4 @@
-"""Sums the memory of all sockets in the network of this thread, as the kernel reports it (`sock_diag(7)`)."""
+"""Sums the memory of all sockets in the network namespace of this thread, as the kernel reports it (`sock_diag(7)`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RECEIVED, _SENDING, _AHEAD, _QUEUED, _OPTIONS, _BACKLOG = 0, 2, 4, 5, 6, 7
 
 
 def socket_memory() -> float:
-    """Return the memory of all TCP and Unix sockets in the network of this thread. [byte]
+    """Return the memory of all TCP and Unix sockets in the network namespace of this thread. [byte]
 
     The memory consists of unread input, unacknowledged output, and memory allocated in advance.
 

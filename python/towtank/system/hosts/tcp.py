@@ -17,7 +17,7 @@ _COUNTERS = {
 
 
 def tcp_counters(pid: int) -> dict[str, float]:
-    """Return the TCP counters of the network of a process, counted since that network was created.
+    """Return the TCP counters of the network namespace of a process, counted since that network was created.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Sets the time slices of threads, on kernels that support this.
 
 Since Linux 6.12, threads of the fair class can choose their time slice by `sched_setattr(2)`; children inherit the
-slice. Older kernels accept the call but ignore the slice, so it is read back.
+slice. Older kernels accept the call but ignore the slice, so the slice in effect is read back.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
 _KINDS = ("net", "mnt", "uts")
 # Script that sets up the files of a host. Its arguments are: name, folder of the host, file of host names, folders that
-# must stay visible. As a private temporary folder is mounted over that of the machine, folders in the latter are first
-# mounted into the private folder.
+# must stay visible. A private folder is mounted over the machine's temporary folder. Folders inside the machine's
+# temporary folder would then be hidden, so they are first mounted into the private folder.
 _SET_UP = """
 hostname "$(printf %.64s "$1")"; folder=$2; names=$3; shift 3
 ip link set lo up
@@ -53,7 +53,7 @@ class VirtualHost(SharedFiles):
     Parameters
     ----------
     name : str
-        Name in the system file.
+        Name of the host in the system file.
     part : NamespacesHost
         Part of the system file that describes the host.
     site : Site
@@ -103,7 +103,7 @@ class VirtualHost(SharedFiles):
 
     def prepare(self, room: HostSettings) -> None:
         """Create namespaces, control group, link and disks of the host. The limits of memory, CPUs (pinning) and
-        weights apply from the start, the others do not yet.
+        weights apply from the start; `confine` applies the other limits.
         """
         room.check()
         self._is_open = True
@@ -190,7 +190,7 @@ class VirtualHost(SharedFiles):
         return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
 
     def within(self, work: Callable[[], T]) -> T:
-        """Run a Python function in the network of the host, and return its result."""
+        """Run a Python function in the network namespace of the host, and return its result."""
         return within_network(self._namespaces.pid, work)
 
     def _join(self, command: list[str]) -> list[str]:
@@ -220,7 +220,7 @@ class VirtualHost(SharedFiles):
         return self._disks[name].point
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports in the network of the host."""
+        """Return the first of `count` consecutive free ports in the network namespace of the host."""
         return within_network(self._namespaces.pid, lambda: ports.free_ports(self.address, count))
 
     def require_free(self, port: int, owner: str) -> None:

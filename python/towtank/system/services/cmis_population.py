@@ -28,7 +28,7 @@ def write_list(data: Path, target: Path) -> None:
     data : Path
         Folder of a populated content server over SQLite.
     target : Path
-        File of the list.
+        File to which the list is written.
     """
     target.write_text("".join("\t".join(fields) + "\n" for fields in _objects(data)), "utf-8")
 

@@ -28,9 +28,9 @@ _VERSION = re.compile(r"Ver (\S+)")
 # file, the client program and the options of the client. In binary mode, the client does not execute commands of its
 # own, such as `system`.
 _RUN_SCRIPT = 'script=$1; shift; exec "$@" --batch --binary-mode <"$script"'
-# Rights that the user of the load receives for all databases, to read the state of the server. More rights would be
-# dangerous: a user who may write into the database `mysql` can grant itself every right, and so gain access to the
-# files of the server's user.
+# Rights for all databases that the database user of the load receives, to read the state of the server. More rights
+# would be dangerous: a database user who may write into the database `mysql` can grant itself every right, and so gain
+# access to the files of the account that runs the server.
 _EVERYWHERE = "PROCESS, RELOAD, SHOW DATABASES"
 
 

@@ -49,8 +49,8 @@ class NullServer(PlainService):
         return [ProcessSpec(self.name, command, grace_s=1.0)]
 
     def ready(self) -> str | None:
-        """Return None if the server accepts connections on its first port, otherwise the reason. The server listens on
-        all its ports from the same time.
+        """Return None if the server accepts connections on its first port, otherwise the reason. The server begins to
+        listen on all its ports at the same time.
         """
         return refuses_connection(self.addresses()[0])
 

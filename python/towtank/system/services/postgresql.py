@@ -19,8 +19,8 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Names of the superuser, of the user who executes the load, and of the database. The latter user is no superuser, so
-# that no statement of a study can run a program.
+# Names of the superuser, of the database user that executes the load, and of the database. The load's user is not a
+# superuser, so that no statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
 _DATABASE = "towtank"
@@ -112,8 +112,8 @@ class Postgresql(PrivateDatabase):
         return self._as_server("psql", *_QUIETLY, *where, *restrict, "-f", str(script))
 
     def _can_restrict(self) -> bool:
-        """Return True if psql can disable its own commands in a script; otherwise a script could run programs
-        by them.
+        """Return True if psql can disable its own commands in a script; otherwise a script could run programs with
+        these commands.
         """
         return has_restrict(self._said([self._path("psql"), "--version"]))
 
@@ -193,7 +193,8 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved for superusers: the user of the load, who is none, can then use all connections.
+            # No connection is reserved for superusers, because the load's user, who is not a superuser, may then use
+            # all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),
