@@ -94,7 +94,8 @@ pub struct LimitsPoint {
 /// Properties of the sample of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct SamplingAnswer {
-    /// Share of the keys that are in the sample at the end of the trace. It may have been larger before.
+    /// Share of the keys that are in the sample at the end of the trace. With a limit on the number of sampled keys,
+    /// the share may have been larger at the start.
     pub rate: f64,
     /// Limit on the number of keys in the sample; null if there is no limit. [1]
     pub keys_at_most: Option<usize>,

@@ -81,7 +81,7 @@ impl Sampled {
         }
     }
 
-    /// Current share of the keys in the sample.
+    /// Current share of all keys that are sampled.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / HASHES

@@ -123,7 +123,7 @@ struct Values<'a> {
 enum Trouble {
     /// The operating system refused the operation, and nothing was changed.
     Refused(io::Error),
-    /// The file was replaced, but a crash may lose it.
+    /// The file was replaced, but the replacement may be lost if the system crashes.
     Unsure(io::Error),
 }
 

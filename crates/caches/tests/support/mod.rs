@@ -51,7 +51,8 @@ pub struct Found {
 }
 
 /// Simulates a cache with a limit on entries and a limit on bytes. The list of entries and the list of cached files are
-/// ordered by last use. After every reference, the least recently used are evicted until both limits are met.
+/// ordered by last use. After every reference, the least recently used entries and files are evicted until both limits
+/// are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,

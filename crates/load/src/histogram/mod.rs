@@ -15,7 +15,7 @@ pub use encode::Encoder;
 pub const LOWEST_DISCERNIBLE_NS: u64 = 1_000;
 /// Highest value that is recorded without being reduced to a limit; see [`Histogram::saturated`]. [ns]
 pub const HIGHEST_TRACKABLE_NS: u64 = 3_600_000_000_000;
-/// Decimal digits kept of every value.
+/// Number of significant decimal digits to which values are recorded.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Values are counted in units of `2^UNIT_MAGNITUDE` ns. This is the largest power of two that is not above the lowest

@@ -291,8 +291,8 @@ impl Connection {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream by a reset. Until the reset reaches the server, it may send as many bytes as the stream's
-    /// flow-control window still allows.
+    /// Closes a stream by a reset. Before the reset reaches the server, the server may send as many bytes as the
+    /// stream's flow-control window still allows.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);

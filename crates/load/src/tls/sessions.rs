@@ -1,5 +1,6 @@
 //! Stores TLS sessions for resumption. Each connection slot (index of a connection) has its own session, so a new user
-//! makes a full handshake. With one store for all slots, the server would see a thousand users as one.
+//! makes a full handshake. With one store for all slots, a thousand users would look like a single client to the
+//! server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

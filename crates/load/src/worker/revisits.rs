@@ -86,7 +86,7 @@ mod tests {
             waiting.push(1, 7, closed);
             waiting.push(2, 7, false);
         }
-        // The same connection slot with a later socket.
+        // This entry has the same connection slot, but a later socket.
         waiting.push(1, 8, false);
         let turns: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
         let turn = |connection, generation, closed| Revisit {
