@@ -95,7 +95,7 @@ impl Stat {
         Some(())
     }
 
-    /// Returns the traces of the process by which its relatives are recognized.
+    /// Returns the properties (traces) of the process by which other processes of its group are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
