@@ -15,7 +15,7 @@ use crate::turns::{Edge, Watch};
 /// A call that a load thread passes to a session.
 #[derive(Debug)]
 pub struct Call {
-    /// Number of the call. The result repeats it, so that the load thread can match a result with its call.
+    /// Number of the call. The result repeats this number, so that the load thread can match a result with its call.
     pub generation: u32,
     /// Index of the task that the call performs.
     pub task: u32,

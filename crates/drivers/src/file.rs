@@ -78,7 +78,7 @@ fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the folder does not exist.
+/// A failure of the kind `connect`, if the folder does not exist.
 pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed> {
     let folder = File::open(root).and_then(|file| {
         if file.metadata()?.is_dir() {

@@ -102,8 +102,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Open files of the process of the group that is closest to its limit: their number, and the limit. Each process has
-/// its own limit.
+/// Number of open files, and limit on open files, of one process of the group: of all its processes, the one that is
+/// closest to its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,

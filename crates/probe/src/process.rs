@@ -154,8 +154,8 @@ pub struct Usage {
     pub open_files: Option<u64>,
     /// Soft limit on the number of open files of the process.
     pub open_files_limit: Option<u64>,
-    /// Soft limit on the number of processes and threads of the process's user. The limit does not apply if the process
-    /// is exempt.
+    /// Soft limit on the number of processes and threads of the operating-system user of the process. The limit does
+    /// not apply if the process is exempt.
     pub processes_limit: Option<u64>,
     /// Context switches, and time during which threads were ready to run but had no CPU.
     pub switches: Switches,

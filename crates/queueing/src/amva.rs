@@ -13,8 +13,8 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. If the load of an open class is near 1, many iterations are needed, since each only
-/// multiplies the error by this load.
+/// Limit on the iterations. If the load of an open class is near 1, many iterations are needed, since each iteration
+/// only multiplies the error by this load.
 const ROUNDS_AT_MOST: usize = 50_000;
 /// Number of times that the Linearizer corrects its estimates of the queue lengths in a network with one job less.
 const CORRECTIONS: usize = 12;

@@ -91,8 +91,7 @@ impl Shape {
     }
 }
 
-/// For a time that is one of two exponential times, each of which contributes half of the mean: probability of the
-/// shorter one.
+/// Probability of the shorter of two exponential times. A time is one of them, and each contributes half of its mean.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }

@@ -25,7 +25,7 @@ pub struct Wanted {
     pub head: bool,
     /// `true` to keep the body, up to [`Limits::capture_bytes`].
     pub body: bool,
-    /// `true` if the request was a HEAD. The response then has no body, whatever its Content-Length states.
+    /// `true` for a HEAD request. The response then has no body, whatever its Content-Length states.
     pub method_is_head: bool,
 }
 

@@ -135,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Executes the commands on standard input, and stops the run at its end.
+    /// Executes the commands on standard input, and stops the run at the end of the input.
     fn take_input(
         &mut self,
         shared: &[Shared],

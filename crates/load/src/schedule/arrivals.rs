@@ -152,7 +152,7 @@ struct Lane {
     next: Unit,
     /// The previous arrival: its time in the unit process, and its time in the run [ns].
     before: Option<(f64, u64)>,
-    /// The next arrival with its time in the run; `None` until that is calculated.
+    /// The next arrival with its time in the run; `None` until this time is calculated.
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,

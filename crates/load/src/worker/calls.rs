@@ -336,7 +336,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// Returns a session to its pool, unless its user still has an open database transaction in it.
+    /// Returns a session to its pool, unless the user still has an open database transaction in the session.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;

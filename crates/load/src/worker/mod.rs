@@ -133,7 +133,7 @@ pub(crate) struct Worker<'a> {
     unsendable: Reasons,
     /// Incomplete responses, by reason.
     broken: Reasons,
-    /// Number of exchanges that have begun to wait for a connection; the last of them has this number.
+    /// Number of exchanges that have begun to wait for a connection. It also identifies the last of these exchanges.
     tickets: u64,
     open_connections: u64,
     /// State of the driver calls, if the plan has any.

@@ -297,7 +297,7 @@ impl<'a> Machine<'a> {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
                 // Some rare keys may not be requested for a very long time, so the number of requests is limited. After
-                // them, a cache is nearly as full as it will ever be.
+                // this number of requests, a cache is nearly as full as it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {

@@ -1,4 +1,4 @@
-//! Checks of the load and its stages.
+//! Checks the load of a plan and its stages.
 
 use crate::plan::{ClosedStage, Load, OpenStage, Phase, Rate};
 
