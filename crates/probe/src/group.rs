@@ -231,7 +231,8 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// If the root processes of any groups have changed, determines again which traces show that a process is a member.
+    /// If the root processes of any groups have changed, determines again which control group and which memory layouts
+    /// show that a process is a member.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);

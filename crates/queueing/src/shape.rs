@@ -91,7 +91,8 @@ impl Shape {
     }
 }
 
-/// Probability of the shorter of two exponential times. A time is one of them, and each contributes half of its mean.
+/// Probability of the shorter exponential time in a hyperexponential distribution with two times that contribute
+/// equally to the mean.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }

@@ -14,7 +14,7 @@ pub struct Arrival {
     /// Number of the arrival in its sequence. The sequence of a group begins with the index of the group, a sequence
     /// for all groups with 0.
     pub index: u64,
-    /// Intended start. [ns]
+    /// Intended start of the transaction. [ns]
     pub at_ns: u64,
     /// Time since the previous arrival of the same sequence; for the first arrival, time since the start of the run.
     /// [ns]

@@ -80,7 +80,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds the counters of another thread.
+    /// Adds the counters of another load thread to these.
     pub fn add(&mut self, other: Self) {
         self.connections += other.connections;
         self.goaways += other.goaways;
@@ -323,7 +323,7 @@ impl Worker<'_> {
         self.receive_shared(connection, closed);
     }
 
-    /// Reads until the socket is empty.
+    /// Reads from an HTTP/2 connection until its socket is empty.
     pub(super) fn receive_shared(&mut self, connection: usize, closed: bool) {
         let generation = self.connections[connection].generation;
         for _ in 0..READS_IN_A_ROW {

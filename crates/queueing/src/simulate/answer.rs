@@ -128,9 +128,9 @@ pub struct Run {
     pub relaxation_s: f64,
     /// Shortest measured part of a replication, in relaxation times. [1]
     pub measured_relaxations: f64,
-    /// Confidence level of all intervals.
+    /// Confidence level of all confidence intervals.
     pub confidence: f64,
-    /// Requested relative half-width of the intervals.
+    /// Requested relative half-width of the confidence intervals.
     pub precision_asked: f64,
     /// Largest relative half-width of the intervals of throughput and response time over all classes.
     pub precision_reached: f64,

@@ -357,7 +357,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, as a number of whole blocks of slices. [`Machine::run`] must be called before.
+    /// The second half of the record, rounded to whole blocks of slices. [`Machine::run`] must be called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

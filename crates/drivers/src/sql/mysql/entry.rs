@@ -182,7 +182,8 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
         b"mysql_clear_password" => plain(login),
-        // The proof is empty: on a Unix socket, the server gets the user at the other end from the kernel.
+        // The proof is empty: on a Unix socket, the server gets the operating-system user of the client from the
+        // kernel.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();
