@@ -27,9 +27,9 @@ pub struct Answer {
 /// Numbers of references, keys and bytes of a trace. If keys are sampled, the numbers of keys and bytes are estimates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// References that count as hits or misses, without those of the warm-up. [1]
+    /// Number of references that count as hits or misses, without those of the warm-up. [1]
     pub references: u64,
-    /// References of the warm-up, which fill the caches but do not count as hits or misses. [1]
+    /// Number of references of the warm-up, which fill the caches but do not count as hits or misses. [1]
     pub warm_up_references: u64,
     /// Number of different keys. [1]
     pub keys: f64,
@@ -101,7 +101,7 @@ pub struct SamplingAnswer {
     pub keys_at_most: Option<usize>,
     /// Number of keys in the sample. [1]
     pub keys: usize,
-    /// Counted references to the keys in the sample. [1]
+    /// Number of counted references to the keys in the sample. [1]
     pub references: u64,
     /// Number of references of the trace, minus the estimate of this number from the sample. The difference is added to
     /// the hits of the smallest cache. [1]

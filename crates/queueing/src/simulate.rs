@@ -106,7 +106,7 @@ pub struct Outcome {
     pub comparisons: Vec<Comparison>,
 }
 
-/// A fault of one of the models, because of which the simulation does not start.
+/// A fault of one of the models, which prevents the start of the simulation.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Refused {
     /// Index of the model in the list of models, from 0.

@@ -285,7 +285,7 @@ fn named(value: &impl std::fmt::Debug) -> String {
     words
 }
 
-/// Names of variants that only contain another error, so that the inner name is used instead.
+/// Names of error variants that only contain another error. The name of the inner error is used instead.
 const WRAPPERS: [&str; 2] = ["Other", "OtherError"];
 
 #[cfg(test)]
