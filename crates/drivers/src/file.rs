@@ -49,8 +49,8 @@ thread_local! {
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems on a local disk or in memory, by the type numbers of `statfs(2)`. Here, opening a file whose name and
-/// inode are cached does not wait.
+/// File systems on a local disk or in memory, by the type numbers of `statfs(2)`. On these file systems, opening a file
+/// whose name and inode are cached does not wait.
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,

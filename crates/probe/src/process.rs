@@ -118,8 +118,8 @@ impl Stat {
     }
 }
 
-/// Parses the bytes read from and written to disks, and the numbers of read and write calls. All four include reaped
-/// children.
+/// Parses `/proc/PID/io`: the bytes read from and written to disks, and the numbers of read and write calls. All four
+/// numbers include reaped children.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);

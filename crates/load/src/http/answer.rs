@@ -133,7 +133,7 @@ impl Answer {
         self.limits
     }
 
-    /// Returns the selection of parts to keep that was set for this response.
+    /// Returns which parts of this response are to be kept.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted

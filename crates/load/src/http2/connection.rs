@@ -108,8 +108,8 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest number of a stream that the server processes. If the server does not read its input, this number is set
-    /// to that of the last opened stream, so that no further stream is opened.
+    /// Highest stream number that the server will process. If the server does not read its input, this number is set to
+    /// that of the last opened stream, so that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,

@@ -111,7 +111,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Applies a change of the stages in all load threads at the same time, which is slightly in the future.
+    /// Applies a change of the stages in all load threads at the same time, slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {

@@ -27,7 +27,8 @@ pub(super) const READS_IN_A_ROW: usize = 1;
 /// if the server reads as fast as the thread generates the body.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
-/// Capture buffers above this size are freed after use, since most users need none. [B]
+/// Size above which the buffer for the kept part of a response body is freed after use, since most users need no such
+/// buffer. [B]
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
 impl Worker<'_> {

@@ -107,7 +107,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed handshake; this may be that the server and the engine have no version of HTTP in common.
+    /// Reason why a handshake failed. It may be that the server and the engine have no version of HTTP in common.
     pub(super) fn tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,

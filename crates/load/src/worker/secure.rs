@@ -105,7 +105,7 @@ impl Worker<'_> {
                     return;
                 }
                 Err(Trouble::Tls(error)) => {
-                    // Sends the alert that states the reason of the failure, if the server still reads.
+                    // Sends the alert that states why the handshake failed, if the server still reads.
                     let _ = self.flush(connection);
                     self.fail_to_connect(exchange, Reason::tls(&error), now_ns);
                     return;

@@ -114,7 +114,8 @@ pub struct PoolAnswer {
 /// Settings of a simulation, and the length and precision of its run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Limit that stopped the simulation: `precision`, `events`, `time` or `jobs`.
+    /// Condition that stopped the simulation: `precision` (the requested precision was reached), or a limit: `events`,
+    /// `time` or `jobs`.
     pub stopped: &'static str,
     /// Number of independent replications.
     pub replications: usize,
