@@ -451,8 +451,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: the station has at least as many servers as there are users
-/// whose jobs could be served before a job of the class. All of these users must belong to closed classes.
+/// Returns `true` if a class never waits at a station: the number of servers is at least the number of users whose jobs
+/// could be served before a job of the class. All of these users must belong to closed classes.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

@@ -75,7 +75,7 @@ pub struct Counts {
     pub goaways: u64,
     /// Requests that the client cancelled after they were sent.
     pub cancelled: u64,
-    /// Requests that the server reported as not processed, and that were sent once more.
+    /// Number of requests that were sent again, because the server reported that it had not processed them.
     pub sent_again: u64,
 }
 
