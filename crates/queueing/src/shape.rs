@@ -130,7 +130,8 @@ enum Kind {
         mean: f64,
     },
     /// Uniformly distributed time: the probability of n events is the probability that a Poisson number exceeds n,
-    /// divided by `mean`. The Poisson number has this mean, the number of events during the longest time.
+    /// divided by `mean`. Here `mean` is the mean of the Poisson number, and the mean number of events during the
+    /// longest time.
     Uniform {
         term: f64,
         above: f64,
