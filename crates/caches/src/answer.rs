@@ -27,9 +27,9 @@ pub struct Answer {
 /// Numbers of references, keys and bytes of a trace. If keys are sampled, the numbers of keys and bytes are estimates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trace {
-    /// References that count as hits or misses, without those of the warm-up. [1]
+    /// Number of references that count as hits or misses, without those of the warm-up. [1]
     pub references: u64,
-    /// References of the warm-up, which fill the caches but do not count as hits or misses. [1]
+    /// Number of references of the warm-up, which fill the caches but do not count as hits or misses. [1]
     pub warm_up_references: u64,
     /// Number of different keys. [1]
     pub keys: f64,
@@ -94,13 +94,14 @@ pub struct LimitsPoint {
 /// Properties of the sample of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct SamplingAnswer {
-    /// Share of the keys that are in the sample at the end of the trace. It may have been larger before.
+    /// Share of the keys that are in the sample at the end of the trace. With a limit on the number of sampled keys,
+    /// the share may have been larger at the start.
     pub rate: f64,
     /// Limit on the number of keys in the sample; null if there is no limit. [1]
     pub keys_at_most: Option<usize>,
     /// Number of keys in the sample. [1]
     pub keys: usize,
-    /// Counted references to the keys in the sample. [1]
+    /// Number of counted references to the keys in the sample. [1]
     pub references: u64,
     /// Number of references of the trace, minus the estimate of this number from the sample. The difference is added to
     /// the hits of the smallest cache. [1]

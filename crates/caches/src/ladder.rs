@@ -37,8 +37,8 @@ impl Ladder {
         &self.0
     }
 
-    /// Index of the smallest cache size that is at least `distance`, that is, of the smallest cache that hits. It is
-    /// the number of sizes if all are smaller.
+    /// Index of the smallest cache size that is at least `distance`, that is, of the smallest cache that hits. If all
+    /// sizes are smaller than `distance`, the index is the number of sizes.
     #[must_use]
     pub fn place(&self, distance: u64) -> usize {
         self.0.partition_point(|&size| size < distance)

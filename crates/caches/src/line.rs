@@ -29,7 +29,7 @@ pub struct Line {
 pub struct Misquoted {
     /// Position of the quote in the line, in characters from 1.
     pub column: usize,
-    /// The message: it states the violated requirement and the value found.
+    /// The message: it states the violated requirement and what was found instead.
     pub message: &'static str,
 }
 

@@ -38,7 +38,7 @@ pub struct Recency {
     key_at: Vec<u32>,
     /// Size of the key of each slot with a mark; empty if the trace has no sizes. [byte]
     bytes_at: Vec<u64>,
-    /// One bit per slot: it is set if the slot is the last reference to its key.
+    /// One bit per slot, which is set if the reference of the slot is the last one to its key.
     marks: Vec<u64>,
     sums: Sums,
     /// Number of the slot that the next reference takes.

@@ -42,7 +42,7 @@ pub struct Sampled {
     /// Keys are sampled if their hash is at most this number.
     threshold: u64,
     keys_at_most: usize,
-    /// Counts of all sampled keys.
+    /// Stack and counts of all sampled keys.
     pub all: Part,
     groups: Vec<Part>,
     /// Hashes of the sampled keys as a heap with the largest hash on top; empty if the sampling rate is fixed.
@@ -81,7 +81,7 @@ impl Sampled {
         }
     }
 
-    /// Current share of the keys in the sample.
+    /// Current share of all keys that are sampled.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / HASHES

@@ -37,7 +37,7 @@ pub struct Plan {
     pub entries: Ladder,
     /// Cache sizes in bytes.
     pub bytes: Ladder,
-    /// Caches with two limits: one row of the table of limits for each.
+    /// Caches with two limits; each of them gives one row of the table of limits.
     pub limits: Vec<Limits>,
     /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,

@@ -6,7 +6,8 @@ use std::io::{self, BufRead};
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Accepted names of the column of keys. The next two lists contain those of the columns of sizes and times.
+/// Accepted names of the column of keys. The two lists that follow contain the accepted names of the columns of sizes
+/// and times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];

@@ -15,7 +15,7 @@ use crate::turns::{Edge, Watch};
 /// A call that a load thread passes to a session.
 #[derive(Debug)]
 pub struct Call {
-    /// Number of the call. The result repeats it, so that the load thread can match a result with its call.
+    /// Number of the call. The result repeats this number, so that the load thread can match a result with its call.
     pub generation: u32,
     /// Index of the task that the call performs.
     pub task: u32,
@@ -66,7 +66,7 @@ pub struct Done {
     pub result: Result<Answer, Failed>,
     /// `true` if the session is still open after the call.
     pub is_open: bool,
-    /// `true` if the session is reserved for its user, because a transaction is open.
+    /// `true` if the session is reserved for the virtual user that made the call, because a transaction is open.
     pub is_held: bool,
     /// Values of the call, returned so that their memory can be reused. Empty if the call ran in a call thread.
     pub values: Vec<Value>,

@@ -49,8 +49,8 @@ thread_local! {
     static SPACE: RefCell<Vec<u8>> = RefCell::new(vec![b'x'; BLOCK_BYTES + ALIGNMENT_BYTES]);
 }
 
-/// File systems on a local disk or in memory, by the type numbers of `statfs(2)`. Here, opening a file whose name and
-/// inode are cached does not wait.
+/// File systems on a local disk or in memory, by the type numbers of `statfs(2)`. On these file systems, opening a file
+/// whose name and inode are cached does not wait.
 const LOCAL: [FsType; 5] = [
     EXT4_SUPER_MAGIC,
     XFS_SUPER_MAGIC,
@@ -78,7 +78,7 @@ fn with_block<T>(act: impl FnOnce(&mut [u8]) -> T) -> T {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the folder does not exist.
+/// A failure of the kind `connect`, if the folder does not exist.
 pub(crate) fn open(root: &Path, direct: bool) -> Result<Box<dyn Working>, Failed> {
     let folder = File::open(root).and_then(|file| {
         if file.metadata()?.is_dir() {
@@ -123,7 +123,7 @@ struct Values<'a> {
 enum Trouble {
     /// The operating system refused the operation, and nothing was changed.
     Refused(io::Error),
-    /// The file was replaced, but a crash may lose it.
+    /// The file was replaced, but the replacement may be lost if the system crashes.
     Unsure(io::Error),
 }
 

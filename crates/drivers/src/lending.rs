@@ -139,7 +139,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes calls and makes them, until the end of the run. This is the main function of a call thread.
+    /// Takes calls from the queue and executes them, until the end of the run. This is the main function of a call
+    /// thread.
     fn serve(&self) {
         let mut state = self.lock();
         loop {

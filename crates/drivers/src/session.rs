@@ -27,7 +27,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Kind `connect` if the connection or the login fails.
+    /// A failure of the kind `connect`, if the connection or the login fails.
     pub(crate) async fn open(
         server: &Server,
         location: Option<&Location>,

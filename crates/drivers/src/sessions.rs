@@ -17,10 +17,10 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// Value for a session that no longer has a slot (its number in the load thread), because the session is closing.
+/// Slot number (number in the load thread) of a session that no longer has a slot, because it is closing.
 const NOWHERE: u32 = u32::MAX;
 
-/// Memory for one session. The number of the seat is reused after the session has ended.
+/// Seat: memory for one session. After the session has ended, its seat and the number of the seat are reused.
 #[derive(Default)]
 struct Seat {
     /// Number of the current session in this seat. Socket events for an earlier session in the seat have another

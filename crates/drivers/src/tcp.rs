@@ -26,7 +26,7 @@ pub(crate) struct Session {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the connection fails.
+/// A failure of the kind `connect`, if the connection fails.
 pub(crate) async fn open(location: &Location, turn: &Rc<Turn>) -> Result<Session, Failed> {
     Ok(Session {
         wire: Wire::connect(location, turn).await?,

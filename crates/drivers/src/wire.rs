@@ -130,7 +130,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// Kind `connect` with the reason given by the operating system, and the addresses that were tried.
+    /// A failure of the kind `connect`, with the reason from the operating system and the addresses that were tried.
     pub(crate) async fn connect(location: &Location, turn: &Rc<Turn>) -> Result<Self, Failed> {
         let failed = |text: String| Failed::new(FailureKind::Connect, text);
         let Location::Name(addresses) = location else {

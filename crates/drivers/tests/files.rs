@@ -85,7 +85,7 @@ impl Bench {
         self.take()
     }
 
-    /// Passes a call to the executor, which may make it immediately.
+    /// Passes a call to the executor, which may execute the call immediately.
     fn order(
         &mut self,
         action: FileAction,

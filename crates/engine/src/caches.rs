@@ -19,11 +19,12 @@ use towtank_caches::sampling::Sampling;
 const WRONG: u8 = 2;
 const USAGE: &str = "usage: towtank-engine caches [FILE] [--entries N,N,...] [--bytes N,N,...] [--metadata-bytes N] \
 [--shards RATE] [--samples N] [--warm-up N] [--memory BYTES] | caches --zipf KEYS:SKEW --entries N,N,...";
-/// Largest number of cache sizes in the result. Each size costs time at every reference of the trace.
+/// Largest number of pairs of an entry limit (`--entries`) and a byte limit (`--bytes`). Each pair costs time at every
+/// reference of the trace.
 const LIMITS_AT_MOST: usize = 10_000;
 /// Largest number of keys for Zipf's law: `f64` represents all integers up to this value exactly.
 const KEYS_AT_MOST: u64 = 1 << 53;
-/// Memory for the computation of exact reuse distances if the system does not report its free memory. [B]
+/// Memory for the computation of exact stack distances if the system does not report its free memory. [B]
 const MEMORY_UNKNOWN: usize = 1 << 30;
 
 #[derive(Default)]

@@ -131,8 +131,8 @@ fn start_workers(
             thread::Builder::new()
                 .name(format!("answering-{number}"))
                 .spawn(move || {
-                    // A thread with its own table of open files can hold as many connections as a whole process
-                    // otherwise. If the system forbids this, all threads share one table.
+                    // A thread with its own table of open files can hold as many connections as a whole process with a
+                    // single table. If the system forbids this, all threads share one table.
                     let _ = towtank_load::sys::own_files();
                     // The thread gets high priority, so that other programs do not delay it: its times serve as the
                     // reference for measurements.

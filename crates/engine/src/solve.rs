@@ -75,7 +75,7 @@ fn named(option: &str, value: &str) -> Result<Task, String> {
     }
 }
 
-/// Solves a list of models on all CPUs, in chunks. The results are in the order of the models.
+/// Performs the task for each model of a list, in chunks on all CPUs. The results are in the order of the models.
 fn in_parallel(models: &[Value], task: Task) -> Vec<Outcome> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let chunk = models.len().div_ceil(threads).max(1);

@@ -19,7 +19,7 @@ fn decoded(decoder: &mut Decoder, block: &[u8]) -> Option<Vec<Field>> {
     result.ok().filter(|()| bytes < 1 << 20).map(|()| fields)
 }
 
-/// Checks one input.
+/// Decodes one sequence of field blocks and checks the result.
 pub fn check(blocks: &[Vec<u8>]) {
     let mut decoder = Decoder::new(4096);
     let (mut encoder, mut back) = (Encoder::default(), Decoder::new(4096));

@@ -102,7 +102,7 @@ fn server(frames: &[Frame]) -> Vec<u8> {
     bytes
 }
 
-/// Checks one input.
+/// Runs the client with one input (bytes and frames of the server) and checks the result.
 pub fn check(input: (u16, Vec<Frame>, Vec<u8>)) {
     let (split, frames, rest) = input;
     let mut bytes = server(&frames);

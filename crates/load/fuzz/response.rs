@@ -23,7 +23,7 @@ fn end_of(wanted: Wanted, pieces: &[&[u8]]) -> Result<usize, ProtocolError> {
     scanner.end_of_stream().map(|_| fed)
 }
 
-/// Checks one input.
+/// Parses one input and checks the result.
 pub fn check(input: (u8, u16, &[u8])) {
     let (flags, split, bytes) = input;
     let wanted = Wanted {

@@ -125,7 +125,7 @@ impl Alias {
             }
         }
         // The remaining columns have probability 1, apart from rounding errors. Columns with weight zero are left out,
-        // for the case that rounding errors left one here.
+        // since rounding errors may have left such a column in the list.
         for index in small
             .into_iter()
             .filter(|index| weights[*index] > 0.0)

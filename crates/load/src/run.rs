@@ -40,7 +40,7 @@ const STREAMS: u32 = 100;
 pub struct Outcome {
     /// Reason for the end of the run: `finished`, `stopped` or `failed`.
     pub reason: &'static str,
-    /// Sums over all load threads.
+    /// Sums of requests over all load threads.
     pub totals: Totals,
 }
 

@@ -10,7 +10,7 @@ use crate::sys;
 pub struct Start {
     /// Reading of `CLOCK_MONOTONIC`. [ns]
     pub monotonic_ns: u64,
-    /// System time since 1970. [ns]
+    /// Reading of the system clock. [ns since 1970]
     pub wall_ns: u64,
 }
 

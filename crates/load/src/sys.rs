@@ -64,7 +64,7 @@ pub fn usage() -> Usage {
 /// Restricts the calling thread, and the threads that it creates later, to these CPUs.
 ///
 /// # Errors
-/// If there is no CPU among them that exists and that the thread may use.
+/// If none of these CPUs exists and may be used by the thread.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
     // Safety: zeros are an empty CPU set, and plans allow only CPU numbers that fit into the set.
     let result = unsafe {

@@ -17,7 +17,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// Number of the list of keys that are due and not fetched yet. The numbers below it belong to the slots.
+/// Number of the list of keys that are due and not fetched yet. Lower numbers belong to the lists of the slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 

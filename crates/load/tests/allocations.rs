@@ -149,7 +149,7 @@ fn note(requests: u64, looks: &Mutex<Vec<u64>>) {
     }
 }
 
-/// The server stalls at this request.
+/// Number of the request at which the server stalls.
 const BEFORE_STALL: u64 = 500;
 /// Heap memory of each thread of the server: its handle, its name and its entry in the list of threads. [B]
 const SERVER_THREAD_BYTES: u64 = 1_000;

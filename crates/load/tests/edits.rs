@@ -123,8 +123,8 @@ fn arrivals_of(
     taken
 }
 
-/// Returns the starts and departures of all users. First checks that three threads together compute the same, for any
-/// progress of the threads at the edits.
+/// Returns the starts and departures of all users. First checks that three threads together compute the same list,
+/// however far each thread is at the times of the edits.
 fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     let alone = user_changes_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {
@@ -144,8 +144,8 @@ fn user_changes(plan: &Plan, edits: &[Edit]) -> Vec<UserChange> {
     alone
 }
 
-/// Returns all arrivals. First checks that three threads together compute the same, for any progress of the threads at
-/// the edits.
+/// Returns all arrivals. First checks that three threads together compute the same list, however far each thread is at
+/// the times of the edits.
 fn arrivals(plan: &Plan, edits: &[Edit]) -> Vec<Arrival> {
     let alone = arrivals_of(plan, edits, (0, 1), Pace::Late);
     for pace in [Pace::Eager, Pace::Late] {

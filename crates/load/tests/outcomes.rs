@@ -282,7 +282,8 @@ fn connections_are_kept_and_remade_as_the_server_says() {
         connections(|| answer(200, "Connection: close\r\n", "x")),
         [0, 1, 2]
     );
-    // After an HTTP/1.0 response the connection closes by default, and its end is the end of the body.
+    // After an HTTP/1.0 response the connection closes by default, and the end of the connection is the end of the
+    // body.
     assert_eq!(
         connections(|| Reply::Close(b"HTTP/1.0 200 OK\r\n\r\nbody".to_vec())),
         [0, 1, 2]

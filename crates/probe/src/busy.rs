@@ -82,7 +82,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Writes the objects `busiest_process` and `busiest_thread` if they are known.
+    /// Writes the objects `busiest_process` and `busiest_thread`, each only if the process or thread is known.
     pub fn write(
         &mut self,
         proc: &Path,

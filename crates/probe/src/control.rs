@@ -22,8 +22,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes from standard input and returns the commands that they complete. For an invalid line, returns a
-    /// description of the fault.
+    /// Takes bytes from standard input and returns the commands that these bytes complete. For an invalid line, returns
+    /// a description of the fault.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<Command, String>> {
         self.pending.extend_from_slice(bytes);
         let mut commands = Vec::new();

@@ -26,7 +26,7 @@ pub struct Reader<'a> {
     pub table: &'a Table,
     /// `true` if the table of processes has been refreshed since the last sample.
     pub refreshed: bool,
-    /// Number of processes of each user. It is counted at most once in a sample; `None` before that.
+    /// Number of processes of each operating-system user. It is counted at most once in a sample; `None` before that.
     pub users: &'a mut Option<Users>,
     /// Sockets of the host, by network namespace.
     pub networks: &'a mut Networks,
@@ -48,8 +48,8 @@ pub struct Reader<'a> {
     pub images_are_drawn: bool,
 }
 
-/// Processes are counted by user only if the processes of the whole host reach this share of a user's limit on
-/// processes. Below it, no user can be near the limit. [percent]
+/// Processes are counted by operating-system user only if the processes of the whole host reach this share of a user's
+/// limit on processes. Below it, no user can be near the limit. [percent]
 const USERS_FROM: u64 = 90;
 
 /// A process id that no process has, since the largest process id of Linux is 2^22.
@@ -102,8 +102,8 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Open files of the process of the group that is closest to its limit: their number, and the limit. Each process has
-/// its own limit.
+/// Number of open files, and limit on open files, of one process of the group: of all its processes, the one that is
+/// closest to its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -231,7 +231,8 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// If the root processes of any groups have changed, determines again which traces show that a process is a member.
+    /// If the root processes of any groups have changed, determines again which control group and which memory layouts
+    /// show that a process is a member.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -426,8 +427,8 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes the number of processes and threads of one user of the group: the user that is closest to its limit. This
-    /// is only done if the number on the whole host is near the limit.
+    /// Writes the number of processes and threads of an operating-system user: of those that own processes of the
+    /// group, the user closest to its limit. This is only done if the number on the whole host is near the limit.
     ///
     /// Otherwise no user can be near the limit, and nothing needs to be counted.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {

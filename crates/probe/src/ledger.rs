@@ -176,7 +176,7 @@ mod tests {
         own: u64,
         children: u64,
         /// Bytes of input and output of the process and of the children for which it waited. The kernel keeps a single
-        /// number for both.
+        /// number for the process and these children.
         io: u64,
         ended: bool,
         gone: bool,
@@ -240,7 +240,8 @@ mod tests {
             }
         }
 
-        /// Removes an ended process. If its parent waits for children, its usage is added to that of the parent.
+        /// Removes an ended process. If the parent of the process waits for children, the usage of the process is added
+        /// to that of the parent.
         fn take_away(&mut self, process: usize, waits: bool) {
             let ended = self.processes[process].clone();
             if !ended.ended || ended.gone {

@@ -29,9 +29,9 @@ const CHANGE: u64 = 10;
 /// Proportional set size of one process, or the sum over several processes. [bytes]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Proportional {
-    /// Size of all pages.
+    /// Proportional size of all pages.
     pub all: u64,
-    /// Size of the pages that are not backed by a file on a disk: anonymous and shared memory.
+    /// Proportional size of the pages that are not backed by a file on a disk: anonymous and shared memory.
     pub anonymous: u64,
 }
 

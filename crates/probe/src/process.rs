@@ -95,7 +95,7 @@ impl Stat {
         Some(())
     }
 
-    /// Returns the traces of the process by which its relatives are recognized.
+    /// Returns the properties (traces) of the process by which other processes of its group are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {
@@ -118,8 +118,8 @@ impl Stat {
     }
 }
 
-/// Parses the bytes read from and written to disks, and the numbers of read and write calls. All four include reaped
-/// children.
+/// Parses `/proc/PID/io`: the bytes read from and written to disks, and the numbers of read and write calls. All four
+/// numbers include reaped children.
 #[must_use]
 pub fn parse_io(content: &[u8]) -> Option<[u64; 4]> {
     let value = |name| text::keyed(content, name);
@@ -154,8 +154,8 @@ pub struct Usage {
     pub open_files: Option<u64>,
     /// Soft limit on the number of open files of the process.
     pub open_files_limit: Option<u64>,
-    /// Soft limit on the number of processes and threads of the process's user. The limit does not apply if the process
-    /// is exempt.
+    /// Soft limit on the number of processes and threads of the operating-system user of the process. The limit does
+    /// not apply if the process is exempt.
     pub processes_limit: Option<u64>,
     /// Context switches, and time during which threads were ready to run but had no CPU.
     pub switches: Switches,

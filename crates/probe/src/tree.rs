@@ -30,7 +30,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the traces of the process by which its relatives are recognized.
+    /// Returns the properties (traces) of the process by which other processes of its group are recognized.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace {

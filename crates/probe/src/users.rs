@@ -1,4 +1,4 @@
-//! Numbers of processes and threads by user, and the kernel's limit for a user.
+//! Numbers of processes and threads of each operating-system user, and the kernel's limit for a user.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ impl Owner {
     }
 }
 
-/// Number of processes and threads of each user.
+/// Number of processes and threads of each operating-system user.
 #[derive(Debug, Default)]
 pub struct Users {
     owners: BTreeMap<u32, Owner>,
@@ -46,7 +46,7 @@ pub struct Users {
 }
 
 impl Users {
-    /// Counts the processes and threads of each user, which takes about 15 µs per process.
+    /// Counts the processes and threads of each operating-system user, which takes about 15 µs per process.
     #[must_use]
     pub fn count(proc: &Path, pids: impl Iterator<Item = u32>) -> Self {
         let mut found = Self::default();

@@ -13,8 +13,8 @@ use crate::stay;
 
 /// Relative change of the numbers of jobs at which the iteration has converged.
 const TOLERANCE: f64 = 1e-13;
-/// Limit on the iterations. If the load of an open class is near 1, many iterations are needed, since each only
-/// multiplies the error by this load.
+/// Limit on the iterations. If the load of an open class is near 1, many iterations are needed, since each iteration
+/// only multiplies the error by this load.
 const ROUNDS_AT_MOST: usize = 50_000;
 /// Number of times that the Linearizer corrects its estimates of the queue lengths in a network with one job less.
 const CORRECTIONS: usize = 12;
@@ -451,8 +451,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: the station has at least as many servers as there are users
-/// whose jobs could be served before a job of the class. All of these users must belong to closed classes.
+/// Returns `true` if a class never waits at a station: the number of servers is at least the number of users whose jobs
+/// could be served before a job of the class. All of these users must belong to closed classes.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

@@ -408,8 +408,8 @@ fn checks(
             checks.population = checks.population.max(relative(found, users as f64));
         }
         let range = &bounds.0[class].1;
-        // A response time is computed as a difference from the think time. If it is far smaller than the think time,
-        // rounding leaves it few correct digits.
+        // A response time is computed by subtraction of the think time. If the response time is far smaller than the
+        // think time, rounding leaves only few correct digits.
         let digits = 1e-13 * network.think_time(class);
         checks.within_bounds &= within(range.throughput_per_s, of_class.throughput_per_s, 0.0)
             && within(range.response_time_s, of_class.response_time_s, digits);

@@ -154,7 +154,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and mean numbers of jobs of the network without the special station `without`, for 0, 1, ... N users.
+    /// Throughput and mean numbers of jobs of the network without the station `without` (one of those solved by
+    /// phases), for 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -186,8 +187,9 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a special station for the arrivals that the rest of the network generates. With `step` = 1, the
-    /// variation of service times is that of the station; with `step` = 0, service times are exponential.
+    /// Speeds of a station that is solved by phases, for the arrivals that the rest of the network generates. With
+    /// `step` = 1, the variation of service times is that of the station; with `step` = 0, service times are
+    /// exponential.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
         // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that

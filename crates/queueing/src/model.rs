@@ -176,8 +176,8 @@ pub struct Station {
     /// Number of equal servers, at least 1; ignored for `delay`.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer. The last entry
-    /// applies to more jobs. Replaces `servers`. [1]
+    /// Speed with 1, 2, ... jobs present, as a multiple of the speed to which service times refer. The last entry also
+    /// applies to all larger numbers of jobs. Replaces `servers`. [1]
     #[serde(default)]
     pub rates: Vec<f64>,
     /// Limit on the jobs at the station, including those in service. Arrivals at a full station are dropped. Only for
@@ -226,7 +226,7 @@ pub struct Pool {
     pub size: u64,
     /// Names of the stations and inner pools that a job uses while it holds a unit.
     pub holds: Vec<String>,
-    /// Names of the classes that need a unit; default all.
+    /// Names of the classes that need a unit of the pool; by default, all classes.
     #[serde(default)]
     pub classes: Vec<String>,
 }
@@ -240,7 +240,7 @@ pub struct Fork {
     /// Names of the stations of each branch. A fork has at least two branches, and no station is in more than one
     /// branch.
     pub branches: Vec<Vec<String>>,
-    /// Names of the classes that fork; default all.
+    /// Names of the classes whose transactions fork; by default, all classes.
     #[serde(default)]
     pub classes: Vec<String>,
 }

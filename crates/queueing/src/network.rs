@@ -91,7 +91,7 @@ impl Center {
     }
 }
 
-/// A pool of units, which jobs hold while they are at its stations.
+/// A pool of units. A job holds a unit while it is at the stations of the pool.
 #[derive(Clone, Debug)]
 pub struct Hold {
     /// Name of the pool in the model.

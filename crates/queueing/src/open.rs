@@ -365,8 +365,8 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Increase of a function of the load from `better`, the load of the better ranks, to `all`, which also includes the
-/// rank of the class itself. The function is 0 without load.
+/// Increase of a function when the load grows from `better`, the load of the better ranks, to `all`, which also
+/// includes the rank of the class itself. The function is 0 without load.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }

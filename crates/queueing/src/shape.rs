@@ -91,8 +91,8 @@ impl Shape {
     }
 }
 
-/// For a time that is one of two exponential times, each of which contributes half of the mean: probability of the
-/// shorter one.
+/// Probability of the shorter exponential time in a hyperexponential distribution with two times that contribute
+/// equally to the mean.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }
@@ -130,7 +130,8 @@ enum Kind {
         mean: f64,
     },
     /// Uniformly distributed time: the probability of n events is the probability that a Poisson number exceeds n,
-    /// divided by `mean`. The Poisson number has this mean, the number of events during the longest time.
+    /// divided by `mean`. Here `mean` is the mean of the Poisson number, and the mean number of events during the
+    /// longest time.
     Uniform {
         term: f64,
         above: f64,

@@ -61,7 +61,7 @@ use sample::Sample;
 /// Limit on the users of a model, and on the jobs that are in the system in addition to the users. With a million jobs,
 /// ten replications need more than a gigabyte of memory.
 pub const JOBS_AT_MOST: u64 = 1_000_000;
-/// Number of events that each replication processes in the first round.
+/// Number of events that each replication processes in the first round. The precision is checked after each round.
 const FIRST_ROUND: u64 = 20_000;
 
 /// Settings of a simulation.
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub comparisons: Vec<Comparison>,
 }
 
-/// A fault of one of the models, because of which the simulation does not start.
+/// A fault of one of the models, which prevents the start of the simulation.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Refused {
     /// Index of the model in the list of models, from 0.

@@ -7,7 +7,7 @@ pub enum Speed {
     Delay,
     /// This number of equal servers: with n jobs, the speed is the number of busy servers, `min(n, servers)`.
     Servers(u32),
-    /// A table: the n-th entry is the speed with n jobs; the last entry applies to more jobs.
+    /// A table: the n-th entry is the speed with n jobs. The last entry also applies to all larger numbers of jobs.
     Rates(Vec<f64>),
 }
 

@@ -26,7 +26,7 @@ pub struct Found<'a> {
     pub others: &'a [f64],
 }
 
-/// Residence time of a class at a station: its time over all visits. [s]
+/// Residence time of a class at a station: the time of all its visits together. [s]
 #[must_use]
 pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool) -> f64 {
     let (queue, busy) = (found.queue, found.busy);

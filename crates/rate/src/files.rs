@@ -10,8 +10,8 @@ use crate::kernel::{Failed, Threaded, Work};
 /// Size of each file that the kernels write. [bytes]
 const SIZE: usize = 16 << 10;
 
-/// Creates, writes, reads, renames and deletes files in a folder of its own. If requested, it also syncs the files to
-/// disk.
+/// Work of one thread: creates, writes, reads, renames and deletes files in a separate folder. If requested, the files
+/// are also synced to disk.
 pub struct Files {
     folder: PathBuf,
     synced: bool,

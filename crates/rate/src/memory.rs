@@ -1,5 +1,5 @@
-//! Kernels for main memory. Bandwidth is measured by the triad of STREAM, latency by a chain in which each load returns
-//! the address of the next load.
+//! Kernels for main memory. Bandwidth is measured by the triad of STREAM, latency by pointer chasing: each read returns
+//! the address of the next read.
 //!
 //! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
 //! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
@@ -17,10 +17,10 @@ const STRETCH: usize = 1 << 15;
 const BYTES_OF_ELEMENT: usize = 24;
 /// Factor q in the triad a(i) = b(i) + q c(i).
 const FACTOR: f64 = 3.0;
-/// Bytes that one load of the chain transfers from memory: the size of a cache line.
+/// Bytes that one dependent read transfers from memory: the size of a cache line.
 const LINE: usize = 64;
 const WORDS_OF_LINE: usize = LINE / size_of::<u32>();
-/// Number of loads in one batch of the chain kernel.
+/// Number of dependent reads in one batch of the pointer-chasing kernel.
 const LOADS: usize = 1 << 13;
 /// Minimum amount of memory that all threads of a kernel use together. [bytes]
 const LEAST: u64 = 192 << 20;
@@ -86,8 +86,8 @@ impl Work for Triad {
     }
 }
 
-/// Work of one thread of the chain kernel. Each cache line contains the address of the next line, in an order that
-/// prefetchers cannot predict.
+/// Work of one thread of the pointer-chasing kernel. Each cache line contains the address of the next line, in an order
+/// that prefetchers cannot predict.
 pub struct Chase {
     next: Vec<u32>,
     place: u32,

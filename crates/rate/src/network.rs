@@ -31,8 +31,8 @@ impl Exchanges {
             let (server, _) = listener.accept()?;
             client.set_nodelay(true)?;
             server.set_nodelay(true)?;
-            // The server thread inherits the CPU of the pinned thread that starts it. It ends when the client closes
-            // the connection.
+            // The server thread inherits the CPU of the pinned thread that starts it. The server thread ends when the
+            // client closes the connection.
             std::thread::Builder::new().spawn(move || answer(server, response))?;
             Ok(client)
         };

@@ -17,7 +17,7 @@ use crate::kernel::{Failed, Threaded, Work};
 
 /// Host name in the certificate of the server.
 const NAME: &str = "rate.test";
-/// Maximum number of round trips of a handshake. A handshake that is not complete after them fails.
+/// Maximum number of round trips of a handshake. A handshake that needs more round trips fails.
 const FLIGHTS_AT_MOST: usize = 10;
 /// Number of handshakes in one batch.
 const BATCH: usize = 4;

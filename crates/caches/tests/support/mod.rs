@@ -44,14 +44,16 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// Result of a reference: `entry` is `true` if the metadata of the key are in the cache, `bytes` if its content is.
+/// Result of a reference: `entry` is `true` if the metadata of the key are in the cache, and `bytes` is `true` if the
+/// content of the key is in the cache.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,
 }
 
 /// Simulates a cache with a limit on entries and a limit on bytes. The list of entries and the list of cached files are
-/// ordered by last use. After every reference, the least recently used are evicted until both limits are met.
+/// ordered by last use. After every reference, the least recently used entries and files are evicted until both limits
+/// are met.
 pub struct TwoLimits {
     entries_at_most: u64,
     bytes_at_most: u64,

@@ -47,11 +47,11 @@ pub(crate) struct Session {
     is_over: bool,
 }
 
-/// Opens a session, and logs in if a user is given.
+/// Opens a session, and logs in if a user name is given.
 ///
 /// # Errors
 ///
-/// Kind `connect` if the connection or the login fails.
+/// A failure of the kind `connect`, if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,

@@ -123,7 +123,7 @@ fn refusal(body: &ErrorResponseBody) -> Failed {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the connection or the login fails.
+/// A failure of the kind `connect`, if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,

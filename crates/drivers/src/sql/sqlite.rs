@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the time limit of the call. Before it has passed, the load thread
-/// discards the call and its session.
+/// Time that a session waits for a lock beyond the time limit of the call. Before this additional time has passed, the
+/// load thread discards the call and its session.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -28,14 +28,14 @@ struct Session {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the file does not exist, or is not a database.
+/// A failure of the kind `connect`, if the file does not exist, or is not a database.
 pub(crate) fn open(
     path: &Path,
     synchronous: Synchronous,
     cache_bytes: Option<u64>,
 ) -> Result<Box<dyn Working>, Failed> {
     let connect = |error: Error| Failed::new(FailureKind::Connect, reason(&error));
-    // Each session is used by one thread at a time, so SQLite need not lock it.
+    // Each session is used by one thread at a time, so SQLite need not protect the session by a lock.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(connect)?;
     connection.set_prepared_statement_cache_capacity(PREPARED_AT_MOST);

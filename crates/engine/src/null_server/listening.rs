@@ -21,8 +21,8 @@ pub fn listen(options: &Options) -> io::Result<Vec<TcpListener>> {
     each.collect()
 }
 
-/// Binds a listening socket. The standard library limits the accept queue to 128 connections, which a burst of users
-/// would overflow. This function uses the limit of the system instead.
+/// Binds a listening socket. The standard library limits the accept queue to 128 connections, which would overflow if
+/// many clients connect at once. This function uses the limit of the system instead.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     socket::listen(&listener, Backlog::MAXALLOWABLE)?;

@@ -38,7 +38,7 @@ impl Schedule {
     }
 
     /// Returns the time of the response to a request that arrived at `arrival_ns`. Responses are in the order of
-    /// arrival of their requests, so one queue serves for both orders.
+    /// arrival of their requests, so a single queue is sufficient.
     pub fn answer_ns(&self, arrival_ns: u64) -> u64 {
         let delayed = arrival_ns + self.delay_ns;
         self.stalls.map_or(delayed, |stalls| stalls.pass(delayed))

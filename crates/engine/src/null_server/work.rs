@@ -1,4 +1,4 @@
-//! Uses CPU time for each request, as a server with a known service demand.
+//! Uses CPU time for each request, so that the server has a known service demand.
 
 use towtank_linux::thread_cpu_ns;
 use towtank_load::rng::{Random, Stream};

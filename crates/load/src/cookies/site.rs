@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-/// Host of a request, and whether TLS protects it.
+/// Host of a request, and a flag that is `true` if the request uses TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     host: Box<[u8]>,

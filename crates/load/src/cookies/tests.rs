@@ -36,7 +36,7 @@ const GOES: &[Case] = &[
         ("http://a.test/", "c=1", "http://www.a.test/", false),
         ("http://www.a.test/", "c=1", "http://a.test/", false),
         ("http://[::1]:81/", "c=1", "http://[::1]:82/", true),
-        // Attribute Domain (RFC 6265, sections 5.1.3 and 5.2.3).
+        // Cases of the attribute Domain (RFC 6265, sections 5.1.3 and 5.2.3).
         (
             "http://w.a.test/",
             "c=1; Domain=a.test",
@@ -109,7 +109,7 @@ const GOES: &[Case] = &[
             "http://10.0.0.1/",
             true,
         ),
-        // Default path without the attribute Path (RFC 6265, section 5.1.4).
+        // Cases of the default path, for cookies without the attribute Path (RFC 6265, section 5.1.4).
         (
             "http://a.test/app/login?x=/y",
             "c=1",
@@ -137,7 +137,7 @@ const GOES: &[Case] = &[
             "http://a.test/",
             false,
         ),
-        // Path match of cookie and request (RFC 6265, section 5.1.4).
+        // Cases of the path match between cookie and request (RFC 6265, section 5.1.4).
         (
             "http://a.test/",
             "c=1; Path=/app",
@@ -174,8 +174,8 @@ const GOES: &[Case] = &[
             "http://a.test/app",
             false,
         ),
-        // Attribute Secure (RFC 6265, section 5.4). Attributes such as HttpOnly do not change which requests send the
-        // cookie.
+        // Cases of the attribute Secure (RFC 6265, section 5.4). Attributes such as HttpOnly do not change which
+        // requests send the cookie.
         ("https://a.test/", "c=1; Secure", "https://a.test/", true),
         ("https://a.test/", "c=1; secure=no", "http://a.test/", false),
         ("http://a.test/", "c=1; Secure", "https://a.test/", true),
@@ -185,7 +185,7 @@ const GOES: &[Case] = &[
             "http://a.test/",
             true,
         ),
-        // Name prefixes `__Secure-` and `__Host-` (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
+        // Cases of the name prefixes `__Secure-` and `__Host-` (draft-ietf-httpbis-rfc6265bis, section 4.1.3).
         (
             "https://a.test/",
             "__Secure-c=1; Secure",
@@ -229,7 +229,7 @@ const GOES: &[Case] = &[
             "https://a.test/",
             false,
         ),
-        // Names and values (RFC 6265, section 5.2).
+        // Cases of names and values (RFC 6265, section 5.2).
         ("http://a.test/", "=1", "http://a.test/", false),
         ("http://a.test/", "nameless", "http://a.test/", false),
         ("http://a.test/", " c = 1 ;Path=/", "http://a.test/", true),

@@ -15,11 +15,11 @@ pub use encode::Encoder;
 pub const LOWEST_DISCERNIBLE_NS: u64 = 1_000;
 /// Highest value that is recorded without being reduced to a limit; see [`Histogram::saturated`]. [ns]
 pub const HIGHEST_TRACKABLE_NS: u64 = 3_600_000_000_000;
-/// Decimal digits kept of every value.
+/// Number of significant decimal digits to which values are recorded.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Values are counted in units of `2^UNIT_MAGNITUDE` ns. This is the largest power of two that is not above the lowest
-/// discernible value.
+/// Values are counted in units of `2^UNIT_MAGNITUDE` ns. This unit is the largest power of two that is not above the
+/// lowest discernible value.
 const UNIT_MAGNITUDE: u32 = LOWEST_DISCERNIBLE_NS.ilog2();
 /// Each octave (range from a value to its double) has `2^HALF_COUNT_MAGNITUDE` counters: the smallest power of two that
 /// resolves three significant digits.

@@ -25,7 +25,7 @@ pub struct Wanted {
     pub head: bool,
     /// `true` to keep the body, up to [`Limits::capture_bytes`].
     pub body: bool,
-    /// `true` if the request was a HEAD. The response then has no body, whatever its Content-Length states.
+    /// `true` for a HEAD request. The response then has no body, whatever its Content-Length states.
     pub method_is_head: bool,
 }
 
@@ -133,7 +133,7 @@ impl Answer {
         self.limits
     }
 
-    /// Returns the selection of parts to keep that was set for this response.
+    /// Returns which parts of this response are to be kept.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         self.wanted

@@ -211,8 +211,7 @@ impl ResponseScanner {
         &self.answer
     }
 
-    /// Returns the kept parts of the response for writing. It serves protocols that have their own parser, such as
-    /// HTTP/2.
+    /// Returns the kept parts of the response for writing, for protocols that have their own parser, such as HTTP/2.
     #[inline]
     pub fn answer_mut(&mut self) -> &mut Answer {
         &mut self.answer
@@ -227,7 +226,8 @@ impl ResponseScanner {
         }
     }
 
-    /// Returns `true` if another request may be sent over the connection: the response is complete and permits it.
+    /// Returns `true` if another request may be sent over the connection: the response is complete, and permits that
+    /// the connection is used again.
     #[must_use]
     pub fn keep_alive(&self) -> bool {
         self.state == State::Complete

@@ -108,8 +108,8 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest number of a stream that the server processes. If the server does not read its input, this number is set
-    /// to that of the last opened stream, so that no further stream is opened.
+    /// Highest stream number that the server will process. If the server does not read its input, this number is set to
+    /// that of the last opened stream, so that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
@@ -291,8 +291,8 @@ impl Connection {
         let _ = self.give_up(stream, ErrorCode::Cancel);
     }
 
-    /// Closes a stream by a reset. Until the reset reaches the server, it may send as many bytes as the stream's
-    /// flow-control window still allows.
+    /// Closes a stream by a reset. Before the reset reaches the server, the server may send as many bytes as the
+    /// stream's flow-control window still allows.
     pub(super) fn give_up(&mut self, id: u32, code: ErrorCode) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
         frames::write_reset(id, code, &mut self.out);

@@ -122,7 +122,7 @@ impl FrameHead {
     }
 }
 
-/// Appends a frame with its payload.
+/// Appends a frame with this payload to `out`.
 pub fn write(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     let length = payload.len();
     FrameHead {

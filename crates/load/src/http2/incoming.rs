@@ -201,8 +201,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form. Only changes of the table size at its
-        // start come on top, for which one more frame is allowed. A longer block belongs to a head that is too large.
+        // The encoded form of an allowed head is no longer than its decoded form, apart from changes of the table size
+        // at the start, for which one more frame is allowed. A longer block belongs to a head that is too large.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }

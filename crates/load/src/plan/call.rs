@@ -37,8 +37,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns `true` if the call may have a note of the kind `does`: its operation then stores, reads or removes a
-    /// complete object in this way.
+    /// Returns `true` if the call may have a note of the kind `does`, since its operation stores, reads or removes a
+    /// complete object as the kind states.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {

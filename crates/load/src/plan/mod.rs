@@ -142,7 +142,7 @@ pub enum Order {
     Unique,
 }
 
-/// Name of a request, call or page, and its transaction.
+/// Name of a request, call or page, and name of the transaction that contains it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {

@@ -146,7 +146,7 @@ fn quoted(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends bytes to the last segment if this holds literal bytes, otherwise to a new segment.
+/// Appends bytes to the last segment if that segment holds literal bytes, otherwise to a new segment.
 fn append(segments: &mut Vec<Segment>, write: impl FnOnce(&mut Vec<u8>)) {
     if !matches!(segments.last(), Some(Segment::Bytes(_))) {
         segments.push(Segment::Bytes(Vec::new()));

@@ -89,7 +89,7 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles a call of the plan, and the description of the call for its driver, the task with this number.
+    /// Compiles a call of the plan, and its task: the description of the call for the driver, with this number.
     /// `response_s` is the time limit of calls without their own limit; `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(

@@ -251,8 +251,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Compiles two branches. If the test fails, it jumps to the second branch. The first branch ends with a jump to
-    /// the code after the second branch.
+    /// Compiles two branches. If the condition does not hold, the code jumps to the second branch. The first branch
+    /// ends with a jump to the code after the second branch.
     fn ways(
         &mut self,
         test: impl Fn(u32) -> Instruction,

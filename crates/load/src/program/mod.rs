@@ -79,7 +79,7 @@ pub enum Instruction {
     Mix,
     /// Wait for the pause between transactions.
     Rest,
-    /// End the user.
+    /// Let the user leave.
     Quit,
 }
 

@@ -36,7 +36,7 @@ pub struct Request {
     pub note: Option<Note>,
     /// Names of the transaction and the step, for error messages.
     label: Box<str>,
-    /// Host that determines which cookies are sent, and whether TLS protects them.
+    /// Host of the request, and use of TLS. Both determine which cookies are sent.
     pub site: Site,
     /// Cookies that the plan step itself sets, as one header value.
     cookies: Option<Text>,

@@ -60,7 +60,7 @@ pub struct Exchange {
 /// Sums over all requests. They satisfy `offered = started + not_started` and `started = ok + failed + in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Requests that the load required to start.
+    /// Requests that were due under the load, whether they started or not.
     pub offered: u64,
     /// Requests that started.
     pub started: u64,

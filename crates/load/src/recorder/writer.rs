@@ -26,8 +26,8 @@ pub const STOCK: usize = 3;
 /// Limit on the number of intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed,
 /// since memory must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] is reached. The disk may be fast enough: a
-/// load thread that was late passes many intervals to the writer at once.
+/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] is reached. The wait helps if the disk is
+/// fast enough, but a late load thread has passed many intervals to the writer at once.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// A stage of the load, as listed in the header line.

@@ -11,8 +11,8 @@ use crate::worker::Edits;
 use super::control::print_line;
 use super::timeline::Timeline;
 
-/// Limit on the length of a command line. A command with a million points of an arrival rate takes about half of it.
-/// [B]
+/// Limit on the length of a command line. A command with an arrival rate of a million points takes about half of this
+/// length. [B]
 const LINE_BYTES_AT_MOST: usize = 64 << 20;
 
 /// Time between the proposal of an edit and its effect. It must be long enough for all load threads to see the
@@ -111,7 +111,7 @@ impl Commander<'_> {
         }
     }
 
-    /// Applies a change of the stages in all load threads at the same time, which is slightly in the future.
+    /// Applies a change of the stages in all load threads at the same time, slightly in the future.
     fn make(&self, change: Change, timeline: &mut Timeline) -> Result<(), Refused> {
         let mut edit = Edit { at_ns: 0, change };
         for attempt in 0..TRIES {

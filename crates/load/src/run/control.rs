@@ -26,7 +26,7 @@ const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 /// Longest time between two checks of the control thread for load threads that have ended. [ns]
 const LONGEST_WAIT_NS: u64 = 200_000_000;
 
-/// Options of the command line.
+/// Options of the command line that determine how a run is observed and controlled.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Switches {
     /// `true` to print the lines (frames) of the live display on standard output.
@@ -135,7 +135,7 @@ impl Control {
         }
     }
 
-    /// Executes the commands on standard input, and stops the run at its end.
+    /// Executes the commands on standard input, and stops the run at the end of the input.
     fn take_input(
         &mut self,
         shared: &[Shared],

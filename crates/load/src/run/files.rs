@@ -93,8 +93,8 @@ fn need(plan: &Plan, places: &[ResolvedTarget], ports: Option<u64>) -> Need {
             need.each = 1;
             need.lingering = LINGERING_AT_MOST;
             let of_place = |place: &ResolvedTarget| reach(plan, place, ports);
-            // The number of free ports limits the connections. Connections beyond it fail for any number of load
-            // threads.
+            // The number of free ports limits the connections. Connections beyond this limit fail, whatever the number
+            // of load threads.
             need.ceiling = places
                 .iter()
                 .map(of_place)

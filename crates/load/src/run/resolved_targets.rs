@@ -81,8 +81,8 @@ pub(super) fn resolve(plan: &Plan) -> (Vec<ResolvedTarget>, Vec<Fault>) {
     (places, faults)
 }
 
-/// Resolves a host name to all of its addresses, in the order of resolution. The addresses of the host names `further`
-/// follow.
+/// Resolves a host name to all of its addresses, in the order of resolution, followed by the addresses of the host
+/// names in `further`.
 fn ways<'a>(address: &str, further: impl Iterator<Item = &'a String>) -> Result<Ways, String> {
     let mut all = resolved(address)?;
     for other in further {

@@ -11,10 +11,10 @@ use super::stages::Stages;
 /// Arrival of an open load: the intended start of one transaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number of the arrival in its sequence. The sequence of a group begins with the index of the group, a sequence
-    /// for all groups with 0.
+    /// Number of the arrival in its sequence. The numbers begin with the index of the group, or with 0 if the sequence
+    /// is for all groups together.
     pub index: u64,
-    /// Intended start. [ns]
+    /// Intended start of the transaction. [ns]
     pub at_ns: u64,
     /// Time since the previous arrival of the same sequence; for the first arrival, time since the start of the run.
     /// [ns]
@@ -78,8 +78,8 @@ impl RatePiece {
         (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
     }
 
-    /// Time t within the period at which the integral of the arrival rate reaches `wanted`. It is the root of from t +
-    /// (to - from) t² / (2 duration) = wanted, in a form without cancellation. [s]
+    /// Time t within the period at which the integral of the arrival rate reaches `wanted`. It is the solution of
+    /// `from` t + (`to` - `from`) t² / (2 duration) = `wanted`, in a form without cancellation. [s]
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;
@@ -152,7 +152,7 @@ struct Lane {
     next: Unit,
     /// The previous arrival: its time in the unit process, and its time in the run [ns].
     before: Option<(f64, u64)>,
-    /// The next arrival with its time in the run; `None` until that is calculated.
+    /// The next arrival with its time in the run; `None` until this time is calculated.
     ahead: Option<Arrival>,
     gaps: Random,
     kinds: Random,

@@ -46,7 +46,7 @@ impl fmt::Display for Refused {
 pub struct Stages {
     in_order: Vec<Timed>,
     closed: bool,
-    /// `true` if each group has its own users or arrivals. Otherwise all groups share them.
+    /// `true` if each group has its own users or arrivals; `false` if users or arrivals are for all groups together.
     by_group: bool,
     /// Number of the first user of each group, if the plan gives users by group.
     first_users: Vec<u32>,

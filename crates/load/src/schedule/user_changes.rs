@@ -154,8 +154,8 @@ impl UserChanges {
     }
 
     /// Continues with the stages after an edit at the time `at_ns`. Changes before the edit remain, even if they have
-    /// not been taken yet. Later changes may have been taken already, namely skipped because they belong to another
-    /// thread; they are computed again.
+    /// not been taken yet. Later changes may already have been skipped, because they belong to another thread; such
+    /// changes are computed again.
     pub fn follow(&mut self, stages: &Stages, at_ns: u64) {
         for (lane, ramps) in self.lanes.iter_mut().zip(stages.ramps()) {
             lane.go_back(at_ns);

@@ -1,5 +1,6 @@
 //! Stores TLS sessions for resumption. Each connection slot (index of a connection) has its own session, so a new user
-//! makes a full handshake. With one store for all slots, the server would see a thousand users as one.
+//! makes a full handshake. With one store for all slots, a thousand users would look like a single client to the
+//! server.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ struct SessionCache {
     kept: HashMap<u32, Kept>,
 }
 
-/// The newest session data of each kind. A slot holds only one connection at a time, so it needs no older data.
+/// The newest session data of each kind. A slot holds only one connection at a time, so no older data are needed.
 #[derive(Debug, Default)]
 struct Kept {
     group: Option<NamedGroup>,

@@ -1,23 +1,24 @@
-//! Messages about TLS failures. They state the cause and the next step for the user, without names of the TLS library.
+//! Messages about TLS failures. They state the cause and the next step for their reader, without names of the TLS
+//! library.
 
 use rustls::{AlertDescription as Alert, CertificateError, Error, OtherError};
 
-/// Next step for the user if a certificate is not trusted.
+/// Next step if a certificate is not trusted.
 const TRUST: &str = "give the certificate of its authority (--cacert FILE, key `ca`), or disable verification (--insecure, `verify: false`)";
-/// Next step for the user if the server's certificate is wrong.
+/// Next step if the server's certificate is wrong.
 const RENEW: &str =
     "give the server another certificate, or disable verification (--insecure, `verify: false`)";
-/// Next step for the user if the server refuses the certificate of the client.
+/// Next step if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
-/// Next step for the user if the server does not speak TLS.
+/// Next step if the server does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
-/// Next step for the user if client and server support no common TLS version or cipher.
+/// Next step if client and server support no common TLS version or cipher.
 const OFFERED: &str =
     "let the server offer TLS 1.2 or 1.3 with a cipher suite of ECDHE and AES-GCM or ChaCha20";
 
-/// Describes a TLS failure and the next step for the user.
+/// Describes a TLS failure and gives the next step.
 #[must_use]
 pub fn sentence(error: &Error) -> String {
     let (fact, step) = match error {
@@ -93,7 +94,7 @@ pub fn sentence(error: &Error) -> String {
     format!("TLS: {fact}: {step}")
 }
 
-/// Describes a fault of the server's certificate and the next step for the user.
+/// Describes a fault of the server's certificate and gives the next step.
 fn certificate(fault: &CertificateError) -> (String, &'static str) {
     use CertificateError as Fault;
     let (fact, step) = match fault {
@@ -154,7 +155,7 @@ fn certificate(fault: &CertificateError) -> (String, &'static str) {
     (format!("the certificate of the server {fact}"), step)
 }
 
-/// Next step for the user if a certificate is for a different name than the requested one.
+/// Next step if a certificate is for a different name than the requested one.
 const NAME: &str = "use a name of its certificate (--connect-to ADDRESS connects to another address, `server_name` requests \
                     another name), or disable verification (--insecure, `verify: false`)";
 
@@ -290,7 +291,7 @@ fn named(value: &impl std::fmt::Debug) -> String {
     words
 }
 
-/// Names of variants that only contain another error, so that the inner name is used instead.
+/// Names of error variants that only contain another error. The name of the inner error is used instead.
 const WRAPPERS: [&str; 2] = ["Other", "OtherError"];
 
 #[cfg(test)]

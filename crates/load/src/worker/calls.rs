@@ -198,8 +198,8 @@ impl Worker<'_> {
     }
 
     /// Sets the start of a call to the time at which a call thread began it, if the driver uses separate call threads.
-    /// The time between the intended start and this start is start lag. The wait for a session of the pool is not, as
-    /// it is part of the exchange.
+    /// The time between the intended start and this start is start lag. The wait for a session of the pool is not start
+    /// lag, as it is part of the exchange.
     ///
     /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
     /// previous transaction.
@@ -256,9 +256,9 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a passed deadline that may be that for opening the session. Returns `true` if nothing remains to be
-    /// done. Either the session was still being opened, so the call has failed to connect, or the call's own time limit
-    /// is later and becomes its deadline.
+    /// Handles a deadline that has passed and that may be the deadline for opening the session. Returns `true` if
+    /// nothing remains to be done. Either the session was still being opened, so the call has failed to connect, or the
+    /// call's own time limit is later and becomes its deadline.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];
@@ -336,7 +336,7 @@ impl Worker<'_> {
         self.later(index);
     }
 
-    /// Returns a session to its pool, unless its user still has an open database transaction in it.
+    /// Returns a session to its pool, unless the user still has an open database transaction in the session.
     fn release_session(&mut self, user: usize, place: usize, target: usize) {
         let Some(calls) = &mut self.calls else { return };
         calls.places[place].exchange = NONE;

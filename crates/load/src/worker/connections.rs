@@ -125,7 +125,7 @@ impl Worker<'_> {
     /// respond leaves time for the others.
     ///
     /// # Errors
-    /// The reason of the failure, after all addresses were tried.
+    /// The reason why the last address failed, after all addresses were tried.
     fn try_next(
         &mut self,
         exchange: usize,

@@ -91,8 +91,9 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 }
 
 impl Worker<'_> {
-    /// Collects new proposals. It must be called after the clock was read. `before_ns` is the reading before that: all
-    /// work up to this time is done, so an accepted edit that is not later cannot be made any more.
+    /// Collects new proposals. It must be called after the clock was read. `before_ns` is the previous reading of the
+    /// clock: all work up to that time is done, so an accepted edit for that time or an earlier one can no longer be
+    /// made.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {

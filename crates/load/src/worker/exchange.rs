@@ -17,7 +17,7 @@ use super::interpret::Flow;
 use super::reasons::Reason;
 use super::user::{Exchange, NONE, Phase, State};
 
-/// Limit on consecutive reads of one connection, so that an endless body does not keep the thread from other users.
+/// Limit on consecutive reads of one connection, so that an endless body does not delay the other users of the thread.
 ///
 /// It is one because a read fills the buffer, which may hold 20,000 chunks of one byte. With a higher limit, four
 /// servers that sent such chunks took most of the time of the thread.
@@ -27,7 +27,8 @@ pub(super) const READS_IN_A_ROW: usize = 1;
 /// if the server reads as fast as the thread generates the body.
 pub(super) const WRITES_IN_A_ROW: usize = 16;
 
-/// Capture buffers above this size are freed after use, since most users need none. [B]
+/// Size above which the buffer for the kept part of a response body is freed after use, since most users need no such
+/// buffer. [B]
 const KEPT_CAPTURE_BYTES: usize = 64 * 1024;
 
 impl Worker<'_> {
@@ -319,7 +320,8 @@ impl Worker<'_> {
         self.end_exchange(exchange, result, now_ns, close);
     }
 
-    /// Ends an exchange. The next exchange of its connection and its user then continue.
+    /// Ends an exchange. Then the exchanges that wait for a connection to the same target continue, and so does the
+    /// user.
     pub(super) fn end_exchange(
         &mut self,
         exchange: usize,
@@ -336,7 +338,7 @@ impl Worker<'_> {
     }
 
     /// Continues a user after a response: immediately after a success, and after a failure in the next iteration of the
-    /// event loop. Otherwise immediate failures would keep the thread from other users.
+    /// event loop. Otherwise immediate failures would delay the other users of the thread.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -391,7 +393,7 @@ impl Worker<'_> {
             Err(failure) => self.fail(index, failure),
         }
         // The user continues in the next iteration of the event loop, since a request that fails without waiting must
-        // not keep the thread from other users.
+        // not delay the other users of the thread.
         self.later(index);
         Flow::Wait
     }

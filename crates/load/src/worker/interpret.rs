@@ -1,4 +1,4 @@
-//! Executes a user's instructions until it must wait.
+//! Executes a user's instructions until the user must wait.
 
 use crate::outcome::Failure;
 use crate::pause::draw_ns;
@@ -11,8 +11,8 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one iteration of the event loop. Without it, a user that never waits would
-/// keep the thread from other users. An example is a mix without requests and pauses.
+/// Limit on the instructions of a user in one iteration of the event loop. Without this limit, a user that never waits
+/// would delay the other users of the thread. An example is a mix without requests and pauses.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.
@@ -25,7 +25,8 @@ pub(super) enum Flow {
 }
 
 impl Worker<'_> {
-    /// Executes instructions of a user until it waits, or until the limit per iteration of the event loop is reached.
+    /// Executes instructions of a user until the user must wait, or until the limit per iteration of the event loop is
+    /// reached.
     pub(super) fn run(&mut self, user: usize) {
         for _ in 0..TURN {
             if self.step(user) == Flow::Wait {

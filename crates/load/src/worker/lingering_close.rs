@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::sys::{Event, Socket};
 
-/// Limit on the wait for the server to close a connection. After it, the client resets the connection. [ns]
+/// Limit on the wait for the server to close a connection. When it is reached, the client resets the connection. [ns]
 const LINGER_NS: u64 = 1_000_000_000;
 
 /// Connections for a single request that wait for the server to close first. The port of the side that closes first is

@@ -129,11 +129,11 @@ pub(crate) struct Worker<'a> {
     plain: Vec<u8>,
     lingering: LingeringClose,
     reasons: Reasons,
-    /// Requests that could not be sent, by reason.
+    /// Numbers of requests that could not be sent, by reason.
     unsendable: Reasons,
-    /// Incomplete responses, by reason.
+    /// Numbers of incomplete responses, by reason.
     broken: Reasons,
-    /// Number of exchanges that have begun to wait for a connection; the last of them has this number.
+    /// Number of exchanges that have begun to wait for a connection. It also identifies the last of these exchanges.
     tickets: u64,
     open_connections: u64,
     /// State of the driver calls, if the plan has any.

@@ -75,12 +75,12 @@ pub struct Counts {
     pub goaways: u64,
     /// Requests that the client cancelled after they were sent.
     pub cancelled: u64,
-    /// Requests that the server reported as not processed, and that were sent once more.
+    /// Number of requests that were sent again, because the server reported that it had not processed them.
     pub sent_again: u64,
 }
 
 impl Counts {
-    /// Adds the counters of another thread.
+    /// Adds the counters of another load thread to these.
     pub fn add(&mut self, other: Self) {
         self.connections += other.connections;
         self.goaways += other.goaways;
@@ -323,7 +323,7 @@ impl Worker<'_> {
         self.receive_shared(connection, closed);
     }
 
-    /// Reads until the socket is empty.
+    /// Reads from an HTTP/2 connection until its socket is empty.
     pub(super) fn receive_shared(&mut self, connection: usize, closed: bool) {
         let generation = self.connections[connection].generation;
         for _ in 0..READS_IN_A_ROW {

@@ -1,5 +1,5 @@
-//! Writes notes of the objects that users store or change: the intention when a request or call begins, and the outcome
-//! when it ends.
+//! Writes notes about the objects that users store or change: the intention when a request or call begins, and the
+//! outcome when it ends.
 
 use std::io::Write as _;
 

@@ -40,8 +40,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Admits the arrivals that were due in the last stage but not reached by the thread before its end. They must be
-    /// counted, since they were due.
+    /// Admits the arrivals that were due in the last stage but that the thread did not reach before the end of the
+    /// stage. They must be counted, since they were due.
     fn admit_rest(&mut self, now_ns: u64) {
         while let Some(next) = self.arrivals.next_if(|next| next.at_ns <= now_ns) {
             if next.index % u64::from(self.workers) == u64::from(self.number) {

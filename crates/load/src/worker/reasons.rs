@@ -32,7 +32,7 @@ const CUT: &str = "the server closed the connection within its response: see the
 const BROKEN_FRAMES: &str = "the server violates the HTTP/2 protocol: load the target with HTTP/1.1, or see the log of the server";
 const BROKEN_TLS: &str = "the server violates the TLS protocol within its response: see the logs of the server and of proxies";
 
-/// Describes a response that is not valid HTTP, and the next step for the user.
+/// Describes a response that is not valid HTTP, and gives the next step.
 fn protocol(fault: ProtocolError) -> &'static str {
     match fault {
         ProtocolError::Truncated => CUT,
@@ -107,7 +107,7 @@ impl Reason {
         }
     }
 
-    /// Reason of a failed handshake; this may be that the server and the engine have no version of HTTP in common.
+    /// Reason why a handshake failed. It may be that the server and the engine have no version of HTTP in common.
     pub(super) fn tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,

@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Number of the socket among those in the connection slot. If the slot has a later number, this socket is already
-    /// closed.
+    /// Number of the socket among all sockets that the connection slot has had. If the slot has a later number, this
+    /// socket is already closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,
@@ -86,7 +86,7 @@ mod tests {
             waiting.push(1, 7, closed);
             waiting.push(2, 7, false);
         }
-        // The same connection slot with a later socket.
+        // This entry has the same connection slot, but a later socket.
         waiting.push(1, 8, false);
         let turns: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
         let turn = |connection, generation, closed| Revisit {

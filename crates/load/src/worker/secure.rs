@@ -16,8 +16,8 @@ use super::exchange::{READS_IN_A_ROW, WRITES_IN_A_ROW};
 use super::reasons::Reason;
 use super::user::Phase;
 
-/// Limit on consecutive received bytes without application data. Without it, a server that sends session tickets
-/// endlessly would keep the thread from other users. Handshakes are far shorter. [B]
+/// Limit on consecutive received bytes without application data. Without this limit, a server that sends session
+/// tickets endlessly would delay the other users of the thread. Handshakes are far shorter. [B]
 const FRUITLESS_BYTES_AT_MOST: usize = 256 * 1024;
 
 /// TLS state of a load thread for one target.
@@ -105,7 +105,7 @@ impl Worker<'_> {
                     return;
                 }
                 Err(Trouble::Tls(error)) => {
-                    // Sends the alert that states the reason of the failure, if the server still reads.
+                    // Sends the alert that states why the handshake failed, if the server still reads.
                     let _ = self.flush(connection);
                     self.fail_to_connect(exchange, Reason::tls(&error), now_ns);
                     return;
@@ -402,7 +402,8 @@ impl Session {
         }
     }
 
-    /// Passes bytes to the TLS session as far as its buffer accepts them. Returns their number.
+    /// Passes bytes to the TLS session as far as the buffer of the session accepts them. Returns the number of accepted
+    /// bytes.
     pub(super) fn put_in(&mut self, bytes: &[u8]) -> usize {
         // The buffer of the TLS session is limited in size; it becomes free when its content is written to the socket.
         self.tls.writer().write(bytes).unwrap_or(0)

@@ -15,7 +15,7 @@ pub const STOP: u32 = 1;
 pub const LEAVE: u32 = 2;
 
 /// State shared between one load thread and the control thread. In each iteration of its event loop, the load thread
-/// reads nothing of it but the command.
+/// reads only the command.
 #[derive(Debug)]
 pub struct Shared {
     /// Command to the load thread: [`RUN`], [`STOP`] or [`LEAVE`].

@@ -23,7 +23,7 @@ enum Then {
 }
 
 /// Time for which a server accepts no requests. It is long enough that requests of a client that ignores the limit
-/// arrive within it.
+/// arrive within this time.
 const PAUSE: Duration = Duration::from_millis(150);
 
 /// A server that answers the first request of its first connection. It then accepts no requests over this connection

@@ -1,4 +1,4 @@
-//! Constant properties of the host, for the header of the stream.
+//! Constant properties of the host, for the header of the probe's output.
 
 use std::fs;
 

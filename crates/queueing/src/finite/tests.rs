@@ -289,10 +289,10 @@ fn constant_times_in_a_shared_room() {
     assert!(!visit.exact && visit.formula == "Markov chain of phases");
 }
 
-/// Chains with Erlang service times of 32 and 64 phases, written independently, lose 3.594 % and 3.517 % of the jobs and
-/// have 3.4933 and 3.4886 jobs in the mean. Their linear extrapolation to constant times is 3.44 % and 3.484 jobs. The
-/// chain with eight phases, the largest that is tried here, loses 4.04 %, so its extrapolation is what brings the result
-/// near.
+/// Chains with Erlang service times of 32 and 64 phases, written independently, lose 3.594 % and 3.517 % of the jobs
+/// and have 3.4933 and 3.4886 jobs on average. Their linear extrapolation to constant times is 3.44 % and 3.484 jobs.
+/// The chain with eight phases, the largest that is tried here, loses 4.04 %. Only the extrapolation brings the result
+/// near to 3.44 %.
 #[test]
 fn constant_times_at_two_servers_are_extrapolated() {
     let visit = poisson(&center(2, &[1.0], 0.0, Discipline::Fcfs), &[1.8], 8);

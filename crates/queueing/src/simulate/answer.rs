@@ -114,7 +114,8 @@ pub struct PoolAnswer {
 /// Settings of a simulation, and the length and precision of its run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
-    /// Limit that stopped the simulation: `precision`, `events`, `time` or `jobs`.
+    /// Condition that stopped the simulation: `precision` (the requested precision was reached), or a limit: `events`,
+    /// `time` or `jobs`.
     pub stopped: &'static str,
     /// Number of independent replications.
     pub replications: usize,
@@ -128,9 +129,9 @@ pub struct Run {
     pub relaxation_s: f64,
     /// Shortest measured part of a replication, in relaxation times. [1]
     pub measured_relaxations: f64,
-    /// Confidence level of all intervals.
+    /// Confidence level of all confidence intervals.
     pub confidence: f64,
-    /// Requested relative half-width of the intervals.
+    /// Requested relative half-width of the confidence intervals.
     pub precision_asked: f64,
     /// Largest relative half-width of the intervals of throughput and response time over all classes.
     pub precision_reached: f64,

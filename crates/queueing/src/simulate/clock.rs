@@ -1,5 +1,5 @@
-//! Stations with a common clock, which measures the service that each job has received; jobs end at certain readings of
-//! it. Such stations use processor sharing, or their speed depends on the number of jobs.
+//! Stations with a common clock, which measures the service that each job has received. Each job ends at a certain
+//! reading of the clock. Such stations use processor sharing, or their speed depends on the number of jobs.
 
 use super::machine::{Machine, State};
 use super::plan::{Kind, NONE};
@@ -112,7 +112,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    /// Removes a job from the clock of a station, when its service ends or earlier.
+    /// Removes a job from the clock of a station, when the service of the job ends or earlier.
     pub fn leave_clock(&mut self, job: u32, station: usize) {
         self.set_clock(station);
         if self.plan.stations[station].kind == Kind::Shared {

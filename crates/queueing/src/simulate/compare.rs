@@ -14,7 +14,7 @@ use crate::answer::Named;
 pub struct Comparison {
     /// Differences of the figures that both models have, by name such as `classes.web.response_time_s`.
     pub figures: Named<Difference>,
-    /// Confidence level of the intervals.
+    /// Confidence level of the intervals of the differences.
     pub confidence: f64,
 }
 
@@ -23,7 +23,7 @@ pub struct Comparison {
 pub struct Difference {
     /// Mean in the first model. For a percentile: percentile over all replications together, as in the answer.
     pub first: f64,
-    /// Mean or percentile for the alternative.
+    /// Mean or percentile in the alternative model.
     pub second: f64,
     /// Value of the alternative minus value of the first model.
     pub difference: f64,

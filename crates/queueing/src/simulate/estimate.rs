@@ -309,7 +309,7 @@ mod tests {
                     std::iter::once(0.0).chain(values).collect()
                 })
                 .collect();
-            // With this precision, a run needs 60 to 90 slices if its error is known exactly.
+            // With this precision, a run needs 60 to 90 slices if the error of its mean is known exactly.
             let precision = 1.96 / (600.0 * 1.5_f64.powf(stream.uniform())).sqrt();
             for rule in 0..2 {
                 let estimates = looks.map(|slices| {

@@ -252,7 +252,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Releases the unit of a pool that a job holds, if any. The first waiting job receives it.
+    /// Releases the unit of a pool that a job holds, if any. The first waiting job receives the unit.
     fn give_back(&mut self, job: u32, pool: u32) {
         if self.jobs[job as usize].held >> pool & 1 == 0 {
             return;

@@ -297,7 +297,7 @@ impl<'a> Machine<'a> {
                 let mut recent = Recent::new(*items, keys.len());
                 let mut misses = 0;
                 // Some rare keys may not be requested for a very long time, so the number of requests is limited. After
-                // them, a cache is nearly as full as it will ever be.
+                // this number of requests, a cache is nearly as full as it will ever be.
                 for _ in 0..20 * keys.len() {
                     misses += usize::from(!recent.ask(keys.draw(&mut self.streams.cache[index])));
                     if misses >= 3 * items {
@@ -357,7 +357,7 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, as a number of whole blocks of slices. [`Machine::run`] must be called before.
+    /// The second half of the record, rounded to whole blocks of slices. [`Machine::run`] must be called before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

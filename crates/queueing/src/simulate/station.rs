@@ -184,7 +184,7 @@ impl Machine<'_> {
         hit.then_some(cache.hit_time_s)
     }
 
-    /// Records the time that a job has spent at a station when it leaves.
+    /// Records, when a job leaves a station, the time that the job has spent there.
     #[inline]
     pub fn leave(&mut self, job: u32, station: usize) {
         self.stations[station].jobs -= 1;
@@ -219,7 +219,7 @@ impl Machine<'_> {
         self.proceed(job);
     }
 
-    // Stations with servers.
+    // The functions that follow handle stations with servers.
 
     #[inline]
     fn come_to_servers(&mut self, job: u32, station: usize) {
@@ -378,9 +378,9 @@ impl Machine<'_> {
         self.serve(job, station);
     }
 
-    // Removal of jobs before their end, and failures.
+    // Removal of jobs from their station before their service has ended, and failures of stations.
 
-    /// Removes a job from its station before its end, whether it waits or is in service.
+    /// Removes a job from its station before its service has ended, whether it waits or is in service.
     pub fn withdraw(&mut self, job: u32) {
         let station = self.jobs[job as usize].station as usize;
         match self.jobs[job as usize].state {

@@ -8,7 +8,7 @@ use super::sample::Sample;
 /// standard errors to each side.
 const FEW: usize = 4;
 /// Limit on the skewness of a mean, above which there is a warning, and an allowance for chance. The allowance is a
-/// number of standard errors of the skewness, each √6 divided by the number of batches. The correction of t for
+/// number of standard errors of the skewness; for n batches, the standard error is √6 / n. The correction of t for
 /// skewness is too small if a mean depends on few long times, since such a mean is more skewed than observed.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 

@@ -131,7 +131,7 @@ impl Visits<'_> {
                 .sum(),
             None => visits(station),
         };
-        // The sum is rounded to an integer if it is nearly one, since three times 1/3 visit differs from 1 by a
+        // The sum is rounded if it is very close to an integer, since three times 1/3 visit differs from 1 by a
         // rounding error.
         let count: f64 = if (count - count.round()).abs() < 1e-9 {
             count.round()

@@ -162,7 +162,7 @@ pub(super) fn auth_step(packet: &[u8]) -> Result<AuthStep<'_>, Malformed> {
 /// Returns the password in clear text, if the connection cannot be intercepted.
 ///
 /// # Errors
-/// Kind `connect` if the connection could be intercepted.
+/// A failure of the kind `connect`, if the connection could be intercepted.
 pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     if !login.is_private {
         let reason = "the server requests the password in clear text: connect over a Unix socket";
@@ -174,7 +174,7 @@ pub(super) fn plain(login: &Login<'_>) -> Result<Vec<u8>, Failed> {
 /// Returns the proof of the password for a challenge of the server.
 ///
 /// # Errors
-/// Kind `connect` if the authentication method is not supported.
+/// A failure of the kind `connect`, if the authentication method is not supported.
 pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u8>, Failed> {
     let password = login.password.unwrap_or_default().as_bytes();
     match challenge.plugin {
@@ -182,7 +182,8 @@ pub(super) fn proof(challenge: Challenge<'_>, login: &Login<'_>) -> Result<Vec<u
         NATIVE => Ok(native(password, challenge.nonce)),
         SHA2 => Ok(sha2(password, challenge.nonce)),
         b"mysql_clear_password" => plain(login),
-        // The proof is empty: on a Unix socket, the server gets the user at the other end from the kernel.
+        // The proof is empty: on a Unix socket, the server gets the operating-system user of the client from the
+        // kernel.
         b"unix_socket" | b"auth_socket" => Ok(Vec::new()),
         other => {
             let name = String::from_utf8_lossy(other.get(..64).unwrap_or(other)).into_owned();

@@ -79,7 +79,7 @@ fn internal(error: Malformed) -> Failed {
 ///
 /// # Errors
 ///
-/// Kind `connect` if the connection or the login fails.
+/// A failure of the kind `connect`, if the connection or the login fails.
 pub(crate) async fn open(
     location: &Location,
     turn: &Rc<Turn>,

@@ -24,8 +24,8 @@ const HEAD: Wanted = Wanted {
 /// All properties of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// Number of bytes of the stream that belong to the response; `None` if the response did not end. Otherwise the
-    /// error.
+    /// Number of bytes of the stream that belong to the response; `None` if the response did not end; or the error of
+    /// the scanner.
     end: Result<Option<usize>, ProtocolError>,
     status: u16,
     fields: Vec<u8>,
@@ -94,7 +94,8 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
     whole(bytes, ALL).end.expect_err("refused")
 }
 
-/// A response, the settings of its request, and the number of bytes left over after it or the expected error.
+/// A response, the settings of its request, and the expected result: the number of bytes left over after the response,
+/// or the error.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
 /// Valid and invalid responses of every kind, with their expected results.

@@ -53,7 +53,7 @@ fn read_rest(bytes: &mut &[u8], most: usize) -> Result<usize, HpackError> {
 mod tests {
     use super::*;
 
-    /// RFC 7541, appendix C.1.
+    /// The examples are those of RFC 7541, appendix C.1.
     #[test]
     fn the_examples_of_the_standard() {
         for (value, bits, bytes) in [

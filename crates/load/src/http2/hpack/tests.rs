@@ -48,7 +48,7 @@ fn check(table_bytes: usize, steps: &[(&str, &[&str], &[&str])]) {
     }
 }
 
-/// RFC 7541, appendix C.2.
+/// The examples are those of RFC 7541, appendix C.2.
 #[test]
 fn fields_in_every_form() {
     let custom: &[&str] = &["custom-key= custom-header"];
@@ -79,7 +79,7 @@ fn fields_in_every_form() {
     check(4096, &[("82", &[":method= GET"], &[])]);
 }
 
-/// RFC 7541, appendices C.3 (plain) and C.4 (Huffman).
+/// The examples are those of RFC 7541, appendices C.3 (plain) and C.4 (Huffman).
 #[test]
 fn requests_of_one_connection() {
     let plain = [
@@ -124,7 +124,8 @@ fn requests_of_one_connection() {
     }
 }
 
-/// RFC 7541, appendices C.5 (plain) and C.6 (Huffman): a table of 256 bytes, so that entries are evicted.
+/// The examples are those of RFC 7541, appendices C.5 (plain) and C.6 (Huffman). The table has 256 bytes, so that
+/// entries are evicted.
 #[test]
 fn responses_of_one_connection() {
     let plain = [
@@ -257,7 +258,7 @@ fn a_smaller_table_forgets_and_grows_again() {
     let mut decoder = Decoder::new(4096);
     decode(&mut decoder, &bytes("4001 6101 62")).expect("a field");
     assert_eq!(remembered(&mut decoder), fields(&["a= b"]));
-    // Two changes of the table size, to 0 and to 4096, at the start of one block.
+    // The size of the table changes twice at the start of a block: to 0 and to 4096.
     assert_eq!(
         decode(&mut decoder, &bytes("20 3f e1 1f 82")),
         Ok(fields(&[":method= GET"]))

@@ -1,4 +1,4 @@
-//! Checks of targets and connections.
+//! Checks the targets and connections of a plan.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Checks of the load and its stages.
+//! Checks the load of a plan and its stages.
 
 use crate::plan::{ClosedStage, Load, OpenStage, Phase, Rate};
 
@@ -76,7 +76,7 @@ impl Checker<'_> {
             let place = format!("{place}.users_by_group");
             self.one_of_each_group(&place, users.len());
             // If users are given by group, each group has a fixed set of user numbers from the start of the run. Stages
-            // that are appended later must not need more users of a group than that.
+            // that are appended later must not need more users of any group than its set contains.
             let most = self.plan.load.users_of_groups();
             for (group, (users, most)) in users.iter().zip(most).enumerate() {
                 self.require(*users <= most, &format!("{place}[{group}]"), || {

@@ -1,4 +1,4 @@
-//! Checks of operations and of the requests in them.
+//! Checks the operations of a plan, and the requests in the operations.
 
 mod calls;
 

@@ -1,4 +1,4 @@
-//! Tests TLS servers whose messages contain no application data.
+//! Tests the client with TLS servers whose messages contain no application data.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Checks of the behaviour of a model.
+//! Checks the further behaviour (`behaviour`) of a model.
 
 use super::super::{Discipline, Fault, Model, Station};
 use super::{Balancer, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight};
@@ -11,7 +11,7 @@ const LEVELS_AT_MOST: u32 = 1_000;
 /// Function that adds a fault at a location in the model unless a condition holds.
 type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
 
-/// Returns all faults of the behaviour of a model.
+/// Returns all faults of the further behaviour of a model.
 pub(in crate::model) fn check(model: &Model) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut require = |right: bool, path: &[&str], message: String| {

@@ -1,4 +1,4 @@
-//! Checks of calls.
+//! Checks the driver calls of a plan.
 
 use super::{check_exchange, check_into, check_note, check_template, check_timeout};
 use crate::plan::validate::Checker;
