@@ -32,7 +32,9 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """Load that every generator must produce; without a rate, as many requests as its connections allow."""
+    """Load that every generator must produce: requests at the given rate; without a rate, as many as its connections
+    allow.
+    """
 
     address: str
     connections: int

@@ -1,7 +1,7 @@
 """Time until the first paint of a report in Chromium, and time until the report is interactive.
 
-A page is interactive when the interactive figures near its first screen have replaced the static drawings, and the last
-task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
+A page is interactive when interactive figures have replaced the static drawings in and near the part that is visible
+first, and the last task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TIMES = """({
 
 
 def run(*, quick: bool) -> None:
-    """Measure two reports: of a stored study, and of a study with 24 configurations of 60 transactions each."""
+    """Measure two reports: one of a stored study, and one of a study with 24 configurations of 60 transactions each."""
     try:
         find_chromium()
     except TargetError as error:

@@ -11,7 +11,7 @@ import harness
 
 from towtank.engine import binary
 
-# Limits of the solvers. [s]
+# Longest acceptable CPU time of one solution of each model. [s]
 _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_20000": 0.015}
 
 

@@ -53,7 +53,7 @@ class Crowd:
 
     @property
     def arrive_s(self) -> float:
-        """Time in which the users start. [s]"""
+        """Time during which the users start, at a constant rate. [s]"""
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
@@ -85,7 +85,8 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Memory per connection, of the kernel and both programs, and memory per user, of the engine; with a reserve. [bytes]
+# Memory per connection (in the kernel and in both programs), and memory per user (in the engine), each with a reserve.
+# [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
 # Counters of the kernel: sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted

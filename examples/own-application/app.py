@@ -1,14 +1,14 @@
 """A small web application that stands for one of your own: `python examples/own-application/app.py --port 8080`.
 
-A parent starts workers that accept on one listening socket, a thread for each connection. Pages: `/`, `/report` and
-`/metrics`. `--limit` chooses the resource that limits `/report`:
+A parent process starts workers. They accept connections from one listening socket, and serve each in its own thread.
+Pages: `/`, `/report` and `/metrics`. `--limit` chooses the resource that limits `/report`:
 
 - none      waits 20 ms, and takes 1 ms of CPU
 - cpu-one   10 ms of CPU, all of it in the first worker
 - cpu-all   10 ms of CPU in the worker that has the connection
 - pool      a query of 30 ms through a pool of 4 connections to PostgreSQL, shared out among the workers
 - lock      25 ms under a lock of all workers
-- errors    as none; 503 at once for all above 100 per second
+- errors    as none, but requests above 100 per second are answered with 503 at once
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Pool:
 
 
 class FirstWorker:
-    """Lets the other workers have their work done by the first worker, over one connection per thread."""
+    """Passes the work of the other workers to the first worker, over one connection per thread."""
 
     def __init__(self, name: str) -> None:
         self._address = f"\0{name}"

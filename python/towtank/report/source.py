@@ -185,7 +185,7 @@ class Results:
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def in_state(self, *states: str) -> list[RunResult]:
-        """Return the runs with one of the given verdicts."""
+        """Return the runs whose verdict is among the given verdicts."""
         return [run for run in self.runs if run.verdict in states]
 
     @property
