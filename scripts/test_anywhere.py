@@ -1,4 +1,4 @@
-"""`make test-anywhere`: runs the suite under the conditions of other machines and other users.
+"""`make test-anywhere`: runs the test suite under the conditions of other machines and other user accounts.
 
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
@@ -45,7 +45,7 @@ Setting = tuple[dict[str, str], list[str]]
 
 @dataclass(frozen=True)
 class Variation:
-    """Conditions of another machine or another user.
+    """Conditions of another machine or of another user account.
 
     Attributes
     ----------
@@ -177,7 +177,9 @@ def elsewhere(scratch: Path) -> Setting:
 
 
 def normal_user(scratch: Path) -> Setting:
-    """Run as `nobody`, with a home and a temporary folder; a user other than root runs unchanged."""
+    """Run the tests as user `nobody`, with a home and a temporary folder; if the present user is not root, change
+    nothing.
+    """
     home = scratch / "home"
     home.mkdir()
     scratch.chmod(0o755)

@@ -104,7 +104,9 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that applies to open loads only; return it, or its default if it is not given."""
+        """Check the limit that an option sets, which applies to open loads only; return the limit, or the default if
+        none is given.
+        """
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:

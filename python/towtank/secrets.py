@@ -4,9 +4,9 @@ Logins, keys and tokens are kept in memory and in the files that need them (mode
 `docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error
 messages, notes on the terminal, names of steps.
 
-The position of a value decides whether the value is a secret, not its content: the login of an address, the value of
-a key with the name of a secret, and the values of a query, except plain values of harmless names (`page=2`,
-`sort=name`). `program_secrets` has the rules for variables and arguments of programs.
+The position of a value decides whether the value is a secret, not its content. These are secrets: the login in an
+address, the value of a key with the name of a secret, and the values in a query, except plain values of harmless names
+(`page=2`, `sort=name`). `program_secrets` has the rules for variables and arguments of programs.
 """
 
 from __future__ import annotations

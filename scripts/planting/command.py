@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Limits of the tests that run first with a fault, and again of those that run later: number of tests [1], total time
-# [s].
+# Limits of the first group of tests that run with a fault (`_NEAR`), and of each further group (`_AT_MOST`): number of
+# tests [1], total time [s].
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 

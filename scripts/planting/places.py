@@ -1,4 +1,4 @@
-"""Finds the expressions of Python code in which faults can be planted, and the faults."""
+"""Finds the expressions of Python code that can be replaced by faults, and lists these faults."""
 
 from __future__ import annotations
 

@@ -215,7 +215,9 @@ def seconds_of(estimate: Estimate | None) -> str:
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of two CPU use values that has no interval: two ticks of 10 ms in one second. [CPUs]"""
+"""Assumed error of a difference of two CPU use values, if it has no interval: two ticks of 10 ms in one
+second. [CPUs]
+"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:

@@ -23,10 +23,10 @@ BATCH = 2000
 """Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""If the error bound of a computed mean response time is larger, mean values and throughputs are simulated. [ratio]
+"""If the error bound of a computed mean response time is larger than this, means and throughputs are simulated. [ratio]
 
-Percentiles may be simulated at any error. The value is the error of a product-form network that is too large for an
-exact solution.
+Percentiles may be simulated whatever the error bound. The value is the error of the approximate solution of a
+product-form network that is too large for an exact solution.
 """
 # Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
 # them.

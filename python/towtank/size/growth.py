@@ -388,8 +388,9 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day of the week from `day` on at which the load is checked: with a weekly season the last, otherwise
-    the first.
+    """Return, as a range of one day, the day on which the load is checked in the week that begins on `day`.
+
+    It is the last day of the week if the history has a weekly season, otherwise the first day.
     """
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

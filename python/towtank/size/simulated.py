@@ -108,8 +108,8 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator gives the value of an objective: one for a class with a response time, or for the
-    total throughput.
+    """Return True if the simulator gives the value of an objective: the objective is for the total throughput, or for a
+    class that has a response time.
     """
     return check.name in outcome.response_s or check.name is None
 

@@ -57,7 +57,7 @@ class Variant:
     memory_bytes : dict of str to int
         Changed memory of each node, by tier. [byte]
     grows : bool
-        True if the load varies between draws with their growth; False if the question sets the load.
+        True if the load is multiplied by the growth in each random draw; False if the question sets the load.
     hardware : str
         Hardware that the question changes: `RUNS` (the present) or `ANSWER`.
     notes : tuple of str

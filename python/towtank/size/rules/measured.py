@@ -94,7 +94,7 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use, at the highest load that has a valid or suspect run: valid runs come first.
+    """Return the name of the run to use, at the highest load that has a valid or suspect run: a valid run if possible.
 
     None if no run is valid or suspect.
     """
