@@ -57,7 +57,7 @@ class Spent:
 
 
 def cores() -> tuple[int, int]:
-    """Return the core of the server and the core of the generator.
+    """Return the CPU cores to which the server and the generator are pinned.
 
     Raises
     ------
@@ -236,7 +236,9 @@ def _own_s(servers: Sequence[int]) -> float:
 
 
 def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the half of the runs with the least other work on the machine. Results do not affect the choice."""
+    """Return the half of the runs with the least other work on the machine. The choice does not depend on their
+    results.
+    """
     return sorted(runs, key=lambda run: run["other_work"])[: -(-len(runs) // 2)]
 
 

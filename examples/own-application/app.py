@@ -138,7 +138,7 @@ class Shared:
         forking = get_context("fork")
         self.listener = listener
         self.first = FirstWorker(f"own-application-{os.getpid()}")
-        # Nobody writes to this pipe. When the parent ends, the workers read its end and end, too.
+        # Nobody writes to this pipe. When the parent ends, the workers read the end of the pipe, and end, too.
         self.alive, self.parent = os.pipe()
         self.workers = workers
         self.values = memoryview(mmap.mmap(-1, 8 * workers * len(FIELDS))).cast("d")
@@ -149,7 +149,7 @@ class Shared:
         self.turns = [forking.Semaphore(int(number == 0)) for number in range(workers)]
 
     def all_ready(self, waited: set[signal.Signals]) -> bool:
-        """Wait until all workers are ready; return False if one of these signals arrives before."""
+        """Wait until all workers are ready; return False if a signal in `waited` arrives first."""
         for _ in range(self.workers):
             while not self.ready.acquire(timeout=0.1):
                 if signal.sigpending() & waited:

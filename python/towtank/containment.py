@@ -106,8 +106,8 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # This error ends the whole command. It gets the messages of the parts that failed earlier, which may be its
-        # cause.
+        # This error ends the whole command. The messages of parts that failed earlier are added to it, because one of
+        # them may state its cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:

@@ -57,7 +57,7 @@ def guarded(
     open_files: int | None = None,
     engine: Path | None = None,
 ) -> list[str]:
-    """Wrap a command so that it and all its descendants end when the caller closes its standard input.
+    """Wrap a command so that its process and all descendants end when the caller closes the process's standard input.
 
     Parameters
     ----------

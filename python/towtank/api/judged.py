@@ -343,7 +343,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
 
 
 def _names(side: Side) -> tuple[str, ...]:
-    """Return the paths of one of the two results."""
+    """Return the paths that were given for one of the two compared results."""
     if isinstance(side, str | PathLike):
         return (str(side),)
     folder = getattr(side, "folder", None)

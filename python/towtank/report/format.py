@@ -95,12 +95,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which times up to `largest` [s] are easy to read, with its factor from seconds."""
+    """Return the unit in which times up to `largest` [s] are easy to read, with the conversion factor from seconds."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which sizes up to `largest` [B] are easy to read, with its factor from bytes."""
+    """Return the unit in which sizes up to `largest` [B] are easy to read, with the conversion factor from bytes."""
     return _unit(largest, _BYTES)
 
 

@@ -23,7 +23,7 @@ from towtank.size.scores import scores
 
 Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
-"""Models that can be fitted to results."""
+"""Models that can be fitted to measured results; `auto` chooses one of the other two."""
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 

@@ -29,12 +29,12 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe an objective that a candidate violates even if every figure is at its theoretical bound.
+    """Describe an objective that a candidate violates even if every computed value is at its theoretical bound.
 
     Raises
     ------
     ModelError
-        If figures at their bounds would meet all objectives, so that the candidate cannot be judged.
+        If values at their bounds would meet all objectives, so that the candidate cannot be judged.
     """
     for check in question.checks:
         best = _best(check, model, answer)

@@ -19,7 +19,7 @@ from towtank.size.tiers import Candidate
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals of the figures of a candidate in one scenario.
+    """Confidence intervals of the results of a candidate in one scenario.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Intervals:
     utilization : dict of str to Interval
         Utilization by station. [ratio]
     throughput, response_s, present : dict of str to Interval
-        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
+        Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     """
 
     values: tuple[Interval, ...]
@@ -72,7 +72,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Summary:
-    """Probability that a candidate meets its objectives, and intervals of its figures.
+    """Probability that a candidate meets its objectives, and intervals of its results.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Draws:
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
-    """Return the intervals of the figures in one scenario, computed from the outcome in every random draw."""
+    """Return the intervals of the results in one scenario, computed from the outcome in every random draw."""
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),

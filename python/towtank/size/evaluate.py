@@ -85,7 +85,7 @@ class Outcome:
         Utilization by station. [ratio]
     stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
-        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
+        Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str
         Reason why there is no steady state; empty if there is one.
     method : str
@@ -298,7 +298,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
 
 
 class Figures(NamedTuple):
-    """Figures of a class or transaction: throughput, response time, number in the system, and share of lost arrivals.
+    """Results of a class or transaction: throughput, response time, number in the system, and share of lost arrivals.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class Figures(NamedTuple):
 
 
 def figures_of(answered: Mapping[str, Any]) -> Figures:
-    """Return the figures of a class or transaction from the engine's answer."""
+    """Return the results of a class or transaction from the engine's answer."""
     throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
     loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
     return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)

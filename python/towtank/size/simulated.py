@@ -139,7 +139,7 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
 
 
 def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the confidence interval of a simulated figure of a class; None if unavailable."""
+    """Return the ends of the confidence interval of a simulated result of a class; None if unavailable."""
     low, high = answered["confidence_interval"].get(key) or (None, None)
     return low, high
 

@@ -77,7 +77,7 @@ def _in_blocks(claims: list[_Claim]) -> list[Block]:
 
 
 def expected_beforehand(results: Results) -> list[Block]:
-    """Return the expectation that the study file states; empty if it states none."""
+    """Return a paragraph with the result that the study file expects; empty if the file states no expectation."""
     expected = str(results.study.get("expect") or "").strip()
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 

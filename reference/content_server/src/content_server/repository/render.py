@@ -89,7 +89,7 @@ def _number(name: str, value: float | None) -> float | int | None:
 
 
 def base_properties(stored: Stored) -> Json:
-    """Return the CMIS properties of an object that are computed from its row alone."""
+    """Return the CMIS properties of an object that are computed from its row in table `object` alone."""
     properties: Json = {
         "cmis:objectId": stored.object_id,
         "cmis:baseTypeId": base_of(stored.type),
