@@ -28,9 +28,9 @@ import report_synthetic as synthetic  # noqa: E402
 from results_1 import copy_of_results_1  # noqa: E402
 from tabs import Tab, in_a_tab  # noqa: E402
 
-# Limits that a report must keep: first paint [s], interactive [s], file size [byte].
+# Limits that a report must not exceed: time to first paint [s], time until interactive [s], file size [byte].
 PAINT_S, INTERACTIVE_S, BYTES_AT_MOST = 0.3, 1.0, 3_000_000
-# If no long task follows within this time, the last long task has ended. [s]
+# A long task counts as the last one if no further long task follows within this time. [s]
 _QUIET_S = 1.0
 _COLLECT = """window.tasks = []; window.live = 0;
 new PerformanceObserver((list) => {

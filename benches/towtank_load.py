@@ -21,7 +21,7 @@ _WEIGHTS = {"first": 70.0, "second": 30.0}
 
 @dataclass(frozen=True)
 class Done:
-    """Records of the engine about a load.
+    """Results of a load, as the engine recorded them.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class Crowd:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Description of the load in messages."""
         how = "a connection each" if self.own else f"a pool of {POOL:,}"
         return f"{self.users:,} users, {how}, think time {self.think_s:g} s"
 
@@ -191,7 +191,7 @@ def _events() -> dict[str, float]:
 
 
 def _memory() -> dict[str, float]:
-    """Return `/proc/meminfo`. [bytes]"""
+    """Return the values in `/proc/meminfo` by name. [bytes]"""
     found = re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     return {name: 1024.0 * int(value) for name, value in found}
 

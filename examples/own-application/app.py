@@ -182,7 +182,7 @@ class Counts:
         self._lock = threading.Lock()
 
     def add(self, field: str, value: float = 1.0) -> None:
-        """Add to a field."""
+        """Add a value to a field of this worker."""
         with self._lock:
             self._values[self._first + FIELDS.index(field)] += value
 
@@ -197,7 +197,9 @@ class Counts:
 
 
 def use_cpu(seconds: float) -> None:
-    """Compute until this thread has used this CPU time, which is the same on slow and fast machines."""
+    """Compute until this thread has used the given CPU time, so that the work costs the same CPU time on slow and fast
+    machines.
+    """
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(50))
@@ -235,7 +237,7 @@ class FirstWorker:
         self._mine = threading.local()
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Start to accept and do work; called in the first worker."""
+        """Start to accept work from the other workers and to do it; called in the first worker."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(1024)

@@ -177,7 +177,7 @@ class OptionCheck:
         return tuple(int(part) for part in parts)
 
     def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
-        """Parse headers into pairs; `--header` must not name a header that the engine sets itself."""
+        """Parse headers into pairs of name and value; `--header` must not name a header that the engine sets itself."""
         from towtank.workload.ownheaders import owned_header  # noqa: PLC0415 - only needed by commands with headers
 
         pairs = []

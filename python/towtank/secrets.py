@@ -268,7 +268,8 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-# Pattern for a cookie header, which may contain several pairs: to the end of the line or of the quoted text.
+# Pattern for a cookie header up to the end of the line or of the quoted text, because the header may contain several
+# pairs.
 _COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
 _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)

@@ -99,7 +99,7 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
-    """Test a sample of Python faults, and print each fault that no test notices."""
+    """Run the tests with each fault of a sample in Python code, and print each fault that no test notices."""
     pattern = re.compile(options.only)
     candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
     candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]

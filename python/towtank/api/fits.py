@@ -93,7 +93,9 @@ class Fit:
 
     @property
     def parameters(self) -> Mapping[str, Quantity]:
-        """Parameters of the curve and derived quantities, with 95 % intervals. Times in [s], rates in [1/s]"""
+        """Parameters of the curve, and quantities derived from them, with 95 % intervals. Times in [s], rates
+        in [1/s]
+        """
         document = self._answer.document
         known = document.get("confidence_interval") or {}
         return MappingProxyType(

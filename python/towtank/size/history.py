@@ -216,7 +216,7 @@ class History:
         return 1 + max(rate * YEAR_D / max(1 + rate * self.length_d, 1e-9), -1 + 1e-9)
 
     def _half_width(self, place: int) -> float:
-        """Return half the width of the 95 % interval of the fitted parameter with this index."""
+        """Return half the width of the 95 % interval of the fitted parameter with the given index."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 

@@ -317,7 +317,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the hardware options that have no more servers than any station has capacity for jobs."""
+    """Return the hardware options whose number of servers is at most the job capacity of every station."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:

@@ -61,7 +61,7 @@ def _sources(claims: list[_Claim]) -> str:
 
 
 def _in_blocks(claims: list[_Claim]) -> list[Block]:
-    """Return a paragraph on the blocks of runs after which claims were decided.
+    """Return a paragraph that explains that claims are judged after each block of runs.
 
     It is empty unless the study repeats its runs until the claims are decided.
     """

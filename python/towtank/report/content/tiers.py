@@ -103,7 +103,9 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Return the services that the study describes, with copies merged and with the names of hosts in the study."""
+        """Return the services that the study describes, with copies merged and with hosts under their names in the
+        study.
+        """
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")

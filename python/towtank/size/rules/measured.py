@@ -226,8 +226,8 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Return the sum of a TCP event count over the study machine and all hosts; None if no network recorded
-    the event.
+    """Return the sum of a TCP event count over the study machine and all hosts; None if none of them recorded the
+    event.
     """
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
     seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]
