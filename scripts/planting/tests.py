@@ -31,7 +31,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Executed:
-    """Lines that each test executes, and its time.
+    """Lines that each test executes, and the time of each test.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ class Basis:
     why : str
         Reason why this kind of model was fitted to results; empty for a model file.
     doubts : tuple of str
-        Doubts of the fit.
+        Doubts about the fit.
     guess : str
         Reason why the effect of more servers is unknown; empty if measurements show that servers limit the load.
     asserted : bool

@@ -24,7 +24,7 @@ class Intervals:
     Attributes
     ----------
     values : tuple of Interval
-        Interval of each check. [s] or [1/s]
+        Interval of the value of each objective. [s] or [1/s]
     utilization : dict of str to Interval
         Utilization by station. [ratio]
     throughput, response_s, present : dict of str to Interval
@@ -81,7 +81,7 @@ class Summary:
     draws : int
         Number of all draws. [1]
     scenarios : dict of (str or None) to Intervals
-        Intervals by the tier with lost nodes; None for the scenario without losses.
+        Intervals by failure scenario: the key is the tier with lost nodes, or None for all nodes running.
     """
 
     met: int

@@ -50,7 +50,7 @@ class Job:
     boost : dict of str to int
         Factors of the number of servers, by station. [1]
     scale : dict of int to Factor
-        Ratio of simulated to computed value, by the index of the check.
+        Ratio of simulated to computed value, by the index of the objective.
     """
 
     candidate: Candidate
@@ -80,7 +80,7 @@ class Outcome:
     ----------
     job : Job
     values : tuple of float
-        Value of each check; infinite without a steady state. [s] or [1/s]
+        Value of each objective; infinite without a steady state. [s] or [1/s]
     utilization : dict of str to float
         Utilization by station. [ratio]
     stations : dict of str to StationAnswer
@@ -383,7 +383,7 @@ def under_load(
 ) -> list[Job]:
     """Return the models to solve for a candidate, one for each scenario.
 
-    `scales` are ratios of simulated to computed values, by the tier with lost nodes.
+    `scales` are ratios of simulated to computed values, by failure scenario (the tier with lost nodes).
     """
     jobs = []
     for lost in question.scenarios(candidate):

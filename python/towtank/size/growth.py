@@ -138,12 +138,11 @@ class HistoricGrowth:
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with n
-    - p
-    degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are expected
-    to recur as often as in the history, and as far from the line (`FurtherDay`). Assumes that growth continues and that
-    residuals are independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states
-    this.
+    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with
+    n - p degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are
+    expected to recur as often as in the history, and as far from the line (`FurtherDay`). The method assumes that the
+    growth continues and that residuals are independent. If neighbouring residuals are correlated, the interval is too
+    narrow, and a note states this.
 
     References
     ----------

@@ -105,8 +105,8 @@ class Question:
     growth_draws : tuple of float
         For each draw, the drawn load relative to the load to carry. [ratio]
     corrections : dict of int to Factor
-        For each objective on a measured percentile, by the index of its check: the ratio of measured to computed value
-        and its interval, divided by this ratio. So the factor is 1, and its interval shows the relative error.
+        For each objective on a measured percentile, by the index of the objective: the ratio of measured to computed
+        value with its interval, divided by this ratio. So the factor is 1, and its interval shows the relative error.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """

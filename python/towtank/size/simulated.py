@@ -36,7 +36,7 @@ class Simulated:
     Attributes
     ----------
     values : dict of int to float
-        Simulated values by the index of the check. [s] or [1/s]
+        Simulated values by the index of the objective. [s] or [1/s]
     intervals : dict of int to (float, float)
         95 % intervals of these values. [s] or [1/s]
     scale : dict of int to Factor

@@ -1,6 +1,6 @@
 """Parses what-if questions: changes such as `cpu x1.5` or `nodes app=3, think 5 s`.
 
-By default the answer is changed; `as it is, cpu x1.5` changes the present hardware.
+By default, the hardware of the answer is changed; `as it is, cpu x1.5` changes the present hardware instead.
 
 Grammar of a change (several are separated by commas):
 
@@ -81,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse a what-if question. Return its changes as one function from a variant to the changed variant.
+    """Parse a what-if question. Return a function that applies all changes of the question to a variant.
 
     Raises
     ------

@@ -66,7 +66,7 @@ class Numbers:
     def _ratio(self, transaction: str) -> float:
         """Return the longest divided by the shortest mean response time of a transaction at the same load.
 
-        The load at which this ratio is largest counts. [ratio]
+        The result is the largest of these ratios over the loads. [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
