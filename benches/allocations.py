@@ -10,7 +10,7 @@ _TEST = ["test", "--release", "--locked", "--quiet", "-p", "towtank-load", "--te
 
 
 def run(*, quick: bool) -> None:  # noqa: ARG001 - the answer is exact
-    """Run the test of the engine. It fails unless most sequences of 200 requests allocate nothing."""
+    """Run the engine's allocation test, which fails unless most sequences of 200 requests allocate nothing."""
     cargo = harness.program("cargo")
     if cargo is None:
         raise harness.Skipped("cargo is not installed (https://rustup.rs)")

@@ -1,7 +1,7 @@
-"""Errors of the response times that generators report for a server that answers after 5 ms, by the server's own clock.
+"""Errors of the response times that generators report for a server that answers after 5 ms.
 
-The server records when each request arrives and when its answer is sent. A generator's time also contains the transfer
-over the loopback interface and the generator's own delays.
+The true times are from the clock of the server, which records when each request arrives and when its answer is sent. A
+generator's time also contains the transfer over the loopback interface and the generator's own delays.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CPU time of the generator per request, compared with other load generators in one run.
+"""CPU time of the generator per request, compared with other load generators in the same run.
 
 Every generator has 64 connections and no think time. Towtank runs two weighted transactions with status checks and
 records everything. CPU time is that of the whole process, including its start and end.

@@ -57,7 +57,7 @@ class Spent:
 
 
 def cores() -> tuple[int, int]:
-    """Return the core of the server and the core of the generator.
+    """Return the CPU cores to which the server and the generator are pinned.
 
     Raises
     ------
@@ -197,13 +197,13 @@ def wait_for(port: int, within_s: float = 5.0) -> None:
 
 @contextmanager
 def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
-    """Measure CPU time that is not used by the bench: by other programs, or taken by the hypervisor (steal).
+    """Measure the CPU time that other programs use or the hypervisor takes (steal) while the block runs.
 
     Parameters
     ----------
     servers : sequence of int
-        Processes of the bench that run beyond the block. The CPU time of this process and of its ended children counts
-        as the bench's, too.
+        Processes of the bench that are still running when the block ends. Their CPU time does not count as other work,
+        nor does that of this process and of its ended children.
 
     Yields
     ------
@@ -236,7 +236,9 @@ def _own_s(servers: Sequence[int]) -> float:
 
 
 def quieter_half(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the half of the runs with the least other work on the machine. Results do not affect the choice."""
+    """Return the half of the runs with the least other work on the machine. The choice does not depend on their
+    results.
+    """
     return sorted(runs, key=lambda run: run["other_work"])[: -(-len(runs) // 2)]
 
 
@@ -263,7 +265,9 @@ def interval(values: list[float]) -> tuple[float, float, float]:
 
 
 def ratio(runs: list[dict[str, Any]], key: str, name: str, reference: str) -> tuple[float, float, float]:
-    """Return the ratio of the value `key` between two generators: its median over the rounds, with an interval."""
+    """Return the ratio of the value `key` of generator `name` to that of `reference`: median over the rounds, with
+    interval.
+    """
     by_round = {(run["round"], run["generator"]): run[key] for run in runs}
     rounds = sorted({run["round"] for run in runs})
     return interval([by_round[index, name] / by_round[index, reference] for index in rounds])

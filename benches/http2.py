@@ -1,9 +1,10 @@
 """HTTP/2 requests per second of one core, compared with h2load. HTTP/2 is used without TLS or upgrade (prior
 knowledge).
 
-Both generators have the same connections and streams. A ratio is h2load's CPU time per request divided by Towtank's;
-above 1, Towtank is faster. Towtank has one user for each stream, runs two weighted transactions with status checks and
-records everything, whereas h2load loads one page. CPU time is that of the whole process, including start and end.
+Both generators use the same numbers of connections and streams. A ratio is h2load's CPU time per request divided by
+Towtank's; above 1, Towtank is faster. Towtank has one user for each stream, runs two weighted transactions with status
+checks and records everything, whereas h2load loads one page. CPU time is that of the whole process, including start and
+end.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ HINT = "apt-get install nghttp2-client"
 
 @dataclass(frozen=True)
 class Shape:
-    """Number of connections, and concurrent requests on each."""
+    """Number of connections, and number of concurrent requests on each connection."""
 
     connections: int
     streams: int

@@ -1,5 +1,5 @@
-"""Install the programs that `make bench` compares with. wrk, h2load, nginx and OpenSSL come from Debian's packages, if
-this user may install them; the others are installed into `.venv/benches` from their ordinary registries.
+"""Install the programs with which `make bench` compares Towtank. wrk, h2load, nginx and OpenSSL come from Debian's
+packages, if the account may install them; the others go into `.venv/benches` from their ordinary registries.
 
 Each installation may take ten minutes. An installation that fails or takes longer is skipped, with a message.
 """

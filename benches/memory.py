@@ -12,7 +12,7 @@ import harness
 import towtank_load
 
 THINK_S = 60.0
-# Open files of the engine in addition to its connections.
+# Number of files that the engine may open in addition to its connections. [1]
 _SPARE_FILES = 200
 
 

@@ -32,7 +32,9 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """Load that every generator must produce; without a rate, as many requests as its connections allow."""
+    """Load that every generator must produce: requests at the given rate; without a rate, as many as its connections
+    allow.
+    """
 
     address: str
     connections: int
@@ -117,7 +119,7 @@ def wrk(case: Case, _folder: Path) -> Report:
 
 
 def oha(case: Case, _folder: Path) -> Report:
-    """Run `oha`; if a rate is given, its option against coordinated omission is used."""
+    """Run `oha`; if a rate is given, with the option of oha that corrects for coordinated omission."""
     rate = ["-q", str(case.rate), "--latency-correction"] if case.rate else []
     options = ["--no-tui", "-z", f"{case.seconds}s", "-c", str(case.connections), "--output-format", "json", *rate]
     spent = harness.spend([_path("oha"), *options, case.url])
@@ -143,7 +145,7 @@ def vegeta(case: Case, folder: Path) -> Report:
 
 
 def k6(case: Case, folder: Path) -> Report:
-    """Run `k6`; the count excludes requests that it dropped."""
+    """Run `k6`; requests that k6 dropped are not counted."""
     options: dict[str, object] = {"summaryTrendStats": ["med", "p(99)", "p(99.9)", "max"]}
     if case.rate:
         arrivals = {"executor": "constant-arrival-rate", "rate": case.rate, "duration": f"{case.seconds}s"}
@@ -162,7 +164,7 @@ def k6(case: Case, folder: Path) -> Report:
 
 
 def hey(case: Case, _folder: Path) -> Report:
-    """Run `hey`; its rate is per connection."""
+    """Run `hey`, whose rate option applies to each connection."""
     rate = ["-q", str(case.rate / case.connections)] if case.rate else []
     options = ["-z", f"{case.seconds}s", "-c", str(case.connections), *rate]
     spent = harness.spend([_path("hey"), *options, case.url])
@@ -176,7 +178,7 @@ def hey(case: Case, _folder: Path) -> Report:
 
 
 def locust(case: Case, folder: Path) -> Report:
-    """Run Locust with its fast client, in one process."""
+    """Run Locust with its faster HTTP client, in one process."""
     wait = f"constant_throughput({case.rate / case.connections})" if case.rate else "constant(0)"
     (folder / "locustfile.py").write_text(LOCUST_FILE.replace("__WAIT__", wait))
     options = ["--headless", "--only-summary", "--json", "-u", str(case.connections), "-r", str(case.connections)]

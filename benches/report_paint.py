@@ -1,7 +1,7 @@
 """Time until the first paint of a report in Chromium, and time until the report is interactive.
 
-A page is interactive when the interactive figures near its first screen have replaced the static drawings, and the last
-task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
+A page is interactive when interactive figures have replaced the static drawings in and near the part that is visible
+first, and the last task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import report_synthetic as synthetic  # noqa: E402
 from results_1 import copy_of_results_1  # noqa: E402
 from tabs import Tab, in_a_tab  # noqa: E402
 
-# Limits that a report must keep: first paint [s], interactive [s], file size [byte].
+# Limits that a report must not exceed: time to first paint [s], time until interactive [s], file size [byte].
 PAINT_S, INTERACTIVE_S, BYTES_AT_MOST = 0.3, 1.0, 3_000_000
-# If no long task follows within this time, the last long task has ended. [s]
+# A long task counts as the last one if no further long task follows within this time. [s]
 _QUIET_S = 1.0
 _COLLECT = """window.tasks = []; window.live = 0;
 new PerformanceObserver((list) => {
@@ -49,7 +49,7 @@ _TIMES = """({
 
 
 def run(*, quick: bool) -> None:
-    """Measure two reports: of a stored study, and of a study with 24 configurations of 60 transactions each."""
+    """Measure two reports: one of a stored study, and one of a study with 24 configurations of 60 transactions each."""
     try:
         find_chromium()
     except TargetError as error:

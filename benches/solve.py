@@ -11,7 +11,7 @@ import harness
 
 from towtank.engine import binary
 
-# Limits of the solvers. [s]
+# Longest acceptable CPU time of one solution of each model. [s]
 _LIMITS = {"mva_3_classes_60_users_10_stations": 0.012, "servers_16_32_64_users_20000": 0.015}
 
 
@@ -44,7 +44,7 @@ def _one_class(users: int, think_s: float, stations: list[tuple[int, float]]) ->
 
 
 def _three_classes() -> dict[str, Any]:
-    """Return 60 users of each of three classes at ten stations."""
+    """Return a model with 60 users in each of three classes, and ten stations."""
     return {
         "classes": [{"name": f"c{r}", "users": 60, "think_time_s": 1.0 + r} for r in range(3)],
         "stations": [

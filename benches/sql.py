@@ -1,4 +1,4 @@
-"""CPU time of the generator per statement, compared with pgbench in one run: a prepared select of one row.
+"""CPU time of the generator per SQL statement (a prepared select of one row), compared with pgbench in the same run.
 
 PostgreSQL runs on its own core; the generators run on another core, one after the other. Both count every statement
 and record its time. CPU time is that of the whole process, including its start and end.

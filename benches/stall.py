@@ -1,8 +1,8 @@
 """Response times that generators report when the server stops for two seconds, compared with the true times.
 
-The true times follow from the server's log. A request that was due during the stall would have waited until its end,
-whether or not the generator sent it; any other request took the time in the log. Half of the generators wait for an
-answer before they send the next request, and therefore report no stall (coordinated omission).
+The true times follow from the server's log. A request that was due during the stall would have waited until the stall
+ended, whether or not the generator sent it; any other request took the time in the log. Half of the generators wait for
+an answer before they send the next request, and therefore report no stall (coordinated omission).
 """
 
 from __future__ import annotations

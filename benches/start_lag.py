@@ -2,11 +2,13 @@
 
 The envelope is the highest rate of one load thread without think time; it is measured first. Then an open Poisson load
 runs at 25, 50, 60 and 75 % of the envelope, after one second to settle. For every request of the steady stage, the
-bench records the actual minus the intended start. It also relates the requests started in both stages to those due.
+bench records the actual minus the intended start. It also reports the share of due requests that were started, over
+both stages.
 
 No lag can be shorter than a period in which the machine does not run the generator. So before and after the load, a
-program that only reads the clock runs on both cores. It reports the share of time lost in gaps of more than 1 ms.
-Each round reports the CPU use of other programs; the half of the rounds with the least is printed beside all rounds.
+program that only reads the clock runs on both cores, and reports the share of time lost in gaps of more than 1 ms.
+Each round reports the CPU use of other programs. The results of the quieter half of the rounds are printed beside those
+of all rounds.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Return text with the lags of the rounds that had the least other work, and with the amount of that work."""
+    """Return a text with the lags of the rounds that had the least other work, and with the amount of that work."""
     chosen = harness.quieter_half(runs)
     lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
     others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)

@@ -54,7 +54,7 @@ def _count(
     table = folder / "strace.txt"
     spent = harness.spend([strace, "-f", "-c", "-o", str(table), *command])
     calls = {}
-    # Columns: % time, seconds, usecs/call, calls, [errors,] syscall.
+    # Columns of strace's table: % time, seconds, usecs/call, calls, [errors,] syscall.
     for line in table.read_text().splitlines():
         columns = line.split()
         if len(columns) >= 5 and columns[3].isdecimal() and columns[-1] not in ("total", "syscall"):

@@ -1,4 +1,4 @@
-"""TLS 1.3: CPU time of the generator per full handshake, and per request over open connections, compared with others.
+"""TLS 1.3: CPU time per full handshake, and per request over open connections, compared with other load generators.
 
 The server is one nginx worker with a P-256 certificate and with neither session cache nor tickets, so that every
 handshake is a full one. To measure handshakes, each request opens its own connection; `openssl s_time` only opens

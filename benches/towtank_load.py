@@ -21,7 +21,7 @@ _WEIGHTS = {"first": 70.0, "second": 30.0}
 
 @dataclass(frozen=True)
 class Done:
-    """Records of the engine about a load.
+    """Results of a load, as the engine recorded them.
 
     Attributes
     ----------
@@ -150,8 +150,8 @@ def read(folder: Path, spent: harness.Spent) -> Done:
     Raises
     ------
     SystemExit
-        If a request failed: the load would then not be the requested one. Arrivals that were not started in time are no
-        reason, since they are a result, which `start_lag` reports.
+        If a request failed: the load would then not be the requested one. Arrivals that were not started in time raise
+        no error, because they are a result, which `start_lag` reports.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
     if engine["totals"]["failed"]:

@@ -47,13 +47,13 @@ class Crowd:
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """Description of the load in messages."""
         how = "a connection each" if self.own else f"a pool of {POOL:,}"
         return f"{self.users:,} users, {how}, think time {self.think_s:g} s"
 
     @property
     def arrive_s(self) -> float:
-        """Time in which the users start. [s]"""
+        """Time during which the users start, at a constant rate. [s]"""
         return max(1.0, self.users / _STARTS_PER_S)
 
     @property
@@ -85,7 +85,8 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Memory per connection, of the kernel and both programs, and memory per user, of the engine; with a reserve. [bytes]
+# Memory per connection (in the kernel and in both programs), and memory per user (in the engine), each with a reserve.
+# [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0
 # Counters of the kernel: sent resets, reset connections, full listen queues, omitted TIME-WAIT states, retransmitted
@@ -190,7 +191,7 @@ def _events() -> dict[str, float]:
 
 
 def _memory() -> dict[str, float]:
-    """Return `/proc/meminfo`. [bytes]"""
+    """Return the values in `/proc/meminfo` by name. [bytes]"""
     found = re.findall(r"^(\w+): +(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
     return {name: 1024.0 * int(value) for name, value in found}
 

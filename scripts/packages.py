@@ -1,4 +1,4 @@
-"""`make test-packages`: install the packages that some tests need, if this machine and this user allow it.
+"""`make test-packages`: install the packages that some tests need, if this machine and this user account allow it.
 
 A missing package is not an error: the tests that need it are skipped, and the test run reports their number and the
 reasons.
@@ -32,7 +32,7 @@ def say(text: str) -> None:
 
 
 def install_packages() -> None:
-    """Install missing packages, as root on Debian; install nothing on other machines or for other users."""
+    """Install missing packages if this machine runs Debian and the account is root; otherwise install nothing."""
     missing = debian.missing(listed("tests"))
     if missing and os.geteuid() == 0 and shutil.which("apt-get"):
         say(f"installing for the tests: {' '.join(missing)}")
@@ -47,7 +47,7 @@ def fetch_archives() -> None:
 
 
 def main() -> int:
-    """Install the packages that this machine and this user allow to install; return 0 in any case."""
+    """Install the packages that this machine and this user account allow to install; return 0 in any case."""
     for step in (install_packages, fetch_archives):
         try:
             step()

@@ -1,4 +1,4 @@
-"""`make test-anywhere`: runs the suite under the conditions of other machines and other users.
+"""`make test-anywhere`: runs the test suite under the conditions of other machines and other user accounts.
 
     scripts/test_anywhere.py [VARIATION[+VARIATION ...] ...] [--everything] [--list]
 
@@ -45,7 +45,7 @@ Setting = tuple[dict[str, str], list[str]]
 
 @dataclass(frozen=True)
 class Variation:
-    """Conditions of another machine or another user.
+    """Conditions of another machine or of another user account.
 
     Attributes
     ----------
@@ -112,22 +112,22 @@ def kernel_of_blas(name: str, flag: str) -> Variation:
 
 
 def cpus(count: int) -> Variation:
-    """Return a variation in which the tests run with a certain number of CPUs."""
+    """Return a variation in which the tests run with `count` CPUs."""
 
     def prepare(_: Path) -> Setting:
         usable = sorted(os.sched_getaffinity(0))
         if count <= len(usable):
             return {}, ["taskset", "--cpu-list", ",".join(map(str, usable[:count]))]
-        # This machine has fewer CPUs, so only the number of BLAS threads is changed. It affects results, because BLAS
-        # splits a sum into that many parts.
+        # This machine has fewer CPUs, so only the number of BLAS threads is changed. This number affects results,
+        # because BLAS splits a sum into that many parts.
         return {"OPENBLAS_NUM_THREADS": str(count)}, []
 
     return Variation(f"cpus-{count}", "as many CPUs, or threads of OpenBLAS", NUMBERS, prepare=prepare)
 
 
 def half_a_cpu(_: Path) -> Setting:
-    """Create a control group with half a CPU, and return the prefix with which a command joins it. The group is removed
-    after the run.
+    """Create a control group with half a CPU, and return the words that, placed before a command, run it in this group.
+    The group is removed after the run.
     """
     from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too
     from towtank.system.hosts.cgroups import ControlGroup, find_trees  # noqa: PLC0415
@@ -145,7 +145,7 @@ def half_a_cpu(_: Path) -> Setting:
 
 
 def remove_group() -> None:
-    """Remove the group of half a CPU, if it exists."""
+    """Remove the control group with half a CPU, if it exists."""
     from towtank.system.hosts import cgroups  # noqa: PLC0415
 
     trees = cgroups.find_trees()
@@ -177,7 +177,9 @@ def elsewhere(scratch: Path) -> Setting:
 
 
 def normal_user(scratch: Path) -> Setting:
-    """Run as `nobody`, with a home and a temporary folder; a user other than root runs unchanged."""
+    """Run the tests as user `nobody`, with a home and a temporary folder; if the present user is not root, change
+    nothing.
+    """
     home = scratch / "home"
     home.mkdir()
     scratch.chmod(0o755)

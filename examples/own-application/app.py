@@ -1,14 +1,14 @@
 """A small web application that stands for one of your own: `python examples/own-application/app.py --port 8080`.
 
-A parent starts workers that accept on one listening socket, a thread for each connection. Pages: `/`, `/report` and
-`/metrics`. `--limit` chooses the resource that limits `/report`:
+A parent process starts workers. They accept connections from one listening socket, and serve each in its own thread.
+Pages: `/`, `/report` and `/metrics`. `--limit` chooses the resource that limits `/report`:
 
 - none      waits 20 ms, and takes 1 ms of CPU
 - cpu-one   10 ms of CPU, all of it in the first worker
 - cpu-all   10 ms of CPU in the worker that has the connection
 - pool      a query of 30 ms through a pool of 4 connections to PostgreSQL, shared out among the workers
 - lock      25 ms under a lock of all workers
-- errors    as none; 503 at once for all above 100 per second
+- errors    as none, but requests above 100 per second are answered with 503 at once
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Shared:
         forking = get_context("fork")
         self.listener = listener
         self.first = FirstWorker(f"own-application-{os.getpid()}")
-        # Nobody writes to this pipe. When the parent ends, the workers read its end and end, too.
+        # Nobody writes to this pipe. When the parent ends, the workers read the end of the pipe, and end, too.
         self.alive, self.parent = os.pipe()
         self.workers = workers
         self.values = memoryview(mmap.mmap(-1, 8 * workers * len(FIELDS))).cast("d")
@@ -149,7 +149,7 @@ class Shared:
         self.turns = [forking.Semaphore(int(number == 0)) for number in range(workers)]
 
     def all_ready(self, waited: set[signal.Signals]) -> bool:
-        """Wait until all workers are ready; return False if one of these signals arrives before."""
+        """Wait until all workers are ready; return False if a signal in `waited` arrives first."""
         for _ in range(self.workers):
             while not self.ready.acquire(timeout=0.1):
                 if signal.sigpending() & waited:
@@ -182,7 +182,7 @@ class Counts:
         self._lock = threading.Lock()
 
     def add(self, field: str, value: float = 1.0) -> None:
-        """Add to a field."""
+        """Add a value to a field of this worker."""
         with self._lock:
             self._values[self._first + FIELDS.index(field)] += value
 
@@ -197,7 +197,9 @@ class Counts:
 
 
 def use_cpu(seconds: float) -> None:
-    """Compute until this thread has used this CPU time, which is the same on slow and fast machines."""
+    """Compute until this thread has used the given CPU time, so that the work costs the same CPU time on slow and fast
+    machines.
+    """
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         sum(range(50))
@@ -228,14 +230,14 @@ class Pool:
 
 
 class FirstWorker:
-    """Lets the other workers have their work done by the first worker, over one connection per thread."""
+    """Passes the work of the other workers to the first worker, over one connection per thread."""
 
     def __init__(self, name: str) -> None:
         self._address = f"\0{name}"
         self._mine = threading.local()
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Start to accept and do work; called in the first worker."""
+        """Start to accept work from the other workers and to do it; called in the first worker."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(1024)

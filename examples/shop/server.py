@@ -53,7 +53,7 @@ class Shop(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet: a line for each request would cost more than the answer."""
+        """Write no log: a line for each request would cost more than the answer."""
 
 
 if __name__ == "__main__":

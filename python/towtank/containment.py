@@ -55,7 +55,9 @@ class Failed:
         return f"{self.part}: this part could not be made: {self.what}{place}"
 
     def document(self) -> dict[str, Any]:
-        """Return the failed part as JSON for `failed_parts`: its name, the error, and the file with the traceback."""
+        """Return the failed part as JSON object for the list `failed_parts`: its name, the error, and the file with the
+        traceback.
+        """
         return {"part": self.part, "what": self.what, "fault_file": self.fault_file}
 
 
@@ -83,7 +85,7 @@ class Parts:
         return ExitStatus.INTERNAL if self.faults else otherwise
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the failed parts as JSON for `failed_parts` of a document."""
+        """Return the failed parts as JSON objects for the list `failed_parts` of a document."""
         return [each.document() for each in self.failed]
 
 
@@ -104,8 +106,8 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # This error ends the whole command. It gets the messages of the parts that failed earlier, which may be its
-        # cause.
+        # This error ends the whole command. The messages of parts that failed earlier are added to it, because one of
+        # them may state its cause.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:

@@ -112,7 +112,8 @@ def addresses_of(host: str, port: int) -> list[str]:
 def connect_first(numbers: Sequence[str], port: int, limit_s: float) -> tuple[socket.socket, str]:
     """Connect to the first address that accepts the connection (RFC 8305).
 
-    After a failure, the next address is tried at once. If an attempt takes 250 ms, the next one is started beside it.
+    After a failure, the next address is tried at once. If an attempt has not ended after 250 ms, the next attempt
+    starts in parallel.
 
     Parameters
     ----------

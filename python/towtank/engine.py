@@ -39,8 +39,8 @@ def binary() -> Path:
 # sets. Some servers allocate a table row for each possible file, so with an unlimited value they would use much memory.
 OPEN_FILES = 524_288
 # The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. If a
-# number is given, it is set, within the hard limit; otherwise the limit is only raised, never lowered. If the shell may
-# not change the limit, it stays unchanged.
+# number is given, the soft limit is set to this number, within the hard limit; otherwise the soft limit is only raised,
+# never lowered. If the shell may not change the limit, the limit stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -57,7 +57,7 @@ def guarded(
     open_files: int | None = None,
     engine: Path | None = None,
 ) -> list[str]:
-    """Wrap a command so that it and all its descendants end when the caller closes its standard input.
+    """Wrap a command so that its process and all descendants end when the caller closes the process's standard input.
 
     Parameters
     ----------

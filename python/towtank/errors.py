@@ -24,8 +24,8 @@ from towtank.files import UNUSABLE
 from towtank.secrets import redacted_text
 from towtank.spelling import Misspelt, Typo
 
-# Largest lengths of a word and of a message. Longer ones are shortened, because a message may repeat a wrong value of
-# any length. [characters]
+# Largest lengths of a word and of a message. Longer words and messages are shortened, because a message may repeat a
+# wrong value of any length. [characters]
 _RUN_AT_MOST = 400
 _MESSAGE_AT_MOST = 4000
 _LONG_RUN = re.compile(rf"(\S{{{_RUN_AT_MOST}}})\S+")

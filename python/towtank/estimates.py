@@ -133,7 +133,7 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
 
 
 def rounded_text(value: float, places: int | None) -> str:
-    """Render a number with a number of decimal places; with four significant digits if `places` is None.
+    """Render a number with `places` decimal places; with four significant digits if `places` is None.
 
     Examples
     --------
@@ -192,8 +192,7 @@ def duration_estimate(value: float, low: float, high: float) -> str:
 
 
 def durations_like(others: Sequence[float], value: float, low: float, high: float) -> tuple[list[str], str]:
-    """Render durations in the unit and to the last digit with which an estimated duration is shown; return them with
-    the unit.
+    """Render durations in the unit and to the last digit of an estimated duration; return the texts and the unit.
 
     Examples
     --------

@@ -221,7 +221,9 @@ def put_text(path: Path, text: str, *, follow: bool = True) -> None:
 
 
 def other_kind(path: Path) -> str | None:
-    """Return the kind of a path, such as `a folder` or `a device`; None if it is a regular file or does not exist."""
+    """Return the kind of file at a path, such as `a folder` or `a device`; None if it is a regular file or does not
+    exist.
+    """
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -13,5 +13,5 @@ SSH_LIBRARY = "asyncssh"
 
 
 def pip_install(package: str) -> str:
-    """Return the command that installs a package into the environment of this Python."""
+    """Return the command that installs a package into the environment of this Python interpreter."""
     return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(package)}"

@@ -104,7 +104,9 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check a limit that applies to open loads only; return it, or its default if it is not given."""
+        """Check the limit that an option sets, which applies to open loads only; return the limit, or the default if
+        none is given.
+        """
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:
@@ -175,7 +177,7 @@ class OptionCheck:
         return tuple(int(part) for part in parts)
 
     def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
-        """Parse headers into pairs; `--header` must not name a header that the engine sets itself."""
+        """Parse headers into pairs of name and value; `--header` must not name a header that the engine sets itself."""
         from towtank.workload.ownheaders import owned_header  # noqa: PLC0415 - only needed by commands with headers
 
         pairs = []

@@ -13,7 +13,7 @@ WORDS = (
 # Words that mark a value as a secret even if they are only the end of a longer word: `dbpass`, `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
-# Words for keys and codes: such a value may grant access, or only sort or number items.
+# Words for keys and codes. A value with such a name may grant access, or may only sort or number items.
 _DOUBTFUL = re.compile(r"(?:^|[^a-z])(?:sid|codes?|[a-z]+_keys?)$")
 _HARMLESS_TAILS = re.compile(
     r"(?:^|_)(?:"

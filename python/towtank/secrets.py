@@ -4,9 +4,9 @@ Logins, keys and tokens are kept in memory and in the files that need them (mode
 `docs/reference/run-folder.md`). Everything else passes through `redacted`: documents of the run folder, error
 messages, notes on the terminal, names of steps.
 
-The position of a value decides whether the value is a secret, not its content: the login of an address, the value of
-a key with the name of a secret, and the values of a query, except plain values of harmless names (`page=2`,
-`sort=name`). `program_secrets` has the rules for variables and arguments of programs.
+The position of a value decides whether the value is a secret, not its content. These are secrets: the login in an
+address, the value of a key with the name of a secret, and the values in a query, except plain values of harmless names
+(`page=2`, `sort=name`). `program_secrets` has the rules for variables and arguments of programs.
 """
 
 from __future__ import annotations
@@ -268,7 +268,8 @@ _PAIR = re.compile(
     re.IGNORECASE,
 )
 _SCHEME = re.compile(r"(?P<scheme>\b(?:basic|bearer|negotiate|digest)\s+)[\w.~+/=-]{6,}", re.IGNORECASE)
-# Pattern for a cookie header, which may contain several pairs: to the end of the line or of the quoted text.
+# Pattern for a cookie header up to the end of the line or of the quoted text, because the header may contain several
+# pairs.
 _COOKIES = re.compile(r"(?P<key>\bcookie[\"']?\s*[:=]\s*)[^\"']+", re.IGNORECASE)
 _KEY_DETAIL = re.compile(r"(?P<key>\bKey \([^)]*\)=)\([^)]*\)")
 _STATEMENT = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE|SET)\b", re.IGNORECASE)

@@ -16,7 +16,7 @@ from fractions import Fraction
 _QUANTITY = re.compile(r"\s*(-?\d{1,18}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\s\d].*?)?\s*")
 
 SIZE_AT_MOST = 2**63 - 1
-"""Largest size of a file or of memory that the kernel's interfaces support. [byte]"""
+"""Largest size of a file or of memory that the interfaces of the operating system's kernel support. [byte]"""
 
 DURATION_UNITS: dict[str, Fraction] = {
     "ns": Fraction(1, 10**9),

@@ -331,8 +331,8 @@ class _Builder:
         anchor = event.anchor if isinstance(event, NodeEvent) else None
         if anchor is not None:
             self.anchors[anchor] = (
-                # An alias inside the very value that it refers to would never end. This entry, which is still
-                # incomplete, refuses it.
+                # An alias inside the very value that it refers to would never end. The value is marked here as
+                # incomplete, so that `_alias` refuses such an alias.
                 None
             )
         if isinstance(event, ScalarEvent):

@@ -122,7 +122,7 @@ def nginx(scratch: Path) -> tuple[str, dict[str, str]]:
 
 
 def apache(scratch: Path) -> tuple[str, dict[str, str]]:
-    """Return version and directives of Apache's `LogFormat`, each with the text that Apache writes."""
+    """Return the version of Apache and the directives of its `LogFormat`, each with the text that Apache writes."""
     server = program("apache2")
     modules = next(path for path in (Path("/usr/lib/apache2/modules"), Path("/usr/lib/httpd/modules")) if path.exists())
     port = free_port()

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
 ROOMS = ("analysis", "model", "size")
-# Limits of the tests that run first with a fault, and again of those that run later: number of tests [1], total time
-# [s].
+# Limits of the first group of tests that run with a fault (`_NEAR`), and of each further group (`_AT_MOST`): number of
+# tests [1], total time [s].
 _NEAR = (20, 10.0)
 _AT_MOST = (150, 120.0)
 
@@ -99,7 +99,7 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def plant(options: argparse.Namespace, listed: list[equivalents.Equivalent]) -> list[Verdict]:
-    """Test a sample of Python faults, and print each fault that no test notices."""
+    """Run the tests with each fault of a sample in Python code, and print each fault that no test notices."""
     pattern = re.compile(options.only)
     candidates = [place for place in all_places() if pattern.search(f"{place.path}:{place.line}")]
     candidates = [place for place in candidates if not any(entry.is_of(place) for entry in listed)]

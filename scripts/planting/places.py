@@ -1,4 +1,4 @@
-"""Finds the expressions of Python code in which faults can be planted, and the faults."""
+"""Finds the expressions of Python code that can be replaced by faults, and lists these faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Place:
     line, end_line : int
         First and last line of the expression, from 1.
     start, end : int
-        Offset of its first byte in the first line, and of the byte after its end in the last line. [bytes]
+        Offset of the expression's first byte in the first line, and of the byte after its end in the last line. [bytes]
     scope : str
         Dotted name of the function or class that contains the expression; empty for the module level.
     was, planted : str

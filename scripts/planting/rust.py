@@ -33,7 +33,7 @@ def installed() -> str:
 
 
 def exactly(name: str) -> str:
-    """Return the regular expression that matches exactly one name."""
+    """Return a regular expression that matches only the given name."""
     return "^" + _SPECIAL.sub(r"\\\1", name) + "$"
 
 

@@ -31,7 +31,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Executed:
-    """Lines that each test executes, and its time.
+    """Lines that each test executes, and the time of each test.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def state_of(package: Path, folders: tuple[str, ...]) -> str:
 
 
 def recorded(package: Path, data: Path, keep: bool, folders: tuple[str, ...] = FOLDERS) -> Executed:
-    """Return the tests by executed lines.
+    """Return the record of the lines that each test executes.
 
     If the source tree has changed since the last record, the tests are run first, unless `keep` accepts the old record.
     """

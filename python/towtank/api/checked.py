@@ -101,7 +101,7 @@ class Validation:
 
 
 def validate(*files: Path | str) -> Validation:
-    """Check study, workload, system, model, machine and sizing files; a study with the files it names.
+    """Check study, workload, system, model, machine and sizing files; for a study, also the files that it names.
 
     Parameters
     ----------

@@ -93,7 +93,9 @@ class Fit:
 
     @property
     def parameters(self) -> Mapping[str, Quantity]:
-        """Parameters of the curve and derived quantities, with 95 % intervals. Times in [s], rates in [1/s]"""
+        """Parameters of the curve, and quantities derived from them, with 95 % intervals. Times in [s], rates
+        in [1/s]
+        """
         document = self._answer.document
         known = document.get("confidence_interval") or {}
         return MappingProxyType(
@@ -106,7 +108,7 @@ class Fit:
 
     @property
     def held_out_error(self) -> Quantity | None:
-        """Largest relative error of the predictions for the highest loads by a fit to the lower loads only. [ratio]
+        """Largest relative error with which a fit to only the lower loads predicts the highest loads. [ratio]
 
         It has a confidence interval.
         """
@@ -246,8 +248,8 @@ def fit(
     servers : int, optional
         Number of servers at the bottleneck; default: the number in the results, otherwise 1. [1]
     hold_out : int, optional
-        Number of loads, from the highest down, that are predicted and not fitted. Default: the highest load is
-        predicted by a fit without it; the final fit includes it. [1]
+        Number of highest loads that are left out of the fit and predicted by it. Default: a separate fit without the
+        highest load predicts that load, and the final fit includes it. [1]
     think : float or str, optional
         Think time, for example `2.0` [s] or `"2 s"`; for a CSV file also the name of its column.
     x, y, response, error, busy : str, optional

@@ -107,7 +107,7 @@ def import_workload(
     hosts: str | Sequence[str] | None = None,
     force: bool = False,
 ) -> ImportedWorkload:
-    """Make a workload of another tool's file.
+    """Make a workload from a file of another tool.
 
     Parameters
     ----------

@@ -80,8 +80,8 @@ class Comparison:
     differs : bool or None
         True if the interval over repeated runs excludes 1; None if either level has a single run.
     assumed_differs : bool or None
-        For levels with a single run, whose interval includes an assumed difference between runs: true if this interval
-        excludes 1. None for repeated runs.
+        For levels with a single run: true if the interval, widened by an assumed difference between runs, excludes 1.
+        None for repeated runs.
     """
 
     metric: str
@@ -293,8 +293,8 @@ class ComparedResults:
 
     @property
     def differs_in(self) -> tuple[Difference, ...]:
-        """Differences between A and B in configuration and environment. Each has the name of `what` differs, and the
-        values of `a` and `b`.
+        """Differences between A and B in configuration and environment. Each has `what` (the name of the differing
+        item), `a` and `b` (its values).
         """
         return tuple(self._compared.differs_in)
 
@@ -343,7 +343,7 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
 
 
 def _names(side: Side) -> tuple[str, ...]:
-    """Return the paths of one of the two results."""
+    """Return the paths that were given for one of the two compared results."""
     if isinstance(side, str | PathLike):
         return (str(side),)
     folder = getattr(side, "folder", None)

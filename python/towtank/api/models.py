@@ -25,7 +25,7 @@ Model = Path | str | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Results of a network for one class of users or arrivals.
+    """Results of a queueing network for one class of users or arrivals.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class ClassFigures:
 
 @dataclass(frozen=True)
 class StationFigures:
-    """Results of one station of a network.
+    """Results of one station of a queueing network.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class StationFigures:
 
 @dataclass(frozen=True)
 class PoolFigures:
-    """Results of one pool of a network.
+    """Results of one pool, such as a connection pool, in a queueing network.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class PoolFigures:
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Results of a network, solved or simulated.
+    """Results of a queueing network, solved or simulated.
 
     A simulated value has the confidence interval of the simulation. A value solved from a model that was fitted to
     measurements has the interval of the fit. Other values have no interval.

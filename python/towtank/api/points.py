@@ -72,7 +72,7 @@ class Run:
     load : float or None
         Number of users [1], or arrival rate [1/s].
     status : str
-        `complete`, `failed`, `stopped`, `running` (cut off), `planned` or `missing`.
+        `complete`, `failed`, `stopped`, `running` (its process ended without a final state), `planned` or `missing`.
     verdict : Verdict
         Verdict on the run.
     throughput_per_s : Quantity or None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """Step of a run, passed to the callback of `towtank.run` and `towtank.drive`.
+    """Progress step of a run, passed to the callback of `towtank.run` and `towtank.drive`.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ Callback = Callable[[Progress], object]
 
 
 class Reporting:
-    """Display that passes each step to a callback."""
+    """Display that passes each progress step to a callback."""
 
     def __init__(self, report: Callback) -> None:
         self._report = report

@@ -21,7 +21,7 @@ UNITS = "units"
 
 @dataclass(frozen=True, repr=False)
 class Rating:
-    """Rating of a machine by a fixed set of kernels.
+    """Rating of a machine by a fixed set of benchmark kernels.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Rating:
 
     @property
     def kernels(self) -> Mapping[str, Quantity]:
-        """Rate of each kernel on all CPUs together, in the unit of the kernel."""
+        """Rate of each benchmark kernel on all CPUs together, in the unit of the kernel."""
         return MappingProxyType(
             {name: _quantity(each.all, self._rated.unit_of(name)) for name, each in self._rated.measured.items()}
         )
@@ -131,7 +131,7 @@ def _quantity(estimate: Estimate, unit: str = UNITS, share: float = 1.0) -> Quan
 def rate(
     folder: Path | str = ".", *, quick: bool = False, progress: Callable[[str, float], object] | None = None
 ) -> Rating:
-    """Rate this machine in capacity units, by a fixed set of kernels; takes three minutes.
+    """Rate this machine in capacity units by a fixed set of benchmark kernels; takes three minutes.
 
     Parameters
     ----------

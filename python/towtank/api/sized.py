@@ -20,7 +20,7 @@ class SizedTier:
     Attributes
     ----------
     nodes, cpus : int
-        Number of nodes, and of CPUs in each node (disks, if the kind is `disk`). [1]
+        Number of nodes, and number of CPUs in each node (number of disks for a tier of kind `disk`). [1]
     machine : str or None
         Name of the machine chosen for each node; None if the sizing had no machines to choose from.
     utilization : mapping of str to Quantity
@@ -46,7 +46,7 @@ class SizedObjective:
     text : str
         Text of the objective, for example `p95 of transactions < 400 ms`.
     value : Quantity or None
-        Value on the hardware; None if the system has no steady state. [s] or [1/s]
+        Predicted value; None if the system has no steady state. [s] or [1/s]
     limit : Quantity
         Limit of the objective, in the unit of `value`.
     """

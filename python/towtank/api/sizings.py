@@ -235,7 +235,8 @@ def size_model(
     servers : int, optional
         Number of servers at the bottleneck, for a results folder. [1]
     model : str, default "auto"
-        Model to fit to a results folder: `network` (all resources), `curve`, or `auto` for the one that explains more.
+        Model to fit to a results folder: `network` (all resources), `curve`, or `auto`: the network if it distinguishes
+        several resources and `servers` is not set, otherwise the curve.
     exhaustive : bool, default False
         If true, evaluates every candidate.
     simulation : bool, default True

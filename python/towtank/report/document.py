@@ -2,7 +2,7 @@
 
     Document
     └── Section            numbered by the writer; an appendix is a section with `appendix` set
-        ├── Paragraph      runs of plain text, code and strong text
+        ├── Paragraph      pieces of plain text, code and strong text
         ├── Callout        an important statement with a level
         ├── Bullets        a list of texts
         ├── Definitions    terms and their texts
@@ -40,7 +40,7 @@ Text = tuple[Run, ...]
 
 
 def text(*parts: str | Run) -> Text:
-    """Join plain strings and styled runs into one text."""
+    """Join plain strings and styled pieces into one text."""
     return tuple(part if isinstance(part, Run) else Run(part) for part in parts)
 
 
@@ -63,7 +63,7 @@ class Paragraph:
 
 
 def paragraph(*parts: str | Run) -> Paragraph:
-    """Build a paragraph from plain strings and pieces in a style."""
+    """Build a paragraph from plain strings and styled pieces."""
     return Paragraph(text(*parts))
 
 

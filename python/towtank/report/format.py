@@ -95,12 +95,12 @@ def _unit(value: float, units: tuple[tuple[float, float, str], ...]) -> tuple[fl
 
 
 def seconds_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which times up to `largest` [s] are easy to read, with its factor from seconds."""
+    """Return the unit in which times up to `largest` [s] are easy to read, with the conversion factor from seconds."""
     return _unit(largest, _SECONDS)
 
 
 def bytes_unit(largest: float) -> tuple[float, str]:
-    """Return the unit in which sizes up to `largest` [B] are easy to read, with its factor from bytes."""
+    """Return the unit in which sizes up to `largest` [B] are easy to read, with the conversion factor from bytes."""
     return _unit(largest, _BYTES)
 
 
@@ -215,7 +215,9 @@ def seconds_of(estimate: Estimate | None) -> str:
 
 
 TICKS_CPUS = 0.02
-"""Error of a difference of two CPU use values that has no interval: two ticks of 10 ms in one second. [CPUs]"""
+"""Assumed error of a difference of two CPU use values, if it has no interval: two ticks of 10 ms in one
+second. [CPUs]
+"""
 
 
 def plain_of(estimate: Estimate | None, unit: str = "") -> str:

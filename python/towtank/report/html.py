@@ -55,7 +55,9 @@ _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradie
 
 
 def render(document: Document, pictures: Pictures | None = None) -> str:
-    """Render a document as one self-contained HTML page. A figure that cannot be made is replaced by a statement."""
+    """Render a document as one self-contained HTML page. If a figure cannot be made, a statement of this failure
+    replaces it.
+    """
     pictures = pictures or Pictures()
     document = replace(document, sections=tuple(_drawn(section, pictures) for section in document.sections))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -71,7 +71,7 @@ class Pictures:
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the drawings that were used to the file, unless it contains exactly these. A failure to write is
+        """Write the used drawings to the file, unless the file already contains exactly these. A failure to write is
         ignored.
         """
         if self._path is not None and self._used != self._kept:

@@ -1,4 +1,4 @@
-"""Choice of the runs that a report shows over time, and their responses by time and by response time.
+"""Chooses the runs that a report shows over time, and counts their responses by time and response time.
 
 The summary of a run has quantiles for each second but no distribution, and the number of errors but not their kinds.
 Distributions and kinds are therefore read from the recordings, for the few runs that are shown over time.

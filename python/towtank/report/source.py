@@ -185,7 +185,7 @@ class Results:
         return next((run for run in self.runs if run.run_id == run_id), None)
 
     def in_state(self, *states: str) -> list[RunResult]:
-        """Return the runs with one of the given verdicts."""
+        """Return the runs whose verdict is among the given verdicts."""
         return [run for run in self.runs if run.verdict in states]
 
     @property
@@ -303,7 +303,7 @@ def runs_that_count(folder: ResultsFolder) -> list[RunFolder]:
 
 
 def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunResult]:
-    """Yield every run of the design, and all other runs on disk."""
+    """Yield every run that the design contains or that is on disk, in the order of the run names."""
     on_disk = {run.run_id for run in runs_that_count(folder)}
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):

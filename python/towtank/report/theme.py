@@ -19,7 +19,7 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "trian
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 2), (1, 3), (10, 4))
 
 EXACT = ",.12~r"
-"""Number format for exact values: those of the study, and times in a run."""
+"""Number format for exact values, such as loads of the study and times in a run."""
 MEASURED = f",.{FEW_DIGITS}~r"
 """Number format for measured values in figures. Their intervals are in the tables below the figures."""
 

@@ -1,4 +1,4 @@
-"""Sizing: machines and their ratings, hardware for a load, rules of thumb."""
+"""Sizing: ratings of machines, the hardware that a load needs, and rules of thumb."""
 
 from __future__ import annotations
 

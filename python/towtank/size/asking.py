@@ -24,7 +24,7 @@ def why_no_source(source: Path) -> str | None:
 def size_source(
     source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
 ) -> Json:
-    """Return the hardware on which a load meets its objectives.
+    """Return the hardware on which the required load meets the objectives.
 
     The model is read from a model file, or fitted to a results folder.
 

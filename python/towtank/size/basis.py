@@ -23,7 +23,7 @@ from towtank.size.scores import scores
 
 Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
-"""Models that can be fitted to results."""
+"""Models that can be fitted to measured results; `auto` chooses one of the other two."""
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 
@@ -48,7 +48,7 @@ class Basis:
     why : str
         Reason why this kind of model was fitted to results; empty for a model file.
     doubts : tuple of str
-        Doubts of the fit.
+        Doubts about the fit.
     guess : str
         Reason why the effect of more servers is unknown; empty if measurements show that servers limit the load.
     asserted : bool
@@ -152,8 +152,8 @@ class ModelChoice:
     servers : int or None
         Number of servers at the bottleneck of a curve, if the results do not record it.
     model : str
-        Name from `MODELS`; `auto` is the network if it distinguishes resources and passes its test, otherwise the
-        curve.
+        Name from `MODELS`. `auto` is the curve if `servers` is given; otherwise the network if it distinguishes several
+        resources and is not rejected, or else the curve.
     """
 
     configuration: str | None = None
@@ -164,7 +164,8 @@ class ModelChoice:
 def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
     """Read a model file, or fit a model to a results folder.
 
-    The fitted model is the network if it distinguishes resources, otherwise the closed curve.
+    By default, the fitted model is the network if it distinguishes several resources and is not rejected, otherwise the
+    closed curve.
 
     Raises
     ------
@@ -217,8 +218,8 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the fitted network or the closed curve. The network is used if the user requests it, or if it
-    distinguishes resources.
+    """Return the fitted network or the closed curve. By default, it is the network if the network distinguishes several
+    resources and is not rejected. A given number of servers selects the curve.
     """
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")

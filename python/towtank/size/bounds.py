@@ -13,11 +13,11 @@ from towtank.size.question import Check, Question
 
 Json = dict[str, Any]
 _TOLERANCE = 1e-6
-"""Relative rounding error by which a figure may exceed its theoretical bound. [ratio]"""
+"""Relative rounding error by which a computed value may exceed its theoretical bound. [ratio]"""
 
 
 def outside(answer: Json) -> str:
-    """Describe the first figure of a solution that exceeds its theoretical bound; empty if no figure does."""
+    """Describe the first value of a solution that exceeds its theoretical bound; empty if no value does."""
     for name, station in answer["stations"].items():
         if station["utilization"] > 1 + _TOLERANCE:
             return f"utilization of {name} {100 * station['utilization']:.4g} %"
@@ -29,12 +29,12 @@ def outside(answer: Json) -> str:
 
 
 def refused_by_bounds(question: Question, model: Json, answer: Json, wrong: str) -> str:
-    """Describe an objective that a candidate violates even if every figure is at its theoretical bound.
+    """Describe an objective that a candidate violates even if every computed value is at its theoretical bound.
 
     Raises
     ------
     ModelError
-        If figures at their bounds would meet all objectives, so that the candidate cannot be judged.
+        If values at their bounds would meet all objectives, so that the candidate cannot be judged.
     """
     for check in question.checks:
         best = _best(check, model, answer)

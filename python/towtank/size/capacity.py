@@ -56,8 +56,8 @@ class Bottleneck:
 def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None = None, near: float = 1.0) -> Limits:
     """Return the highest load at which all objectives of a candidate hold, with its interval.
 
-    `boost` multiplies the servers of stations. Without it, the solutions that gave the probability of the candidate are
-    reused.
+    `boost` multiplies the servers of stations. Without it, the solutions from which the probability of the candidate
+    was computed are reused.
     """
     scales: Mapping[str | None, Factors] = answer.scales
     found = Limits(question, answer.candidate, scales, near=near, changes={"boost": dict(boost or {})})

@@ -24,9 +24,9 @@ _ROUNDS = 12
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
-    """Return the date on which the growing load reaches the limit of each hardware; empty without growth.
+    """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
-    The result has one row for each hardware.
+    The result is empty without growth.
     """
     if settled.growing is None:
         return []
@@ -47,7 +47,7 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
 
 
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:
-    """Return the row for one hardware: its load limit, and the dates on which the load exceeds this limit.
+    """Return the row for one hardware configuration: its load limit, and the dates on which the load exceeds the limit.
 
     With `as_probability`, each random draw compares its own load limit with its own growth.
     """
@@ -86,7 +86,7 @@ def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: b
 
 
 def _nothing_to_miss(what: str, unit: str, chance: float, why: str) -> Json:
-    """Return the row for a hardware that violates no objective at any load. Its limit and its date are null."""
+    """Return the row for hardware that violates no objective at any load. Its limit and its date are null."""
     unknown = dict.fromkeys(("limit", "limit_interval", "missed_from", "days", "expected_on", "expected_interval"))
     return {"what": what, "unit": unit, "chance": chance, "no_limit": why, **unknown}
 

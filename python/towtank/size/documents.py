@@ -18,12 +18,14 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON; None if the number is infinite, such as a response time without a steady state."""
+    """Return a number that JSON can represent: None if the number is infinite, such as a response time without a steady
+    state.
+    """
     return value if math.isfinite(value) else None
 
 
 def intervals_document(intervals: Mapping[str, Interval] | None, names: Iterable[str]) -> Json:
-    """Return the interval of each named quantity for JSON; None for every name if there are no random draws."""
+    """Return the interval of each named quantity as JSON object; None for every name if there are no random draws."""
     return {name: interval_document(None if intervals is None else intervals[name]) for name in names}
 
 
@@ -36,7 +38,9 @@ class Estimate:
 
 
 def answer_document(question: Question, answer: Found, memory: Mapping[str, Estimate], limit: Estimate) -> Json:
-    """Return the recommended hardware of each tier and its solution in every failure scenario, for JSON."""
+    """Return as JSON object the recommended hardware of each tier, and the model's solution for it in every failure
+    scenario.
+    """
     total, unit = question.load.total
     intervals = answer.intervals()
     used = None if intervals is None else intervals.utilization
@@ -66,7 +70,7 @@ def answer_document(question: Question, answer: Found, memory: Mapping[str, Esti
 
 
 def other_document(question: Question, found: Found) -> Json:
-    """Return a candidate for JSON: its configuration, its cost, its objectives and its probability."""
+    """Return a candidate as JSON object: its configuration, its cost, its objectives and its probability."""
     hardest, first, intervals = worst(question, found.outcomes), found.outcomes[0], found.intervals()
     return {
         "configuration": in_words(question.tiers, found.candidate),
@@ -83,14 +87,16 @@ def other_document(question: Question, found: Found) -> Json:
 
 
 def busiest_document(outcome: Outcome, intervals: Intervals | None) -> Json:
-    """Return the busiest station for JSON: its name, and its utilization with an interval."""
+    """Return the busiest station as JSON object: its name, and its utilization with an interval."""
     name = outcome.busiest
     known = None if intervals is None else intervals.utilization.get(name)
     return {"station": name, "utilization": outcome.utilization.get(name), "interval": interval_document(known)}
 
 
 def objectives_document(question: Question, outcome: Outcome, intervals: Intervals | None) -> list[Json]:
-    """Return the limit and the value of each objective in a failure scenario, for JSON, as numbers and as text."""
+    """Return the limit and the value of each objective in a failure scenario as JSON objects, in numbers and
+    as text.
+    """
     return [
         {
             "objective": check.text,
@@ -127,7 +133,7 @@ def _scenario(question: Question, answer: Found, place: int) -> Json:
 
 
 def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> Json:
-    """Return throughput, response time and number of transactions of a class in a scenario, for JSON.
+    """Return throughput, response time and number of transactions of a class in a scenario as JSON object.
 
     Each value has its interval.
     """
@@ -148,8 +154,8 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return the most expensive of the rejected candidates that cost less than the answer, with the reason for its
-    rejection.
+    """Return as JSON object the most expensive of the rejected candidates that cost less than the answer, with the
+    reason for its rejection.
 
     None if no cheaper candidate was rejected.
     """

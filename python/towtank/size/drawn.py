@@ -19,16 +19,16 @@ from towtank.size.tiers import Candidate
 
 @dataclass(frozen=True)
 class Intervals:
-    """Confidence intervals of the figures of a candidate in one scenario.
+    """Confidence intervals of the results of a candidate in one scenario.
 
     Attributes
     ----------
     values : tuple of Interval
-        Interval of each check. [s] or [1/s]
+        Interval of the value of each objective. [s] or [1/s]
     utilization : dict of str to Interval
         Utilization by station. [ratio]
     throughput, response_s, present : dict of str to Interval
-        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
+        Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     """
 
     values: tuple[Interval, ...]
@@ -72,7 +72,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Summary:
-    """Probability that a candidate meets its objectives, and intervals of its figures.
+    """Probability that a candidate meets its objectives, and intervals of its results.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Summary:
     draws : int
         Number of all draws. [1]
     scenarios : dict of (str or None) to Intervals
-        Intervals by the tier with lost nodes; None for the scenario without losses.
+        Intervals by failure scenario: the key is the tier with lost nodes, or None for all nodes running.
     """
 
     met: int
@@ -121,7 +121,7 @@ def solved_draws(question: Question, groups: Sequence[Sequence[Job]]) -> Draws:
 
 
 def intervals_of(outcomes: Sequence[Outcome]) -> Intervals:
-    """Return the intervals of the figures in one scenario, computed from the outcome in every random draw."""
+    """Return the intervals of the results in one scenario, computed from the outcome in every random draw."""
     steady = next((outcome for outcome in outcomes if not outcome.why_not), outcomes[0])
     return Intervals(
         tuple(between(outcome.values[number] for outcome in outcomes) for number in range(len(steady.values))),

@@ -23,10 +23,10 @@ BATCH = 2000
 """Number of models that are solved in one call of the engine; together they are a few megabytes of JSON. [1]"""
 CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
-"""If the error bound of a computed mean response time is larger, mean values and throughputs are simulated. [ratio]
+"""If the error bound of a computed mean response time is larger than this, means and throughputs are simulated. [ratio]
 
-Percentiles may be simulated at any error. The value is the error of a product-form network that is too large for an
-exact solution.
+Percentiles may be simulated whatever the error bound. The value is the error of the approximate solution of a
+product-form network that is too large for an exact solution.
 """
 # Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
 # them.
@@ -50,7 +50,7 @@ class Job:
     boost : dict of str to int
         Factors of the number of servers, by station. [1]
     scale : dict of int to Factor
-        Ratio of simulated to computed value, by the index of the check.
+        Ratio of simulated to computed value, by the index of the objective.
     """
 
     candidate: Candidate
@@ -80,12 +80,12 @@ class Outcome:
     ----------
     job : Job
     values : tuple of float
-        Value of each check; infinite without a steady state. [s] or [1/s]
+        Value of each objective; infinite without a steady state. [s] or [1/s]
     utilization : dict of str to float
         Utilization by station. [ratio]
     stations : dict of str to StationAnswer
     throughput, response_s, present : dict of str to float
-        Figures by class; `present` is the number of transactions in the system. [1/s], [s], [1]
+        Results by class; `present` is the number of transactions in the system. [1/s], [s], [1]
     why_not : str
         Reason why there is no steady state; empty if there is one.
     method : str
@@ -298,7 +298,7 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
 
 
 class Figures(NamedTuple):
-    """Figures of a class or transaction: throughput, response time, number in the system, and share of lost arrivals.
+    """Results of a class or transaction: throughput, response time, number in the system, and share of lost arrivals.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class Figures(NamedTuple):
 
 
 def figures_of(answered: Mapping[str, Any]) -> Figures:
-    """Return the figures of a class or transaction from the engine's answer."""
+    """Return the results of a class or transaction from the engine's answer."""
     throughput, dropped = answered["throughput_per_s"], answered.get("dropped_per_s") or 0.0
     loss = dropped / (dropped + throughput) if dropped > 0 else 0.0
     return Figures(throughput, answered["response_time_s"], answered["users_in_system"], loss)
@@ -383,7 +383,7 @@ def under_load(
 ) -> list[Job]:
     """Return the models to solve for a candidate, one for each scenario.
 
-    `scales` are ratios of simulated to computed values, by the tier with lost nodes.
+    `scales` are ratios of simulated to computed values, by failure scenario (the tier with lost nodes).
     """
     jobs = []
     for lost in question.scenarios(candidate):

@@ -138,12 +138,11 @@ class HistoricGrowth:
 
     Notes
     -----
-    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with n
-    - p
-    degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are expected
-    to recur as often as in the history, and as far from the line (`FurtherDay`). Assumes that growth continues and that
-    residuals are independent. If neighbouring residuals are correlated, the interval is too narrow, and a note states
-    this.
+    Least squares of ln N = a + b t + s(t). The logarithm of the load on a future day has a Student distribution with
+    n - p degrees of freedom and the variance s^2 (1 + x' (X'X)^-1 x) [1]_. The fit excludes outliers, but they are
+    expected to recur as often as in the history, and as far from the line (`FurtherDay`). The method assumes that the
+    growth continues and that residuals are independent. If neighbouring residuals are correlated, the interval is too
+    narrow, and a note states this.
 
     References
     ----------
@@ -388,8 +387,9 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return the day of the week from `day` on at which the load is checked: with a weekly season the last, otherwise
-    the first.
+    """Return, as a range of one day, the day on which the load is checked in the week that begins on `day`.
+
+    It is the last day of the week if the history has a weekly season, otherwise the first day.
     """
     weekly = isinstance(growing, HistoricGrowth) and growing.history.season == "weekly"
     return range(day + 6, day + 7) if weekly else range(day, day + 1)

@@ -24,7 +24,8 @@ deviations. [1]
 class HighestDay:
     """Table of the distribution of the highest load in a season, for an ascending series of limits.
 
-    It converts between the probabilities that the load stays below a limit on a single day and on all days.
+    It converts the probability that the load stays below a limit on a single day into the probability for all days, and
+    back.
 
     Attributes
     ----------

@@ -31,7 +31,9 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Units for the number of loads: the first unit whose smallest median time between loads [d] is reached is used."""
+"""Units in which the number of loads is stated. The first unit whose number of days is at most the median time between
+loads is used; otherwise days. [d]
+"""
 ROWS_AT_MOST = 100_000
 # Number of parameters that a step counts as: one for its size, and two for its position, which the fit searches. [1]
 _OF_A_STEP = 3
@@ -214,7 +216,7 @@ class History:
         return 1 + max(rate * YEAR_D / max(1 + rate * self.length_d, 1e-9), -1 + 1e-9)
 
     def _half_width(self, place: int) -> float:
-        """Return half the width of the 95 % interval of the fitted parameter with this index."""
+        """Return half the width of the 95 % interval of the fitted parameter with the given index."""
         scale = float(self._residuals @ self._residuals) / self.freedom
         return t_quantile(0.975, self.freedom) * math.sqrt(max(scale * float(self._inverse[place, place]), 0.0))
 

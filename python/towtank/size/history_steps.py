@@ -122,7 +122,7 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _is_bent(design: Floats, logs: Floats) -> bool:
-    """Return True if a square of time describes the growth better, and the difference matters for sizing.
+    """Return True if a quadratic term in time describes the growth better, by so much that it matters for sizing.
 
     The autocorrelation is computed from residuals of a fit with further powers of time. In the residuals of a straight
     line, the bend itself would make neighbours similar.

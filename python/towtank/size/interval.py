@@ -59,7 +59,7 @@ class Interval:
         return Interval(min(self.low, value), max(self.high, value))
 
     def document(self) -> Json:
-        """Return this interval for JSON, with None for an infinite end."""
+        """Return this interval as JSON object, with None for an infinite end."""
         return {"low": _finite(self.low), "high": _finite(self.high)}
 
     @property
@@ -87,7 +87,7 @@ def _finite(value: float) -> float | None:
 
 
 def interval_document(interval: Interval | None) -> Json | None:
-    """Return an interval for JSON; None if the interval is unknown."""
+    """Return an interval as JSON object; None if the interval is unknown."""
     return None if interval is None else interval.document()
 
 

@@ -131,7 +131,7 @@ class Limits:
     question : Question
     candidate : Candidate
     scales : dict
-        Ratios of simulated to computed values, by scenario and check. [ratio]
+        Ratios of simulated to computed values, by scenario and objective. [ratio]
     load : Load, optional
         Load to which factors are relative; by default the load to carry.
     near : float, default 1

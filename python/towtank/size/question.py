@@ -105,8 +105,8 @@ class Question:
     growth_draws : tuple of float
         For each draw, the drawn load relative to the load to carry. [ratio]
     corrections : dict of int to Factor
-        For each objective, by the index of its check: the relative error of the ratio of measured to computed
-        percentile, as a factor with the value 1.
+        For each objective on a measured percentile, by the index of the objective: the ratio of measured to computed
+        value with its interval, divided by this ratio. So the factor is 1, and its interval shows the relative error.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
@@ -127,10 +127,10 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed value of the percentile that an objective limits. [ratio]
+        """Return the ratio of measured to computed value of the percentile that an objective limits, and both ends of
+        its interval. [ratio]
 
-        The lowest and the highest value of the ratio follow it. None if the metric is no percentile, or was not
-        measured.
+        None if the metric is no percentile, or was not measured.
         """
         return self.basis.correction(check.name, check.objective.metric) if check.is_percentile else None
 

@@ -47,7 +47,7 @@ class Estimate:
         return (self.high - self.low) / 2 / self.value
 
     def document(self) -> Json:
-        """Return the estimate for JSON: median, interval and value of every round."""
+        """Return the estimate as JSON object: median, interval and value of every round."""
         return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
 
 

@@ -71,7 +71,7 @@ class Rated:
 
     @property
     def invalid_because(self) -> list[str]:
-        """Text with the kinds of the doubts that make the rating invalid."""
+        """Kinds of the doubts that make the rating invalid."""
         return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
 
     def unit_of(self, kernel: str) -> str:
@@ -98,7 +98,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
 
 
 def rating_document(rated: Rated, against: Json | None = None) -> Json:
-    """Return the complete rating for JSON, with unrounded numbers."""
+    """Return the complete rating as JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
         "schema": SCHEMA,
@@ -156,7 +156,7 @@ def _kernel(rated: Rated, name: str) -> Json:
 
 
 def against_document(rated: Rated, other: Machine) -> Json:
-    """Compare the rated machine with another by ratings and kernels, for JSON.
+    """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
 
     `refused` states the reason why a scale cannot be compared.
     """
@@ -171,7 +171,7 @@ def against_document(rated: Rated, other: Machine) -> Json:
 
 
 def ratio_document(ratio: Ratio) -> Json:
-    """Return a speed ratio for JSON: value, interval, ratios by kernel and notes."""
+    """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
     return {
         "value": ratio.value,
         "low": ratio.low,

@@ -93,7 +93,7 @@ class Doubt:
     limit: float | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the doubt for JSON: kind, level, values, message, reason and hint."""
+        """Return the doubt as JSON object: kind, level, values, message, reason and hint."""
         why, hint = EXPLANATIONS[self.kind]
         return {
             "kind": str(self.kind),

@@ -160,8 +160,8 @@ def memory_of(
 ) -> MemoryNeed:
     """Return the memory that a node of a tier requires in the failure scenario of an outcome.
 
-    For the calculation steps, `interval` returns the interval of a part of the memory by the name of the part, or of
-    the whole memory for None.
+    The calculation steps show intervals: `interval` takes the name of a part of the memory, or None for the whole
+    memory, and returns its interval.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)

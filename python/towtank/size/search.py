@@ -27,9 +27,8 @@ CANDIDATES_AT_MOST = 1_000_000
 """Largest number of candidates that the search accepts; this number is sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""If the ratio of a computed value to its limit is larger, the candidate is rejected without simulation. [ratio]
-
-This holds for percentiles, and for values that are not exact.
+"""If the ratio of a computed percentile or of another inexact value to its limit is larger than this, the candidate is
+rejected without simulation. [ratio]
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
@@ -260,8 +259,8 @@ def _try(question: Question, state: Search, group: list[Candidate], *, exhaustiv
 
 
 def _note_weak(state: Search, mine: tuple[float, ...]) -> None:
-    """Add a rejected candidate to the list of weak candidates, and remove those that are in no respect stronger than
-    it.
+    """Add a rejected candidate to the list of weak candidates. Remove from the list all candidates that are in no
+    respect stronger than the added candidate.
     """
     state._weak = [weak for weak in state._weak if not all(a <= b for a, b in zip(weak, mine, strict=True))]
     state._weak.append(mine)
@@ -399,8 +398,8 @@ def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
 
 
 def _merits(question: Question, found: Found) -> tuple[float, float, float]:
-    """Return three figures of a candidate, of which lower values are better: cost, largest ratio of a value to its
-    limit, and highest utilization.
+    """Return three measures of a candidate, all better if lower: cost, largest ratio of a value to its limit, and
+    highest utilization.
 
     The ratio and the utilization are rounded.
     """

@@ -317,7 +317,7 @@ def _tier(
 
 
 def _with_room(basis: Basis, name: str, stations: Sequence[str], options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the hardware options that have no more servers than any station has capacity for jobs."""
+    """Return the hardware options whose number of servers is at most the job capacity of every station."""
     rooms = [room for station in stations if (room := basis.stations[station].get("capacity")) is not None]
     able = tuple(option for option in options if all(option.cpus <= room for room in rooms))
     if not able:
@@ -360,7 +360,9 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return the relative error of the ratio of measured to computed percentile, by the index of the objective."""
+    """Return, by the index of the objective, a factor of 1 whose interval shows the relative error of the ratio of
+    measured to computed percentile.
+    """
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)

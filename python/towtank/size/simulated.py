@@ -36,7 +36,7 @@ class Simulated:
     Attributes
     ----------
     values : dict of int to float
-        Simulated values by the index of the check. [s] or [1/s]
+        Simulated values by the index of the objective. [s] or [1/s]
     intervals : dict of int to (float, float)
         95 % intervals of these values. [s] or [1/s]
     scale : dict of int to Factor
@@ -108,8 +108,8 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
 
 
 def _has_figures(outcome: Outcome, check: Check) -> bool:
-    """Return True if the simulator gives the value of an objective: one for a class with a response time, or for the
-    total throughput.
+    """Return True if the simulator gives the value of an objective: the objective is for the total throughput, or for a
+    class that has a response time.
     """
     return check.name in outcome.response_s or check.name is None
 
@@ -139,7 +139,7 @@ def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, flo
 
 
 def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
-    """Return the ends of the confidence interval of a simulated figure of a class; None if unavailable."""
+    """Return the ends of the confidence interval of a simulated result of a class; None if unavailable."""
     low, high = answered["confidence_interval"].get(key) or (None, None)
     return low, high
 

@@ -153,7 +153,7 @@ def _head(settled: SizingProblem, found: Search) -> Json:
 
 
 def _loads(question: Question, loads: Mapping[str, float]) -> Json:
-    """Return the interval of each class's load over the random draws of the growth, for JSON."""
+    """Return as JSON object the interval of each class's load over the random draws of the growth."""
     grown = between(question.growth_draws) if question.growth_draws else None
     return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
 
@@ -215,7 +215,9 @@ def _answered(
 
 
 def _chance_interval(question: Question, share: float | None) -> Json | None:
-    """Return the interval of a share of the random draws, for JSON. It accounts for the limited number of draws."""
+    """Return the interval of a share of the random draws as JSON object. It accounts for the limited number of
+    draws.
+    """
     draws = len(question.draws)
     return None if share is None else interval_document(share_between(round(share * draws), draws))
 

@@ -39,7 +39,7 @@ class Step:
     interval: Interval | None = None
 
     def document(self) -> dict[str, Any]:
-        """Return the calculation step for JSON."""
+        """Return the calculation step as JSON object."""
         return {
             "step": self.step,
             "formula": self.formula,
@@ -64,5 +64,5 @@ class Steps:
         return step.value
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the calculation steps for JSON."""
+        """Return the calculation steps as JSON objects."""
         return [step.document() for step in self.made]

@@ -85,7 +85,7 @@ class Tier:
     disk_size_bytes : int or None
         Capacity of one disk. [byte]
     beyond_room : int
-        Number of options left out because they have more servers than a station has capacity for jobs. [1]
+        Number of options left out because they have more servers than the job capacity of a station. [1]
     """
 
     name: str

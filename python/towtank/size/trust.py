@@ -37,7 +37,9 @@ FORMS_APART = 1.05
 are reported. [ratio]
 """
 LOSS_UNASKED = 0.001
-"""If a larger share of arrivals is dropped, and no objective limits the losses, a doubt is added. [ratio]"""
+"""If a larger share of the arrivals than this is dropped, and no objective limits the losses, a doubt is
+added. [ratio]
+"""
 FARTHEST_HORIZON = 3.0
 """Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 
@@ -101,7 +103,7 @@ def without_draws(question: Question) -> Question:
 
 
 def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
-    """Return how far measurements support the sizing answer, for JSON: range, errors, assumptions and doubts.
+    """Return as JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
 
     `limits` are the load limits of the answer.
     """
@@ -261,7 +263,9 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
 
 
 def _losses(question: Question, outcome: Outcome) -> list[str]:
-    """Return a doubt for each class of whose arrivals full stations drop a share that no objective limits."""
+    """Return a doubt for each class that loses more than `LOSS_UNASKED` of its arrivals at full stations, if no
+    objective limits this loss.
+    """
     limited = {check.name for check in question.checks if check.is_loss}
     return [
         f"{name}: full stations drop {share_text(loss)} of the arrivals, so {rate_text(outcome.throughput[name])} of "

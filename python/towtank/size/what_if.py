@@ -1,6 +1,6 @@
 """Parses what-if questions: changes such as `cpu x1.5` or `nodes app=3, think 5 s`.
 
-By default the answer is changed; `as it is, cpu x1.5` changes the present hardware.
+By default, the hardware of the answer is changed; `as it is, cpu x1.5` changes the present hardware instead.
 
 Grammar of a change (several are separated by commas):
 
@@ -57,7 +57,7 @@ class Variant:
     memory_bytes : dict of str to int
         Changed memory of each node, by tier. [byte]
     grows : bool
-        True if the load varies between draws with their growth; False if the question sets the load.
+        True if the load is multiplied by the growth in each random draw; False if the question sets the load.
     hardware : str
         Hardware that the question changes: `RUNS` (the present) or `ANSWER`.
     notes : tuple of str
@@ -81,7 +81,7 @@ Change = Callable[[Variant], Variant]
 
 
 def read_what_if(text: str, question: Question) -> Change:
-    """Parse a what-if question. Return its changes as one function from a variant to the changed variant.
+    """Parse a what-if question. Return a function that applies all changes of the question to a variant.
 
     Raises
     ------

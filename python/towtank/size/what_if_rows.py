@@ -1,4 +1,4 @@
-"""Answers what-if questions: figures before and after each change, with 95 % intervals."""
+"""Answers what-if questions: results before and after each change, with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _place(fault: Fault) -> tuple[int, int, str]:
 
 
 def rows(question: Question, answer: Found | None, asked: Sequence[WhatIfQuestion]) -> list[Json]:
-    """Return a row with the figures of the unchanged hardware, and a row for each what-if question.
+    """Return a row with the results of the unchanged hardware, and a row for each what-if question.
 
     Parameters
     ----------

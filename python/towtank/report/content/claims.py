@@ -61,7 +61,7 @@ def _sources(claims: list[_Claim]) -> str:
 
 
 def _in_blocks(claims: list[_Claim]) -> list[Block]:
-    """Return a paragraph on the blocks of runs after which claims were decided.
+    """Return a paragraph that explains that claims are judged after each block of runs.
 
     It is empty unless the study repeats its runs until the claims are decided.
     """
@@ -77,7 +77,7 @@ def _in_blocks(claims: list[_Claim]) -> list[Block]:
 
 
 def expected_beforehand(results: Results) -> list[Block]:
-    """Return the expectation that the study file states; empty if it states none."""
+    """Return a paragraph with the result that the study file expects; empty if the file states no expectation."""
     expected = str(results.study.get("expect") or "").strip()
     return [paragraph(strong("Expected beforehand. "), expected)] if expected else []
 

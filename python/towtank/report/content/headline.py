@@ -58,8 +58,8 @@ def _expected(results: Results) -> list[Block]:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the headline as sentences: one for each configuration, for unanswered questions and for the strongest
-    effect.
+    """Return the headline as sentences: one for each configuration, one for unanswered questions, and one for the
+    strongest effect.
     """
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]

@@ -27,7 +27,7 @@ _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 @dataclass(frozen=True)
 class Doubt:
-    """Doubts about the results that have the same kind and level, with all runs that they concern."""
+    """All doubts of the same kind and level about the results, with the runs that they concern."""
 
     kind: str
     level: str

@@ -126,7 +126,7 @@ def verdict(band: Json | None, measured: people.Estimate | None) -> str:
 
 
 def _time(prediction: Json) -> float:
-    """Return the service times of a transaction, without waiting, summed over all stations of the enlarged tier. [s]"""
+    """Return the service time of a transaction, without waiting, summed over all stations of the enlarged tier. [s]"""
     each = float(prediction["fitted"]["bottleneck_demand_s"]) / int(prediction["servers_to"])
     small, big = prediction.get("cpus_from"), prediction.get("cpus_to")
     if small is None or big is None:

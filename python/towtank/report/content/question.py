@@ -54,7 +54,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file. After a level that is a share of a load limit follows the load that was
+    """Return the levels as in the study file. A level given as a share of a load limit is followed by the load that was
     used.
     """
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))

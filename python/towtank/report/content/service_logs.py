@@ -47,9 +47,9 @@ class _Row:
 
 
 def blocks(results: Results) -> list[Block]:
-    """Build a table with a row for each log line.
+    """Build a table of the log lines that are new under load, in runs with failures or doubts.
 
-    It is empty if no run has failures or doubts, or if no log has lines that are new during the load.
+    Without such lines, the result contains only the notes on these logs, if any.
     """
     runs = [run for run in results.measured if _is_doubtful(run)]
     rows: dict[tuple[str, str], _Row] = {}

@@ -71,7 +71,7 @@ def _said(results: Results) -> str:
 def _long_enough(results: Results) -> str:
     """Return a sentence on the length of the steady window at which all values would probably have an interval.
 
-    The sentence is empty if no estimate predicts the length that it needs.
+    The sentence is empty if this length is unknown for every value without an interval.
     """
     needed = sorted(
         float(estimate["needs_s"])
@@ -202,7 +202,7 @@ def _head_cells(configuration: Json, point: Json) -> tuple[str, ...]:
 
 
 def _tiers(results: Results, points: list[tuple[Json, Json]], tiers: list[str], rests: list[str]) -> Table:
-    """Build the table of the CPUs that each tier used, and of each machine's CPU time that belongs to no tier.
+    """Build the table of the CPUs used by each tier, and on each machine by processes that belong to no tier.
 
     Invalid points are omitted.
     """

@@ -69,7 +69,7 @@ class Written:
         }
 
     def host(self, name: str) -> str:
-        """Return the name in the study of a host in a run: without the number if the host is a copy, otherwise
+        """Return the study's name for a host of a run: without the number if the host is a copy, otherwise
         unchanged.
         """
         found = _NUMBERED.fullmatch(name)
@@ -82,13 +82,13 @@ class Written:
         return found[1] if name not in self._hosts and found[1] in self._hosts else name
 
     def _one_of(self, name: str, host: str) -> str:
-        """Return the name in the study of a service in a run: without the number if its host is a copy, otherwise
+        """Return the study's name for a service of a run: without the number if its host is a copy, otherwise
         unchanged.
         """
         return name if self.host(host) == host else name.removesuffix(f"-{host.rpartition('-')[2]}")
 
     def tier(self, name: str, host: str) -> str:
-        """Return the name in the study of a tier in a run: without the number if its host is a copy, otherwise
+        """Return the study's name for a tier of a run: without the number if its host is a copy, otherwise
         unchanged.
         """
         if name.startswith("relay-"):
@@ -103,7 +103,9 @@ class Written:
         return name
 
     def services(self, results: Results) -> dict[str, Json]:
-        """Return the services that the study describes, with copies merged and with the names of hosts in the study."""
+        """Return the services that the study describes, with copies merged and with hosts under their names in the
+        study.
+        """
         found: dict[str, Json] = {}
         for name, service in named(dig(results.study, "system", "services")):
             host = str(service.get("host") or "")
@@ -200,7 +202,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """For each host, return the numbers of its copies that occur in the runs.
+    """Return by host how many copies it had in the runs: each distinct number, in ascending order.
 
     If no run recorded hosts, the number in the study file is returned.
     """

@@ -94,9 +94,9 @@ def _window(run: RunResult) -> str:
 
 
 def _laws(results: Results) -> Table:
-    """Build the table of the deviation of each run from Little's law, and from the utilization law.
+    """Build the table of each run's deviations from Little's law and from the utilization law.
 
-    The latter is that of the tier that deviates most.
+    The deviation from the utilization law is that of the tier that deviates most.
     """
     rows = []
     for run in results.measured:

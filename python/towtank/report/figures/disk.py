@@ -20,7 +20,7 @@ DIRECTIONS = {"read": "reads", "write": "writes"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of disk reads and writes [B/s], unit of the axis with its factor, and name of the load factor."""
+    """Points of disk reads and writes [B/s], axis unit with its conversion factor, and name of the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float

@@ -23,7 +23,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each percentile [s], unit of the axis with its factor, and name of the load factor."""
+    """Points of each percentile [s], axis unit with its conversion factor, and name of the load factor."""
 
     points: dict[str, list[series.Point]]
     factor: float

@@ -19,7 +19,9 @@ METRICS = {"mean": "mean", "p95": "95th percentile"}
 
 @dataclass(frozen=True)
 class Numbers:
-    """Points of each statistic [s], unit of the axis with its factor, name of the load factor, and single runs [s]."""
+    """Points of each statistic [s], axis unit with its conversion factor, name of the load factor, and single
+    runs [s].
+    """
 
     points: dict[str, list[series.Point]]
     factor: float

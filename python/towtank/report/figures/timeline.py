@@ -23,8 +23,8 @@ from towtank.report.source import Json, Results, RunResult
 from towtank.results.observe import THIS_MACHINE
 
 NAME = "timeline"
-# Largest number of error kinds, or of transactions, that have separate lines. One further line shows the sum of the
-# other rates. [1]
+# Largest number of lines of error rates in a panel. If there are more error kinds or transactions, the last line shows
+# the sum of all remaining rates. [1]
 _ERRORS_AT_MOST = 5
 _WITHOUT_UNIT = ("1", "CPUs")
 
@@ -161,7 +161,9 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return a separate line for each of the first few rates, and one line with the sum of the others."""
+    """Return a line for each rate. If there are more than `_ERRORS_AT_MOST` rates, the last line is the sum of all that
+    have no line of their own.
+    """
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines

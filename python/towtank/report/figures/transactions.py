@@ -23,7 +23,8 @@ NAME = "transactions"
 # If the ratio of the longest to the shortest response time exceeds this value, the times are points on a logarithmic
 # scale; otherwise they are bars. [ratio]
 _LINEAR_AT_MOST = 60.0
-# Up to this number, configurations are named beside their values. With more configurations, only the legend names them.
+# Largest number of configurations that are named beside their values. With more configurations, only the legend names
+# them. [1]
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
 """Largest number of transactions that are drawn. [1]"""
@@ -65,7 +66,7 @@ class Numbers:
     def _ratio(self, transaction: str) -> float:
         """Return the longest divided by the shortest mean response time of a transaction at the same load.
 
-        The load at which this ratio is largest counts. [ratio]
+        The result is the largest of these ratios over the loads. [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:

@@ -18,7 +18,7 @@ from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, s
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
-# Highest number of pairs of services for which a rule is evaluated that concerns two kinds of services.
+# Largest number of pairs of services for which a rule on two kinds of services is evaluated. [1]
 _PAIRS_AT_MOST = 64
 # A relative width of an interval below this is a rounding error. For example, the interval of the utilization of a CPU
 # that was busy in every second has no width. [ratio]
@@ -250,7 +250,7 @@ def _lacks(rule: Rule, name: str, refused: dict[str, str]) -> str:
 
 
 def document_of(item: Advice) -> dict[str, Any]:
-    """Return the advice of a rule of thumb for JSON: verdict, values, arithmetic and source."""
+    """Return the advice of a rule of thumb as JSON object: verdict, values, arithmetic and source."""
     entry = item.rule.entry
     return {
         "rule": item.rule.name,

@@ -141,7 +141,7 @@ class Situation:
         Run and window, with the verdict if it is not valid.
     common : dict of str to Fact
     services : dict of str to (str, dict)
-        Kind and facts of each service; names of facts without the kind.
+        Kind and facts of each service. The names of these facts do not begin with the kind.
     """
 
     label: str

@@ -94,7 +94,7 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use, at the highest load that has a valid or suspect run: valid runs come first.
+    """Return the name of the run to use, at the highest load that has a valid or suspect run: a valid run if possible.
 
     None if no run is valid or suspect.
     """
@@ -226,8 +226,8 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
 
 
 def _everywhere(summary: Json, event: str) -> float | None:
-    """Return the sum of a TCP event count over the study machine and all hosts; None if no network recorded
-    the event.
+    """Return the sum of a TCP event count over the study machine and all hosts; None if none of them recorded the
+    event.
     """
     networks = (summary["host"], *(summary.get("hosts") or {}).values())
     seen = [count for network in networks if (count := (network.get("tcp") or {}).get(event)) is not None]

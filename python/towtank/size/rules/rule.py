@@ -250,7 +250,7 @@ class _Work:
         self.found.lines.append(Line(name, f"table by {', '.join(rule.keys)}", picked, self.texts[name]))
 
     def judge(self) -> None:
-        """Determine the doubts, if the rule applies to the system, and if the system follows the rule."""
+        """Determine the doubts, whether the rule applies to the system, and whether the system follows the rule."""
         rule, found = self.rule, self.found
         if rule.valid_when is not None and self.knows(rule.valid_when) and not work_out(rule.valid_when, self.values):
             found.doubts.append(f"outside of the rule's range: {written(rule.valid_when)} does not hold")

@@ -23,7 +23,7 @@ from content_server.errors import Storage
 _CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 # Position of the digit that gives the version of a UUID, in a UUID without dashes.
 _VERSION_PLACE = 12
-# A temporary file that is older belongs to a node that has ended, by assumption; a younger one may belong to a running
+# Age above which a temporary file is assumed to belong to a node that has ended; a younger file may belong to a running
 # node. [s]
 STALE_AFTER = 3600.0
 _COPY_BYTES = 1 << 20
@@ -179,7 +179,7 @@ class StorageArea:
         known : callable
             Function that receives identifiers, and returns those that the metadata contain.
         stale_after : float
-            A file that is younger may still get its metadata from another node, and is not removed. [s]
+            Age up to which a file is not removed, because another node may still store its metadata. [s]
         """
         removed = 0
         before = time.time() - stale_after

@@ -17,8 +17,8 @@ class Property:
     kind : str
         `string`, `id`, `integer`, `decimal`, `boolean`, `datetime` or `uri`.
     column : str or None
-        Column of table `object`. None for a computed property, and for a custom property, which is a row of table
-        `property`.
+        Column of table `object`. None for a computed property, and for a custom property, whose values are stored as
+        rows of table `property`.
     updatable : bool
         True if clients may set the property.
     queryable, orderable : bool
@@ -34,7 +34,7 @@ class Property:
 
     @property
     def custom(self) -> bool:
-        """True if the property is a row of table `property`."""
+        """True if values of the property are stored as rows of table `property`."""
         return self.id.startswith("tt:")
 
 

@@ -50,7 +50,7 @@ class Meter:
 
 
 class Timed:
-    """Context manager that adds the elapsed time and the CPU time of its body to a kind of statement."""
+    """Context manager that adds the elapsed time and the CPU time of its body to the totals of a kind of statement."""
 
     __slots__ = ("_begin", "_cpu", "_kind", "_meter")
 

@@ -25,7 +25,9 @@ _COMMENT = 65_533
 
 @cache
 def _noise(seed: int) -> bytes:
-    """Return a block of random bytes twice in succession, so that one slice gives a block that begins at any offset."""
+    """Return a block of random bytes followed by its copy, so that a slice of the result can begin at any offset of the
+    block.
+    """
     return random.Random(f"padding:{seed}").randbytes(_BLOCK) * 2
 
 
@@ -135,7 +137,7 @@ def _pdf(title: str, text: str, filler: bytes) -> bytes:
         b"/Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(page), page),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        # The number of digits is fixed, so that the size of the file depends on the filler only by its bytes.
+        # The length has a fixed number of digits, so that each byte of filler enlarges the file by exactly one byte.
         b"<< /Length %010d >>\nstream\n%s\nendstream" % (len(filler), filler),
     ]
     out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")

@@ -121,8 +121,8 @@ class _Compiler:
             return _object_id(node, parameters)
         if not definition.custom:
             return _test(f"o.{definition.column}", node, definition, parameters)
-        # The condition on a custom property becomes a membership test. It is a search if the property has an index,
-        # otherwise a scan.
+        # The condition on a custom property becomes a membership test. The database evaluates the test by an index if
+        # the property has one, otherwise by a scan.
         rows = f"SELECT p.object FROM property p WHERE p.name = '{definition.id}'"
         if isinstance(node, IsNull):
             return self._member(rows, not node.negated)

@@ -1,4 +1,4 @@
-"""Recursive descent from tokens to the syntax tree.
+"""Recursive-descent parser, which builds the syntax tree of a query from its tokens.
 
 query     = SELECT ("*" | column {"," column}) FROM type [[AS] alias] [WHERE or] [ORDER BY order {"," order}]
 or        = and {OR and}

@@ -60,7 +60,9 @@ def parse_filter(text: str | None) -> frozenset[str] | None:
 
 
 def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, dict[str, Any]]:
-    """Return the custom properties of objects, by object number. One statement reads those of 512 objects."""
+    """Return the custom properties of objects, by object number. One statement reads the properties of up to 512
+    objects.
+    """
     wanted = [stored.number for stored in objects if stored.type.startswith("tt:")]
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
@@ -87,7 +89,7 @@ def _number(name: str, value: float | None) -> float | int | None:
 
 
 def base_properties(stored: Stored) -> Json:
-    """Return the CMIS properties of an object that are computed from its row alone."""
+    """Return the CMIS properties of an object that are computed from its row in table `object` alone."""
     properties: Json = {
         "cmis:objectId": stored.object_id,
         "cmis:baseTypeId": base_of(stored.type),

@@ -1,4 +1,4 @@
-"""Checks values from clients against the property definitions, and writes them to columns and property rows."""
+"""Checks values from clients against the property definitions, and stores the values in columns and property rows."""
 
 from __future__ import annotations
 
