@@ -146,8 +146,8 @@ def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) 
 
 def test_the_machine_below_them(summary: dict[str, Any]) -> None:
     machine = summary["machine"]
-    # The tested system has one CPU. The limited host is allotted half of it, and the host without a limit all of it:
-    # 1.5 CPUs on one.
+    # The machine has one CPU. The host with a limit is allotted half of it, and the host without a limit all of it: 1.5
+    # virtual CPUs on one CPU.
     assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
     assert machine["cpus_used"]["value"] == pytest.approx(0.75)
     assert machine["throttled_s_per_s"] == pytest.approx(0.375)

@@ -115,7 +115,8 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # For fewer than 20 observations, a test too often takes dependent values for independent ones.
+    # Fewer than 20 observations have no interval, because a test on so few values too often takes dependent values for
+    # independent ones.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
     # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six

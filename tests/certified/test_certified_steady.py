@@ -110,8 +110,8 @@ def verdicts(window):
 )
 @pytest.mark.parametrize("seconds", [12, 60])
 def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
-    """A queue at high utilization varies over tens of seconds. A test without the relaxation time of the queue called 5
-    to 16 % of the windows invalid.
+    """The response time of a queue at high utilization varies over tens of seconds. A test without the relaxation time
+    of the queue called 5 to 16 % of the windows invalid.
     """
 
     def window(stream):
@@ -223,7 +223,8 @@ def halves(first, second, slope):
 
 
 def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
-    # The mean of the 20 responses of a second has an error of 1 / sqrt(20) = 22 % with a coefficient of variation of 1.
+    # With a coefficient of variation of 1, the mean of the 20 response times of a second has a relative error of 1 /
+    # sqrt(20) = 22 %.
     stream = np.random.default_rng(4)
     ends = np.arange(0.025, 12, 0.05)
     window = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, 12, is_open=False)
@@ -235,7 +236,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # If the window is as long as the doubt demands, it excludes the change.
+    # A window as long as the doubt demands excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown
