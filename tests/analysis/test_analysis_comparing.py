@@ -80,9 +80,9 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
-    # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
-    # runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it would
-    # give 9, the degrees of freedom of the ten runs.
+    # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = (1 / 10)^1.5 for ten runs and v = (1 / 2)^1.5
+    # for two runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it
+    # would give 9, the degrees of freedom of the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)

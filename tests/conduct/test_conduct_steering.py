@@ -1,5 +1,5 @@
-"""Control of a load by a simulated engine in memory: commands and events, and the later analysis, which must give the
-same results.
+"""Control of a load, tested with a simulated engine in memory: commands, events, and the later analysis, which must
+give the same results.
 """
 
 from pathlib import Path

@@ -122,7 +122,8 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "sh examples/own-application/database.sh start",
             (
                 Line("sh", shown=_DATABASE),
-                # The tests do not start the database, so the application has another limit than on the page.
+                # The tests do not start the database, so they run the application with a different limit than the page:
+                # `lock`.
                 Line("python", more="--limit lock", serves=True),
                 Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
             ),

@@ -221,7 +221,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Suspend a server process during the block. It handles data that arrives meanwhile after the block."""
+    """Suspend a server process during the block. Data that arrives during the block is handled after the block."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

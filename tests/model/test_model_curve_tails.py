@@ -30,8 +30,8 @@ def in_turn_p95(users: int) -> float:
 
     The number of jobs that an arriving job finds has the distribution of a system with one user less (S. S. Lavenberg
     and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing networks", Journal of Applied
-    Probability 17(4), 1980). The response time is the sum of their service times and its own: for each number, an
-    Erlang distribution.
+    Probability 17(4), 1980). The response time is the sum of the service times of these jobs and of the arriving job:
+    for each number, an Erlang distribution.
     """
     others = users - 1
     logs = [

@@ -1,4 +1,6 @@
-"""Busy time, series of runs, and the scatter that a mix explains: all compared with values computed by hand."""
+"""Busy time, series of runs, and the fraction of the scatter that the mix of transactions explains: all compared with
+values computed by hand.
+"""
 
 from __future__ import annotations
 

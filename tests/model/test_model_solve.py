@@ -338,7 +338,8 @@ def test_exact_is_refused_where_there_is_none():
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
     """Eight users have priority over three users; all have a service time of 1 s.
 
-    The response time of the three is 3,550 s by simulation, and 83 s by the solver. So it must state no lower bound.
+    The response time of the three is 3,550 s by simulation, and 83 s by the solver. With such an error, the solver must
+    state no lower bound.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

@@ -21,7 +21,9 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return what a skipped test lacks: a package or `root`; otherwise the whole reason."""
+    """Return the requirement that a skipped test lacks: a package or `root`. If the reason names none, return the whole
+    reason.
+    """
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")

@@ -1,4 +1,7 @@
-"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions."""
+"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions.
+
+The docstring of each function with a rule states the rule; the function yields its violations.
+"""
 
 from __future__ import annotations
 
@@ -272,7 +275,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
         # Only a fixed load can be compared, so growth must not be random. A load limit below the requested load is
-        # skipped: its interval always contains the best estimate, so its lower end may be this and no random sample.
+        # skipped. Its interval always contains the best estimate, so the lower end may be the best estimate and not the
+        # value of a random sample.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:

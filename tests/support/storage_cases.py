@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # The file system has two copies. If one fills up before the other, only the other remains valid; when that is
-        # full too, no copy is valid, and the error is EIO.
+        # The file system has two copies. If one copy fills up before the other, only the other remains valid. When the
+        # other is full, too, no copy is valid, and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )

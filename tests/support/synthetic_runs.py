@@ -73,7 +73,7 @@ class Script:
     user_ends: Sequence[float] = ()
     """End time of each user. [s]"""
     database_share: Sequence[float] = ()
-    """Fraction of a transaction's CPU time that the database uses, in [0, 1]."""
+    """Fraction of the CPU time of each transaction that the database uses, in [0, 1]."""
     workers: int = 1
     generator_cpu_s: float = 50e-6
     """CPU time of the generator per request. [s]"""

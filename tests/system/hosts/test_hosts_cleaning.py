@@ -18,7 +18,7 @@ from towtank.system.hosts import cgroups, cleaning
 pytestmark = pytest.mark.waits
 
 # Program that prepares and removes hosts repeatedly. It counts the commands that it executes, and kills itself before
-# the one with the given number.
+# the command with the given number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path

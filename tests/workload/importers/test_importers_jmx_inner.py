@@ -29,7 +29,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# Some properties have an effect only if the element also has these.
+# Properties that an element must also have so that some of its other properties have an effect.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},

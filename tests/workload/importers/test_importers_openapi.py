@@ -153,7 +153,7 @@ def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys. A key that is not in it is named in a note."""
+    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys. A key that is not in the table is named in a note."""
     for name in [*LISTS[kind.lower()], "newKey"]:
         entry = KEYS[kind].get(name)
         if entry is not None and entry.fate is not Fate.NOTED:
