@@ -1,7 +1,7 @@
 """Share of 95 % intervals from one run that contain the true value, for series with a known true value.
 
 `TOWTANK_CERTIFY=500` sets the number of series for each cell and enables all cells. Without this variable, a few cells
-use few series. `make certify` sets it and writes the table.
+use few series. `make certify` sets the variable and writes the table.
 """
 
 from __future__ import annotations

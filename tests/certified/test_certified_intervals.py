@@ -154,7 +154,7 @@ def test_von_neumann_ratio_by_hand():
     # to 42. The von Neumann ratio 1/6 is far below 2, its value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
     # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
-    # be longer, so it passes.
+    # be longer, so the series counts as independent.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 

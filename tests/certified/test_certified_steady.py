@@ -160,7 +160,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
 @pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
-    """The server has a service time of 10.14 ms, so its capacity is 98.6 /s. The arrival rate is higher."""
+    """The server has a service time of 10.14 ms, so its capacity is 98.6 /s. The arrival rate exceeds this capacity."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
@@ -202,13 +202,14 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %. This
+    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %, which
     corresponds to a rise by a quarter.
     """
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
     # The change is computed from the mean logarithm of the response times. For a linear rise from a = 0.15 to b = 0.2 s
-    # it is (b log b - a log a) / (b - a) - 1, the logarithm of 0.1744 s: 74.4 % above 0.1 s.
+    # this mean is (b log b - a log a) / (b - a) - 1, the logarithm of 0.1744 s. So the change is 74.4 %, relative to
+    # 0.1 s.
     assert change.share == pytest.approx(0.744, abs=0.03)
     assert "response time changes by +" in window.note
     assert "% higher" in window.note

@@ -208,8 +208,8 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # `/proc` accepts no new files. So the results folder cannot be created, and the error message states that it
-        # does not exist.
+        # `/proc` accepts no new files. So the results folder cannot be created, and the error message states that this
+        # folder does not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),

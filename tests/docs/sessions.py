@@ -177,7 +177,7 @@ class Session:
         return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Create the files that a command needs, unless a command of its page creates them.
+        """Create the files that a command needs, unless another command of the page creates them.
 
         Return the command in the form in which this session runs it.
         """

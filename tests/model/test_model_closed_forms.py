@@ -129,8 +129,8 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
     """The error of a further measurement has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
 
-    s is the standard deviation of the residuals. If the errors of the points are known, it is that of the residuals
-    divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
+    s is the standard deviation of the residuals. If the errors of the points are known, s is the standard deviation of
+    the residuals divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
@@ -139,8 +139,8 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of those of the two
-    # levels.
+    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the relative errors of
+    # these two levels.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])

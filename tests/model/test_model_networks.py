@@ -149,7 +149,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
         runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
     network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
     assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
-    # The data determine only one demand for both classes together. For the measured mix it is right.
+    # The data determine only one demand for both classes together. For the measured mix this demand is right.
     np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
     assert not any(grouping.unsure for grouping in network.groupings)
 

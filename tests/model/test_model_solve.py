@@ -207,8 +207,8 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # The method decomposes the network, with an error of at most 1 % here. If no user waits for the pool (size 12), it
-    # is exact.
+    # The method decomposes the network, with an error of at most 1 % here. If no user waits for the pool (size 12), the
+    # method is exact.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]

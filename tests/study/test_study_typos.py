@@ -1,7 +1,7 @@
 """A typing error in a shipped file is reported as one fault, at its position and with the correction.
 
-It must not hide other faults. In the text of a case, the test misspells the word in `⟦word⟧`. `▸` marks the position at
-which the fault is reported, if this is not that of the word.
+A typing error must not hide other faults. In the text of a case, the test misspells the word in `⟦word⟧`. If the fault
+is reported at another position than that of the word, `▸` marks this position.
 """
 
 from __future__ import annotations

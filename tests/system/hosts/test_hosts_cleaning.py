@@ -61,7 +61,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts that are connected by another kind of link. The load generator runs on one of them.
+# Two hosts that are connected by a link of the kind LINK. The load generator runs on one of them.
 JOINED = """
 schema: towtank/system/1
 name: killed

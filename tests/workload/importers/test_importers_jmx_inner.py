@@ -42,7 +42,9 @@ def _text(name: str, value: str) -> str:
 
 
 def _inner(kind: str, name: str = "", value: str = "") -> str:
-    """Return an element inside a property; the element has one property with the given value."""
+    """Return an element inside a property. Besides the properties that the element needs, it has the property `name`
+    with the given value.
+    """
     own = {**_OWN[kind], **_NEEDED.get(name, {}), name: value}
     texts = "".join(_text(key, text) for key, text in own.items() if key)
     return f'<elementProp name="n" elementType="{kind}" testname="n">{texts}</elementProp>'

@@ -225,8 +225,8 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an interface description and, inside it, the mapping of the given kind. For schemas, it is that of a
-    property of the body.
+    """Return an interface description and, inside it, the mapping of the given kind. For schemas, this mapping is the
+    schema of a property of the body.
     """
     whole = _whole()
     whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
