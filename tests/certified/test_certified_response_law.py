@@ -95,7 +95,7 @@ class Closed:
         return ended[WARM_UP_S:], responses[WARM_UP_S:], self.users - pauses[WARM_UP_S:]
 
     def _times(self, length: int, random: np.random.Generator) -> np.ndarray:
-        """Return the service time of each second relative to its mean. [1]"""
+        """Return the service time of each second relative to the mean service time. [1]"""
         if not self.drift:
             return np.ones(length)
         stays = np.exp(-1 / self.drift_s)

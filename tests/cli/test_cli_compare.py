@@ -196,7 +196,7 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
             rows.writerow([number / 50, 5 + number % 7, NAMES_OF_ATTACKERS[number % len(NAMES_OF_ATTACKERS)]])
     done = run("compare", odd, odd, "--markdown")
     assert done.stdout.startswith("**undecided")
-    # markdown-it renders CommonMark with the tables of GitHub.
+    # markdown-it renders CommonMark and, as GitHub does, tables.
     html = MarkdownIt("commonmark").enable("table").render(done.stdout)
     assert [html.count(tag) for tag in ("<table>", "<h1>", "<img", "<a ", "<script", "<em>", "<code>")] == [1] + [0] * 6
     assert html.count("<strong>") == 1

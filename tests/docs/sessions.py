@@ -264,7 +264,7 @@ class Session:
         self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
-        """Return the last executed command that begins with a text."""
+        """Return the last executed command that begins with the given text."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:

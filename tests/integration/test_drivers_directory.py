@@ -213,7 +213,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """Return the process of the LDAP server `slapd` that a guard process has started."""
+    """Return the process id of the LDAP server `slapd` that a guard process has started."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found

@@ -136,7 +136,7 @@ class StorageBench:
         return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
-        """Return the service with a name, and its process."""
+        """Return the service with the given name, and its process."""
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:

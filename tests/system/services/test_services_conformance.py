@@ -114,7 +114,7 @@ def test_its_metrics_count_what_was_done(bench: Bench) -> None:
 
 
 def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
-    """Restrict a test to some kinds of servers."""
+    """Return a mark that restricts a test to some kinds of servers."""
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
