@@ -92,8 +92,8 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or later when such a process exists. Return the role; if no such process
-    existed, return `nobody`.
+    """Kill a process with the given role at the given time, or later as soon as such a process exists. Return the role;
+    if no such process existed, return `nobody`.
     """
     deadline = time.monotonic() + at
     while process.poll() is None:

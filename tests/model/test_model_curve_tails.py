@@ -52,7 +52,8 @@ def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
 
 
 def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
-    # An independent simulation of 150 users gives a p95 of 0.727 s; in it, 1 % of the service time is constant.
+    # An independent simulation of 150 users gives a p95 of 0.727 s; in this simulation, 1 % of the service time is
+    # constant.
     assert in_turn_p95(150) == pytest.approx(0.727, rel=0.01)
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None

@@ -313,11 +313,11 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with that of a separate
+    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with the p95 of a separate
     simulation.
 
     All jobs have the same service time, so the response time varies only with the number of jobs that share the server.
-    Its mean is 0.5 s at 8 /s and 0.2 s at 5 /s.
+    The mean response time is 0.5 s at 8 /s and 0.2 s at 5 /s.
     """
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)

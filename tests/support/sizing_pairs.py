@@ -362,7 +362,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
         # A model without the pool counts requests in the system; these are in the pool or wait for it. By Little's law,
-        # the number of waiting ones is the throughput times the waiting time.
+        # the number of waiting requests is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"

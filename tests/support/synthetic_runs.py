@@ -388,7 +388,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the values that the probe would record at a time, for every tier."""
+    """Return the values that the probe would record at the time `at`, for every tier."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 
