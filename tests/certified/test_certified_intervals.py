@@ -130,8 +130,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, here
-    # with s = 1.
+    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2. Here
+    # the standard deviation s of the noise is 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):

@@ -467,8 +467,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # A separate random stream is used here, so that the other parts of the questions are the same as without these
-    # parts.
+    # A separate random stream is used here, so that the other parts of a question do not depend on the parts that
+    # `_more` adds.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()
