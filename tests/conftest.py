@@ -10,16 +10,16 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# The Hypothesis profile `gate` tries the same examples each time, `make nightly` new ones. A slow example is no
-# failure.
+# The Hypothesis profile `gate` tries the same examples each time, the profile of `make nightly` new ones. A slow
+# example is no failure.
 settings.register_profile(
     "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("nightly", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("nightly" if "TOWTANK_NEW_EXAMPLES" in os.environ else "gate")
 
-# A shell lets programs that it starts in the background ignore SIGINT, and their children inherit this. Tests that end
-# servers with SIGINT would wait a minute for each, so the default handler is restored.
+# A shell makes programs that it starts in the background ignore SIGINT, and their child processes inherit this. Tests
+# that end servers with SIGINT would then wait a minute for each server, so the default handler is restored.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,4 +1,4 @@
-"""Functions that damage what the load generator recorded of an undisturbed run."""
+"""Functions that damage the load generator's recording of an undisturbed run."""
 
 from __future__ import annotations
 

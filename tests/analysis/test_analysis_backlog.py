@@ -66,8 +66,8 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """In the second half 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3) = 4.6. A Poisson
-    number with the same mean, 4, has a standard deviation of 2.
+    """In the second half of the window 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3) =
+    4.6. It must be used, not the 2 of a Poisson number with the same mean, 4.
     """
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None

@@ -9,7 +9,9 @@ from towtank.analysis.system.rates import Samples
 
 
 def samples(*uses: float, waits: float = 0.02, names: str = "ab"):
-    """Return one sample per second; the name of the process changes from sample to sample."""
+    """Return one sample per second with the given CPU uses of the busiest process. The name of this process changes
+    from sample to sample.
+    """
     return Samples(
         [
             {

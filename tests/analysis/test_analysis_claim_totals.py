@@ -93,10 +93,10 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
-    # The total of 30 has three parts with a standard error of 1 / sqrt(3) each; the parts of the total of 3 have a
-    # tenth of it. The errors of the parts are added, to sqrt(3) and 0.1 sqrt(3), because all parts of a block have the
-    # same machine speed. Each total has 2 degrees of freedom, so their difference has 1.01^2 / (1 / 2 + 0.0001 / 2) =
-    # 2.04.
+    # The total of 30 has three parts, each with a standard error of 1 / sqrt(3); the three parts of the total of 3 have
+    # a tenth of this error. All parts of a block are measured at the same machine speed, so their errors are added:
+    # sqrt(3) and 0.1 sqrt(3). Each total has 2 degrees of freedom, so their difference has 1.01^2 / (1 / 2 + 0.0001 /
+    # 2) = 2.04.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 2.04) * (3 * 1.01) ** 0.5, abs=1e-3)

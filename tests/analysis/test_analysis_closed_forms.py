@@ -155,7 +155,8 @@ def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The two sides have variances of 1 and 4, with sums of squares divided by n, as the published program does.
+    # The variances of the two sides are 1 and 4. As in the published program, they are sums of squares divided by n,
+    # not by n - 1.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)

@@ -80,9 +80,9 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
-    # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = 0.1^1.5 for ten runs and v = 0.5^1.5 for two
-    # runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it would
-    # give 9, the degrees of freedom of the ten runs.
+    # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = (1 / 10)^1.5 for ten runs and v = (1 / 2)^1.5
+    # for two runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it
+    # would give 9, the degrees of freedom of the ten runs.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -349,7 +349,8 @@ def test_loads_of_opposite_changes_do_not_cancel() -> None:
 
 def test_all_loads_must_be_the_same() -> None:
     assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
-    # The ratio of 1.02 lies exactly at the threshold, so at least half of the intervals extend beyond it.
+    # Both ratios, 1 / 1.02 and 1.02, lie exactly at the threshold of 2 %, so about half of each interval lies beyond
+    # it.
     near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
     assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
     assert str(near.verdict) != "same"
@@ -454,8 +455,9 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The power is the fraction of simulated comparisons that detect a change, here the median of the stated least
-    # detectable changes. If the quantile ignored the number of compared metrics, the power would be only 23 to 48 %.
+    # The tested change is the median of the stated least detectable changes. The fraction of simulated comparisons that
+    # detect it (the power) must be about 80 %. If the quantile ignored the number of compared metrics, the power would
+    # be only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -474,8 +476,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # For a single metric this is the two-sided test at 5 %. SciPy's noncentral t gives its power at the stated change.
-    # For this, the standard error is corrected so that its median is the true one.
+    # With a single metric, the comparison is a two-sided t test at 5 %, whose power at the stated change SciPy's
+    # noncentral t gives. The standard error used here is corrected so that its median is the true standard error.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)

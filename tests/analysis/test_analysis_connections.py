@@ -65,7 +65,9 @@ def connecting(seq):
 
 
 def waiting(seq):
-    """Return the waits for a connection in a second: 44 requests find one free, five wait 10 ms, one waits 50 ms."""
+    """Return the waits for a connection in a second: 44 requests find a free connection, five wait 10 ms, one waits 50
+    ms.
+    """
     return {"connection_wait": encode_histogram([0] * 44 + [10 * MS] * 5 + [50 * MS])}
 
 
@@ -193,8 +195,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # One user has the same throughput as ten users, so throughput does not grow. Without a known think time the line of
-    # ideal scaling passes through the lowest level.
+    # The level of one user gets the throughput of the level of ten users, so throughput does not grow. Without a known
+    # think time, the line of ideal scaling passes through the lowest level.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

@@ -254,8 +254,9 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
         # Other programs use all CPUs of the machine, but the tested system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
-        # Users think most of the time, but a transaction waits ten times its service time, as for a lock: held for 25
-        # ms at this throughput, it has a utilization of 94 %.
+        # Users think most of the time, but the response time is ten times the CPU time of a transaction, 0.5 / 39.5 s =
+        # 13 ms, as with a lock. By mean value analysis, a lock held for 22 ms gives this throughput and this response
+        # time; its utilization is 87 %.
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
         # A few failed transactions are no evidence of a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),

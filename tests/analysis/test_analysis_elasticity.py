@@ -115,7 +115,9 @@ def test_each_quantity_has_its_own(path: str, per: str | None, expected: float) 
 
 
 def measured(**kinds: tuple[float, float]) -> Any:
-    """Return ten seconds of 60 users, from the count and the sum of the response times [s] of each transaction."""
+    """Return a measurement of ten seconds with 60 users. `kinds` gives, for each transaction, the count and the sum of
+    the response times. [s]
+    """
     chosen = np.ones(10, dtype=bool)
     columns = {
         name: SimpleNamespace(
@@ -141,9 +143,9 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: of 60 users a third, with a think time, make 200 transactions of 0.1 s in 10 s.
+    """By hand: 20 of the 60 users have a think time and make 200 transactions of 0.1 s in 10 s.
 
-    The other users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s in the same time.
+    The other 40 users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s in the same time.
     """
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]

@@ -25,8 +25,8 @@ MEMORY, CACHE = factor("memory", "4 MB", "16 MB"), factor("cache", "1 KB", "2 KB
 
 
 def jain(repetitions=1, **more):
-    """Return the published case V50 as a study. The second repetition has its values plus 3, the third its values
-    minus 3.
+    """Return the published case V50 as a study. The second repetition has the published values plus 3, the third the
+    published values minus 3.
     """
     cells = [("4 MB", "1 KB"), ("16 MB", "1 KB"), ("4 MB", "2 KB"), ("16 MB", "2 KB")]
     spread = [0, 3, -3][:repetitions]

@@ -1,4 +1,6 @@
-"""Little's law. Of transactions and pauses in progress at an edge of the window, the part inside it must count."""
+"""Little's law: of a transaction or pause that is in progress at an edge of the window, only the part inside the window
+must count.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Numbers combined from several runs: the statement if all runs have the same value, brackets of searches, and levels
-beyond the knee.
+"""Numbers combined from several runs: their text if all runs have the same value, brackets of searches (highest passed
+and lowest failed level), and levels beyond the knee.
 """
 
 from __future__ import annotations

@@ -460,7 +460,8 @@ def test_a_tier_with_more_cpus_saturates_later():
 
 def test_knee_of_a_textbook_system():
     # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s, and a think time of 18 s; the knee is (5 + 4 + 3
-    # + 18) / 5 = 6. A single user has a throughput of 1 / 30, which uses 5 / 30 of the CPU with the largest demand.
+    # + 18) / 5 = 6. A single user has a throughput of 1 / 30 per second, so the station with the largest demand uses 5
+    # / 30 CPUs.
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
 
 

@@ -78,7 +78,8 @@ def test_a_missing_or_unknown_limit_raises_no_doubt(run):
 
 
 def test_a_user_that_the_limit_does_not_bind_is_no_doubt(run):
-    # For a user to whom the limit of processes does not apply, the probe counts the processes but reports no limit.
+    # For an operating-system user to whom the limit of processes does not apply, the probe counts the processes but
+    # reports no limit.
     name = limited(run, LIMITS, threads=10**4, user_tasks=10**4)
     assert "tier_limit" not in reasons(run)
     result = summarize_run(run, tables=False)["tiers"][name]["limits"]["threads"]

@@ -88,13 +88,15 @@ def test_the_relaxation_time_is_that_of_the_queue():
 def test_a_queue_that_grows_does_not_make_its_window_short():
     """The number in the system grows from 4 to 50 at 16 requests per second.
 
-    From the first third of the values, the window must last 71 s; from all of them, 26 minutes.
+    Computed from the first third of the values, the required length of the window is 71 s; computed from all values, it
+    would be 26 minutes.
     """
     rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
     assert not memory_of(grown, rate, np.ones(90)).is_short
     assert not memory_of(grown[::-1], rate, np.ones(90)).is_short
     assert memory_of(np.full(90, grown.mean()), rate, np.ones(90)).is_short
-    # `is_long` means that a high start may be cut off without the cautious test. All values of the window decide it.
+    # `is_long` means that a high start may be cut off without the cautious test. It depends on all values of the
+    # window.
     assert not memory_of(grown, rate, np.ones(90)).is_long
 
 

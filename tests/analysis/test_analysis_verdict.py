@@ -230,7 +230,9 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the generator's part of the summary and the doubts about start lag, for limits given as shares."""
+    """Return the generator's part of the summary and the doubts about start lag, for limits of the start lag as a share
+    of the mean response time.
+    """
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -246,7 +248,9 @@ def lag_doubts(run, limits):
     ],
 )
 def test_start_lag_as_a_share_of_the_mean_response_time(tmp_path, lag_s, limits, level):
-    """Each request ends 250 ms after its intended start, however late it starts (start lag)."""
+    """The start lag (from intended to actual start) does not change the end: each request ends 250 ms after its
+    intended start.
+    """
     base = script()
     late = [replace(exchange, actual=exchange.intended + lag_s) for exchange in base.exchanges]
     generator, doubts = lag_doubts(write_run(tmp_path / "r", replace(base, exchanges=late)), limits)

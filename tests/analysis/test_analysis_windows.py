@@ -80,8 +80,8 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """Regular slow noise seems to have a small error. The steady-state test must use the error of the test of changes,
-    which is larger because it corrects the bias of the autocorrelation.
+    """The test that the window is at rest must use the same standard error as the test for changes. This error is
+    larger than that of the plain trend of regular slow noise, because it corrects the bias of the autocorrelation.
     """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
@@ -94,8 +94,8 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The reference states two limits, for throughput and response time: changes of 5 and 20 % matter, and changes of
-    10 and 28 % must be excluded.
+    """The reference states two limits each for throughput and response time: changes of 5 and 20 % matter, and a window
+    at rest must exclude changes of 10 and 28 %.
     """
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
@@ -164,7 +164,9 @@ def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s
 
 
 def test_a_quantile_needs_seconds_and_not_bins():
-    """Twelve bins with ten values each are too few for an interval of p50: like the mean, it needs 20 bins."""
+    """Twelve bins are too few for an interval of p50, although each contains ten values: like the mean, it needs 20
+    bins.
+    """
     timed, bins, buckets = TimedHistograms(12), np.repeat(np.arange(12), 10), np.tile(np.arange(100, 110), 12)
     timed.__dict__["_decoded"] = (Layout(1, 3_600_000_000_000, 3), bins, buckets, np.ones(120, dtype=np.int64), 0)
     every = np.ones(12, dtype=bool)

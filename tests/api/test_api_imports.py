@@ -17,7 +17,7 @@ HEAVY = {"duckdb", "jinja2", "numpy", "pydantic", "rich", "ruamel", "scipy", "ty
 
 
 def modules_after(code: str) -> set[str]:
-    """Return the modules that a new Python process has loaded after some code."""
+    """Return the modules that a new Python process has loaded after it has executed the given code."""
     code += "\nimport sys; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())

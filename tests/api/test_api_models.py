@@ -1,4 +1,4 @@
-"""`towtank.solve` and `towtank.simulate`: networks from files and from Python."""
+"""`towtank.solve` and `towtank.simulate`: queueing networks that are read from files or built in Python."""
 
 from __future__ import annotations
 

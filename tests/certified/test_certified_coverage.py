@@ -1,7 +1,7 @@
 """Share of 95 % intervals from one run that contain the true value, for series with a known true value.
 
 `TOWTANK_CERTIFY=500` sets the number of series for each cell and enables all cells. Without this variable, a few cells
-use few series. `make certify` sets it and writes the table.
+use few series. `make certify` sets the variable and writes the table.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ COVERAGE = 0.93
 RARE = 0.10
 """Smallest fraction of series with an interval for which the coverage is tested. [1]
 
-If fewer series have an interval, these are steady only by chance. Then the wrong intervals are limited as a fraction
-of all series.
+If fewer series have an interval, they look steady only by chance. Then the number of wrong intervals is limited, as a
+fraction of all series.
 """
 WRONG = 0.03
 COUNT = SERIES or 150
@@ -51,10 +51,10 @@ SECTION = Section(
 
 
 def holds(cell, *, short=False):
-    """Return True if the coverage is sufficient. As the number of series is limited, it may be lower by four standard
-    deviations.
+    """Return True if the coverage is at least `COVERAGE` minus four standard deviations, which account for the limited
+    number of series.
 
-    With `short`, only the fraction of wrong intervals among all series counts.
+    With `short`, only the fraction of wrong intervals among all series is tested.
     """
     assert cell.made == COUNT
     slack = 4 * (0.05 * 0.95 / COUNT) ** 0.5

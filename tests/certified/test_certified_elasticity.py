@@ -35,7 +35,7 @@ class At:
     x_per_s, r_s : float
         Throughput [1/s] and response time [s].
     used : tuple of float
-        CPUs that each of its tiers uses. [1]
+        CPUs in use in each tier of the system. [1]
     cpus : int
         CPUs of a tier. [1]
     """
@@ -131,7 +131,7 @@ def test_values_follow_the_speed_at_most_as_said_and_at_least_two_fifths_as_much
 ) -> None:
     """The stated elasticities are compared with derivatives of the exact solution.
 
-    If no tier is observed at a station, they may be a tenth too small.
+    At a station without an observed tier, the stated elasticities may be a tenth too small.
     """
     allowed = 1.10 if system in HIDDEN else 1.005
     users, step = users_at(load, think_s), 1e-4

@@ -217,7 +217,8 @@ def test_full_stations_are_within_what_they_state(tabled: Tabled) -> None:
         outside = [row for row in each if row.error > (0.0 if exact else row.stated or 0.0)]
         counts = (str(len({row.seed for row in each})), str(len(each)), percent(worst))
         stated = "" if exact else percent(max(row.stated or 0.0 for row in each))
-        # If a 95 % interval is widened, it excludes the true value in less than one of a thousand cases.
+        # A 95 % interval that is widened by the factor 2.2 excludes the true value in less than one of a thousand
+        # cases.
         holds = len(outside) <= FULL_STATIONS // 500 if exact else not outside
         tabled(FULL_SECTION, method, "yes" if exact else "no", *counts, stated, holds=holds)
 

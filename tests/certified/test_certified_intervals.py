@@ -115,7 +115,8 @@ def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
 
 
 def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
-    # For fewer than 20 observations, a test too often takes dependent values for independent ones.
+    # Fewer than 20 observations have no interval, because a test on so few values too often takes dependent values for
+    # independent ones.
     short, _ = statistics.ratio_of_sums(np.random.default_rng(1).normal(10, 1, 12), np.ones(12))
     assert (short.low, short.needs_s) == (None, 20)
     # With a correlation of 0.95, 60 seconds are worth 60 (1 - 0.95) / (1 + 0.95) = 1.5 independent seconds. Six
@@ -129,8 +130,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, here
-    # with s = 1.
+    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2. Here
+    # the standard deviation s of the noise is 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -153,7 +154,7 @@ def test_von_neumann_ratio_by_hand():
     # to 42. The von Neumann ratio 1/6 is far below 2, its value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
     # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
-    # be longer, so it passes.
+    # be longer, so the series counts as independent.
     assert statistics.looks_independent(np.array([1.0, 0.0] * 10))
 
 

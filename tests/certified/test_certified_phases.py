@@ -118,7 +118,9 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 
 
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
-    """Return the ratio of two runs of the same system. Each run deviates from it by a random 10 %."""
+    """Return the ratio of two runs of the same system; the values of each run are multiplied by a random factor with a
+    standard deviation of 10 %.
+    """
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))
         for _ in range(2)

@@ -49,7 +49,7 @@ class Sides:
 
     @property
     def seed(self) -> list[int]:
-        """Return a different seed of the random numbers for each cell of the table."""
+        """Return the seed of the random numbers, which differs for each cell of the table."""
         return [len(self.spread), *(round(1000 * error) for error in self.errors), *self.runs, round(100 * self.ratio)]
 
     @property
@@ -105,8 +105,8 @@ class Tally:
 
     @property
     def half(self) -> float:
-        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or one
-        that begins at 0. [1]
+        """Median half width of the logarithms of the intervals. It is infinite if most pairs have no interval, or an
+        interval that begins at 0. [1]
         """
         return float(np.median(self.halves))
 
@@ -196,9 +196,9 @@ def test_intervals_of_ratios_hold_and_nearly_all_pairs_have_one(sides: Sides, ta
 
 
 def test_nearly_all_pairs_of_two_noisy_runs_have_an_interval() -> None:
-    """Each side has two runs with an error of 30 %. By Fieller's method, 58 % of the ratios have an interval.
+    """Each side has two runs with an error of 30 %. By Fieller's method, only 58 % of the ratios have an interval.
 
-    By the method with logarithms, 96 % have one.
+    By the method that uses logarithms, 96 % of the ratios have an interval.
     """
     random, given = np.random.default_rng(5), [0, 0]
     for top, bottom in Sides("lognormal", (0.3, 0.3), (2, 2)).drawn(random):

@@ -95,7 +95,7 @@ class Closed:
         return ended[WARM_UP_S:], responses[WARM_UP_S:], self.users - pauses[WARM_UP_S:]
 
     def _times(self, length: int, random: np.random.Generator) -> np.ndarray:
-        """Return the service time of each second relative to its mean. [1]"""
+        """Return the service time of each second relative to the mean service time. [1]"""
         if not self.drift:
             return np.ones(length)
         stays = np.exp(-1 / self.drift_s)
@@ -184,7 +184,7 @@ def enough_hold(found: list[Estimate], truth: float, least: float) -> bool:
 
 
 def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> None:
-    """The load is three times the knee. If only response times are used, a fifth of twenty windows of 50 s have an
+    """The load is three times the knee. If only response times are used, a fifth of the windows of 50 s have an
     interval.
     """
     random, system = np.random.default_rng(5), Closed(3.0)

@@ -27,7 +27,7 @@ SECTION = Section(
 def pool(stream, rate, service_s, servers, seconds):
     """Simulate an open queue with several exponential servers; return arrival and end times.
 
-    `service_s` returns the mean service time at a time.
+    `service_s` returns the mean service time at a given time.
     """
     arrivals = np.cumsum(stream.exponential(1 / rate, int(rate * seconds * 1.3) + 200))
     arrivals = arrivals[arrivals < seconds]

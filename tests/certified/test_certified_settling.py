@@ -90,8 +90,8 @@ def test_shortest_window_holds_three_cycles_of_a_user():
 
 
 def test_observations_hold_five_transactions_each():
-    """With 2 transactions/s an observation lasts 3 s. 44 s are 14 observations; the two seconds left over are at the
-    start.
+    """With 2 transactions/s an observation lasts 3 s, so that it holds five transactions. The 44 s contain 14
+    observations; the two seconds left over are at the start.
 
     The response times of the first four observations are ten times as long, so only the last ten (30 s) are kept.
     """

@@ -21,7 +21,9 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability that chance takes a true coverage of 95 % below the allowed range; the same for above. [1]"""
+"""Probability that, at a true coverage of 95 %, the counted coverage falls below the allowed range by chance; the same
+for above the range. [1]
+"""
 
 
 def network(seed: int) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def network(seed: int) -> dict[str, Any]:
     stream = np.random.default_rng([seed, 1141])
     users = int(np.round(2 * 1000 ** stream.uniform()))
     think_s = float(stream.choice([1.0, 5.0, 10.0]) * stream.uniform(0.5, 1.5))
-    # The busiest station is saturated if this value is above 1.
+    # Load relative to the knee; the busiest station is saturated if this value is above 1.
     intensity = float(np.exp(stream.uniform(np.log(0.3), np.log(10.0))))
     demand_s = intensity * think_s / users
     stations: list[dict[str, Any]] = [

@@ -21,7 +21,9 @@ RUNS = SERIES or 30
 SERVICE_S = 1.0
 COVERAGE = 0.93
 CHANCE = 0.0001
-"""Probability that chance takes a true coverage of `COVERAGE` below the allowed range. [1]"""
+"""Probability that, at a true coverage of `COVERAGE`, the counted coverage falls below the allowed range by
+chance. [1]
+"""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ def verdicts(window):
 )
 @pytest.mark.parametrize("seconds", [12, 60])
 def test_a_queue_at_rest_is_hardly_ever_invalid(utilization, rate, invalid, valid, seconds):
-    """A queue at high utilization varies over tens of seconds. A test without the relaxation time of the queue called 5
-    to 16 % of the windows invalid.
+    """The response time of a queue at high utilization varies over tens of seconds. A test without the relaxation time
+    of the queue called 5 to 16 % of the windows invalid.
     """
 
     def window(stream):
@@ -160,7 +160,7 @@ def test_a_leak_is_found_or_not_excluded(users, service_s, growth, seconds, vali
 @pytest.mark.waits
 @pytest.mark.parametrize(("rate", "seconds", "at_most"), [(115, 12, 0.20), (130, 12, 0.01), (120, 30, 0.01)])
 def test_an_overloaded_queue_is_hardly_ever_valid(rate, seconds, at_most):
-    """The server has a service time of 10.14 ms, so its capacity is 98.6 /s. The arrival rate is higher."""
+    """The server has a service time of 10.14 ms, so its capacity is 98.6 /s. The arrival rate exceeds this capacity."""
 
     def window(stream):
         arrivals, ends = open_queue(stream, rate, SERVICE_S, 3 + seconds)
@@ -202,13 +202,14 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %. This
+    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %, which
     corresponds to a rise by a quarter.
     """
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
     # The change is computed from the mean logarithm of the response times. For a linear rise from a = 0.15 to b = 0.2 s
-    # it is (b log b - a log a) / (b - a) - 1, the logarithm of 0.1744 s: 74.4 % above 0.1 s.
+    # this mean is (b log b - a log a) / (b - a) - 1, the logarithm of 0.1744 s. So the change is 74.4 %, relative to
+    # 0.1 s.
     assert change.share == pytest.approx(0.744, abs=0.03)
     assert "response time changes by +" in window.note
     assert "% higher" in window.note
@@ -223,7 +224,8 @@ def halves(first, second, slope):
 
 
 def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
-    # The mean of the 20 responses of a second has an error of 1 / sqrt(20) = 22 % with a coefficient of variation of 1.
+    # With a coefficient of variation of 1, the mean of the 20 response times of a second has a relative error of 1 /
+    # sqrt(20) = 22 %.
     stream = np.random.default_rng(4)
     ends = np.arange(0.025, 12, 0.05)
     window = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, 12, is_open=False)
@@ -235,7 +237,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # If the window is as long as the doubt demands, it excludes the change.
+    # A window as long as the doubt demands excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown

@@ -143,7 +143,7 @@ def test_times_in_whole_milliseconds_keep_their_step_and_rows_of_zero(
     assert rows["response_time_p50"]["ratio"] == {"value": None, "low": None, "high": None}
     assert rows["response_time_p50"]["verdict"] == "undecided"
     assert "response_time_p50 is 0 in a run, below the resolution" in " ".join(document["doubts"])
-    # In every run p99 is 1 ms or 3 ms, known only with a resolution of 1 ms. So the ratio has an interval.
+    # In every run p99 is 1 ms or 3 ms. These times have a resolution of 1 ms, which gives the ratio an interval.
     assert rows["response_time_p99"]["ratio"]["low"] < rows["response_time_p99"]["ratio"]["value"]
     assert run("compare", "--baseline", "main", "--keep", "--b", *names[:3]).returncode == 0
     kept = run("compare", "--baseline", "main", "--b", *names[3:], "--json")
@@ -172,8 +172,8 @@ def test_faults_of_baselines(files: dict[str, list[Path]], tmp_path: Path, monke
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
-    # The baseline is missing, as after a checkout without its file, or if its name is misspelt. If the command created
-    # it from the result, it would compare the result with itself and pass.
+    # The baseline is missing, as after a checkout without its file, or with a misspelt name. If the command created the
+    # baseline from the result, it would compare the result with itself and pass.
     assert not (folder / "bda.json").exists()
     monkeypatch.chdir(folder)
     done = run("compare", "--baseline", "main", result)
@@ -196,7 +196,7 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
             rows.writerow([number / 50, 5 + number % 7, NAMES_OF_ATTACKERS[number % len(NAMES_OF_ATTACKERS)]])
     done = run("compare", odd, odd, "--markdown")
     assert done.stdout.startswith("**undecided")
-    # markdown-it renders CommonMark with the tables of GitHub.
+    # markdown-it renders CommonMark and, as GitHub does, tables.
     html = MarkdownIt("commonmark").enable("table").render(done.stdout)
     assert [html.count(tag) for tag in ("<table>", "<h1>", "<img", "<a ", "<script", "<em>", "<code>")] == [1] + [0] * 6
     assert html.count("<strong>") == 1

@@ -25,7 +25,7 @@ def invoke(*arguments: str) -> tuple[Result, int]:
 
     @app.callback()
     def main() -> None:
-        """Make `doctor` a subcommand; do nothing else."""
+        """Main command without options, to which the test adds `doctor` as a subcommand."""
 
     app.command("doctor")(doctor_command.command)
     app.callback(result_callback=statuses.append)(main)

@@ -113,7 +113,9 @@ def test_a_value_without_an_interval_or_with_one_end_has_few_digits() -> None:
 
 
 def test_the_trend_of_a_demand_has_the_digits_that_its_ends_support() -> None:
-    """The slopes of a parabola at its ends are 12.5 and 25.3 ms, with t intervals of +-3.7 and +-3.8 ms."""
+    """The fitted parabola has the slopes 12.5 and 25.3 ms at the ends of the measured range, with t intervals of +-3.7
+    and +-3.8 ms.
+    """
     rate = np.array([10.0, 20, 40, 60, 80])
     found = demand_from_levels(rate, 0.01 * rate + 0.0001 * rate**2 + 1e-2 * np.array([1, -1, 1, 1, -1]), 1)
     assert found is not None

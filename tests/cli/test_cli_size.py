@@ -180,11 +180,11 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The rating of the new machine is 2 (1 to 4) times that of the old machine. At a ratio of 1.44 the demands, 65 ms
-    in total, become 45 ms, the limit of the objective.
+    """The rating of the new machine is 2 (1 to 4) times that of the old machine. If this ratio is 1.44, the demands, 65
+    ms in total, become 45 ms, the limit of the objective.
 
     The log-normal ratio exceeds 1.44 with a probability of 82 %. Because of waiting, the probability of meeting the
-    objective is lower. At the best estimate of the ratio, the mean is well below the limit.
+    objective is lower. At the best estimate of the ratio, the mean response time is well below the limit.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
@@ -229,8 +229,8 @@ pools: {connections: {holds: [db], wait_at_most: 1 ms}}
     pool = found["pools"]["connections"]
     residence = found["answer"]["scenarios"][0]
     assert pool["wait_s"] <= pool["wait_at_most_s"] == 0.001
-    # By Little's law, the mean number of connections in use is at least the throughput times the service time of the
-    # database.
+    # By Little's law, the mean number of busy connections is at least the throughput times the service time of the
+    # database, 25 ms.
     assert residence["classes"]["web"]["throughput_per_s"] * 0.025 <= pool["held"]
 
 
@@ -257,8 +257,8 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # 22 visits/s of 0.2 ms on 12 disks cause almost no waiting, so the response time is about 2 x 0.2 ms for two
-    # visits.
+    # Two visits of 0.2 ms per request at 22 visits/s on 12 disks cause almost no waiting, so the response time is about
+    # 2 x 0.2 ms.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 

@@ -1,4 +1,4 @@
-"""Output of `towtank validate` and `towtank list` that programs read."""
+"""Machine-readable output of `towtank validate` and `towtank list`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Commands as any user, with any resource limits and any output. Each command either works, or ends with one clear
-line.
+"""Every command, run as any operating-system user, with any resource limits and any standard output, either works or
+ends with one clear line.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def test_drive_measures_as_a_user_without_rights(server: str, tmp_path: Path) ->
     with tempfile.TemporaryDirectory(prefix="towtank-nobody-") as name:
         own = Path(name)
         os.chown(own, NOBODY, NOBODY)
-        # The user may read all files, because the Python interpreter of the tests may be below a closed home folder. It
-        # has no other rights.
+        # The operating-system user may read all files, because the Python interpreter of the tests may be below a
+        # closed home folder. This user has no other rights.
         read = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
         user = f"umask 077; ulimit -Sn 256; setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {read}"
         if sh(f"{user} true", own).returncode != 0:
@@ -208,7 +208,8 @@ def test_kept_results_are_worked_on_under_all_conditions_at_once(kept: Path, com
         ("$towtank run study.yaml --no-report --out study.yaml/below", "study.yaml"),
         ("$towtank model fit closed kept --configuration present --out study.yaml/m", "study.yaml/m"),
         ("$towtank export kept --to csv --out study.yaml/below", "study.yaml/below"),
-        # `/proc` accepts no new files: the results folder cannot be created, so the error is that it does not exist.
+        # `/proc` accepts no new files. So the results folder cannot be created, and the error message states that this
+        # folder does not exist.
         ("$towtank run study.yaml --no-report --out /proc/out", "/proc/out"),
         ("$towtank run study.yaml --no-report --out /proc/out/below", "/proc/out"),
         ("$towtank drive http://127.0.0.1:9/ --out /proc/out", "/proc/out"),
@@ -274,7 +275,8 @@ def test_a_study_with_more_users_than_open_files_is_refused_before_anything_star
     assert line.endswith("hard limit of open files (ulimit -Hn) is 80, got 300 instead")
     assert all(not text or text.startswith("hint: ") for text in rest)
     assert not (tiny / "results").exists()
-    # Each user has one connection to each of two targets, so half as many users are possible as with one target.
+    # Each load user has one connection to each of two targets, so the limit of open files allows half as many users as
+    # with one target.
     both = TINY["system.yaml"].replace("}}\n", "}, other: {kind: null_server, host: here}}\n", 1)
     calls = "[{get: /, target: web}, {get: /, target: other}]"
     (tiny / "study.yaml").write_text(TINY["study.yaml"].replace("users: [2]", "users: [60]"))

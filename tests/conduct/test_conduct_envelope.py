@@ -34,8 +34,8 @@ PINNING = Pinning((0,), (1,))
 
 
 class Machine:
-    """Simulated machine: each core makes up to 50,000 requests/s. The start lag is proportional to the rate divided by
-    this maximum.
+    """Simulated machine: each core makes up to 50,000 requests/s. The start lag is proportional to the rate as a
+    fraction of this maximum.
     """
 
     def __init__(self, busy: float = 0.999, failed: int = 0) -> None:
@@ -143,7 +143,7 @@ def test_a_manifest_has_the_envelope_of_its_machine_and_the_limits(
     save_envelope({"schema": "towtank/envelope/1", "fingerprint": fingerprint, "rate_per_core_per_s": 7.0})
     found = generator_facts(plan)
     assert found["envelope"]["rate_per_core_per_s"] == 7.0
-    # The target has two addresses. A local port can be used for one connection to each of them.
+    # The target has two addresses. Each local port can be used twice, for one connection to each address.
     one_address = generator_facts({"targets": [{"addresses": ["127.0.0.1:1"]}]})
     ports = one_address["generator_limits"]["connections_by_ports"]
     assert found["generator_limits"]["connections_by_ports"] == 2 * ports > 0

@@ -1,4 +1,6 @@
-"""Running the kernels of `towtank rate`: no files are left in the working folder, and an engine failure is reported."""
+"""Running the benchmark kernels of `towtank rate`: no files are left in the working folder, and an engine failure is
+reported.
+"""
 
 from __future__ import annotations
 

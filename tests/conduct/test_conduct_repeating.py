@@ -133,8 +133,8 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         # block and for block 2.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # An earlier process executed one of the two runs of the block. So a block takes twice the time measured in this
-        # process.
+        # An earlier process executed one of the two runs of the block. So the block as a whole takes twice the time
+        # that this process measured for the other run.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],

@@ -1,5 +1,5 @@
-"""Control of a load by a simulated engine in memory: commands and events, and the later analysis, which must give the
-same results.
+"""Control of a load, tested with a simulated engine in memory: commands, events, and the later analysis, which must
+give the same results.
 """
 
 from pathlib import Path
@@ -150,9 +150,10 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users. The first plateau of the pilot has more.
+    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users. The first plateau of the pilot has more users.
 
-    The engine counts whole transactions per second. For one or two users this is an error of 10 %.
+    The engine counts whole transactions per second. For one or two users, rounding to whole transactions is an error of
+    10 %.
     """
 
     def slow(load, name, second):
@@ -241,7 +242,7 @@ def test_throughput_that_no_longer_grows(run):
 
 
 def test_rate_that_is_not_achieved_and_its_backlog_is_relieved(run):
-    """Above 200 /s, arrivals wait. At a reduced load the backlog is empty after a few seconds."""
+    """Above 200 /s, arrivals wait. At a reduced load the waiting arrivals are worked off within a few seconds."""
 
     def waiting(load, name, second):
         if name.startswith("relieve"):

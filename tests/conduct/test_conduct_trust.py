@@ -1,7 +1,7 @@
 """A study from an unknown source.
 
-The files that the study sends and serves and the programs that it runs are restricted. Everything that it would change
-is listed first.
+The files that such a study may send and serve and the programs that it may run are restricted. Everything that the
+study would change is listed before it runs.
 """
 
 from __future__ import annotations

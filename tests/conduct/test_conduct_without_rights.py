@@ -1,5 +1,5 @@
-"""All commands are run by an unprivileged user whose open-file limit is that of a login, with various home and
-temporary folders.
+"""All commands work for an unprivileged operating-system user with the open-file limit of a login, and with various
+home and temporary folders.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounts and becoming another user need root"),
 ]
 NOBODY = 65534
-# The user may read all files, because the Python interpreter of the tests may be below a closed home folder. It has no
-# other rights.
+# The operating-system user may read all files, because the Python interpreter of the tests may be below a closed home
+# folder. This user has no other rights.
 READS = "--inh-caps=+dac_read_search --ambient-caps=+dac_read_search"
 USER = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {READS}"
 COMMANDS = {

@@ -1,7 +1,7 @@
 """Generated test data (populations): formats, sizes, determinism, and the effect of the database index on the view.
 
-An existing population is not created again. A partial one, after a kill, is replaced, and a changed one can be
-restored.
+A population that exists already is not created again. A partial population, left by a killed process, is replaced; a
+changed population can be restored.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ _SMALL_CONTENT = (
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    # The objective of the study is for a load that is a share of the limit, but these levels are numbers of users.
+    # The objective of the study applies to a load that is a share of the limit, but the levels given here are numbers
+    # of users.
     "objectives=[]",
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
@@ -37,7 +38,7 @@ _SHORT_BATCH = (
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
 # 60 users meet the objective even if the server stops for seconds. 1060 users violate it: their response time is 1060 /
-# (200 /s) - 500 ms = 4.8 s. In between, the result depends on the machine.
+# (200 /s) - 500 ms = 4.8 s. For numbers of users in between, the outcome depends on the machine.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -121,7 +122,8 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
             "sh examples/own-application/database.sh start",
             (
                 Line("sh", shown=_DATABASE),
-                # The tests do not start the database, so the application has another limit than on the page.
+                # The tests do not start the database, so they run the application with a different limit than the page:
+                # `lock`.
                 Line("python", more="--limit lock", serves=True),
                 Line("towtank run", more="--no-report", sets=SHORT_LEVELS, measures=True),
             ),

@@ -45,7 +45,7 @@ class Same(Judgement):
 
 @dataclass(frozen=True)
 class Python(Judgement):
-    """A Python session that continues over the blocks of a page; `...` stands for output that differs from run
+    """A Python session that continues over all Python blocks of a page; `...` stands for output that differs from run
     to run.
     """
 
@@ -67,7 +67,7 @@ class Snippet(Judgement):
     fills : mapping
         Comments that stand for omitted text, each with the omitted text.
     before : tuple of mappings
-        Steps that come before the steps of the block.
+        Workload steps that the test inserts before the steps of the block.
     beside : mapping
         Keys that the block needs and does not show.
     under : tuple of str

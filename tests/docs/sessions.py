@@ -48,17 +48,17 @@ DISTURBANCES = {
     Kind.RETRANSMITS,
     Kind.MACHINE_SUSPENDED,
 }
-# Patterns of the doubts in `DISTURBANCES`, as commands without a results folder print them.
+# Patterns that find the doubts of `DISTURBANCES` in the output of commands that write no results folder.
 _DISTURBED = re.compile(
     r"start lag is |the generator's |the load generator stalled |(?:throughput|response time) (?:changes|steps) by "
     r"|the mean response time is based on|transactions in the system rise from |\S+ % of CPU time was stolen"
     r"|programs other than (?:the generator|generator and target) used |other programs used "
     r"|machine_busy|machine_unsteady|not_repeatable|steal_time"
 )
-# Commands that start a server at `ADDRESS`, for pages that start no server there themselves.
+# Commands that start a server at `ADDRESS`, for pages that send load to a server but start none.
 SHOP = "python examples/shop/server.py 8080"
 NULL_SERVER = "towtank-engine null-server --http2 --listen 127.0.0.1:8080"
-# Names of results folders in the guides. The word `RESULTS` on a page stands for any study's results.
+# Names of results folders in the guides. The word `RESULTS` on a page stands for the results folder of any study.
 RESULTS = "results/content-users-20261120-180501"
 NETWORK = "results/shop-20261120-180501"
 # Measurements of a closed network: a station of eight servers with a service time of 10 ms, and users who think for 2
@@ -177,7 +177,7 @@ class Session:
         return re.sub(r"(server\.py|app\.py --port) 8080\b", rf"\1 {self.ports[ADDRESS].partition(':')[2]}", text)
 
     def prepare(self, text: str) -> str:
-        """Create the files that a command needs, unless a command of its page creates them.
+        """Create the files that a command needs, unless another command of the page creates them.
 
         Return the command in the form in which this session runs it.
         """
@@ -264,7 +264,7 @@ class Session:
         self.held.close()
 
     def ended_with(self, begins: str) -> Ended | None:
-        """Return the last executed command that begins with a text."""
+        """Return the last executed command that begins with the given text."""
         return next((done for done in reversed(self.ended) if done.command.startswith(begins)), None)
 
     def was_disturbed(self, done: Ended) -> bool:

@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return the settings for a command: of all whose `begins` matches, those with the longest `begins`."""
+    """Return the settings for a command: of all settings whose `begins` matches, those with the longest `begins`."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 

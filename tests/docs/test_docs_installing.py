@@ -13,7 +13,8 @@ pytestmark = pytest.mark.waits
 ROOT = Path(__file__).parents[2]
 # Packages of other projects, which texts may recommend to install from a registry.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
-# Files with a command that installs the checkout itself; its dependencies come from a lock file with hashes.
+# Files with a command that installs the checkout itself. The dependencies of the checkout come from a lock file with
+# hashes.
 OWN = {"Makefile", ".ci/run"}
 _TOOLS = r"(?:pip3?|uv|pipx|cargo|npm|gem|go)(?:\s+(?:pip|tool))?\s+(?:install|add|run|i)\b|\buvx\b|\bnpx\b"
 COMMAND = re.compile(rf"\b(?:{_TOOLS})(?P<rest>[^\n`|]*)")

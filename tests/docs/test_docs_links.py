@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 from pages import ROOT, Page, page, pages, parse, slug
 
-# Folders of the repository. Inline code that begins with one of them is a path; `<name>` and `*` in it stand for any
-# name.
+# Folders of the repository. Inline code that begins with the name of one of them is a path; `<name>` and `*` in such a
+# path stand for any name.
 _FOLDERS = ("benches", "crates", "docs", "examples", "python", "reference", "schema", "scripts", "studies", "tests")
 _PATH = re.compile(r"[\w./<>*{},-]+")
 # Files that a make target such as `make certify` writes; a fresh checkout does not contain them.

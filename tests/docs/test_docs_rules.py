@@ -1,5 +1,5 @@
-"""The figure on the page about interactive capacity is compared with the sizing rules in Towtank, from which it
-follows.
+"""The figure on the page about interactive capacity is the drawing that `scripts/figures` makes from the sizing rules
+in Towtank.
 """
 
 from __future__ import annotations

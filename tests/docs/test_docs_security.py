@@ -1,4 +1,4 @@
-"""The tests that SECURITY.md names for its promises exist."""
+"""Every test that SECURITY.md names as evidence of a promise exists."""
 
 from __future__ import annotations
 

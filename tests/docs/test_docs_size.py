@@ -28,7 +28,7 @@ within the interval of the simulation.
 RELATIVE = 0.01
 """Largest allowed relative difference of values without an interval.
 
-Fits agree to about nine digits on all CPUs, simulated limits to two digits.
+Fitted values agree to about nine digits on all CPUs, simulated limits only to two digits.
 """
 
 

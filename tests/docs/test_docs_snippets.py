@@ -59,7 +59,7 @@ def _beside(judgement: Snippet) -> list[Path]:
 
 
 def _completed(block: Block, judgement: Snippet) -> dict[str, Any]:
-    """Return the whole document that a block shows a part of."""
+    """Return the whole document of which a block shows a part."""
     document: dict[str, Any] = {"schema": f"towtank/{judgement.kind}/1", "name": "part"}
     if judgement.kind == "model":
         document.pop("name")

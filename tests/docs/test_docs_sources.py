@@ -164,7 +164,7 @@ def _plain(text: str) -> float:
 
 
 NOT_MEASURED = {"1,024": "requests under way for which the engine has memory before the load begins"}
-"""Numbers in the text of the performance page that are not measured, so they are not in the raw runs; each with its
+"""Numbers in the text of the performance page that are not measured, so the raw data do not contain them; each with its
 meaning.
 """
 _RAW = re.compile(r"`(benches/raw/[\w.-]+\.json)`")

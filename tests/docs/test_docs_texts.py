@@ -14,7 +14,8 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# So many consecutive words of a shown line must occur in a text of the code; of a shorter line, all words.
+# Number of consecutive words of a shown line that must occur in a text of the code; of a shorter line, all words must
+# occur.
 LEAST = 3
 # Pattern for the place between two adjacent string literals, which Python joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')

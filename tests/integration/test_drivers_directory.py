@@ -213,7 +213,7 @@ def test_every_operation_does_what_it_says(bench: Bench, directory: Endpoints) -
 
 
 def slapd_below(guard: int) -> int:
-    """Return the process of the LDAP server `slapd` that a guard process has started."""
+    """Return the process id of the LDAP server `slapd` that a guard process has started."""
     children = Path(f"/proc/{guard}/task/{guard}/children").read_text().split()
     (found,) = [int(child) for child in children if "slapd" in Path(f"/proc/{child}/cmdline").read_text()]
     return found
@@ -221,7 +221,7 @@ def slapd_below(guard: int) -> int:
 
 @contextmanager
 def held(process: int) -> Iterator[None]:
-    """Suspend a server process during the block. It handles data that arrives meanwhile after the block."""
+    """Suspend a server process during the block. Data that arrives during the block is handled after the block."""
     os.kill(process, signal.SIGSTOP)
     try:
         yield

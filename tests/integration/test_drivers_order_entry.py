@@ -1,5 +1,5 @@
-"""The order-entry workload on real databases. After the load, sums in the database agree, and it has one new order for
-each commit.
+"""The order-entry workload on real databases. After the load, sums in the database agree, and the database contains one
+new order for each commit.
 """
 
 from __future__ import annotations

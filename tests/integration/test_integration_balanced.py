@@ -1,5 +1,5 @@
 """The example `balanced` at small scale: the gateways count the requests by server; the summaries and the report state
-them.
+these counts.
 """
 
 from __future__ import annotations

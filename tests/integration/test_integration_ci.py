@@ -1,4 +1,4 @@
-"""The GitHub action and the pre-commit hook work as documented. The tests run their commands unchanged."""
+"""The GitHub action and the pre-commit hook work as documented. The tests run the commands of both unchanged."""
 
 from __future__ import annotations
 

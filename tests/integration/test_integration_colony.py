@@ -50,7 +50,7 @@ def test_each_of_several_databases_has_its_own_users_and_their_fairness_is_repor
     # the total.
     done = sum(member["throughput_per_s"]["value"] for member in spread["members"].values())
     assert done == pytest.approx(summary["throughput_per_s"]["value"])
-    # The counts that each database reports show that it has executed transactions.
+    # The counts that the databases report show that each of them has executed transactions.
     committed = [summary["services"][name]["pg_stat_database_commits_total"]["per_s"] for name in databases]
     assert min(committed) > 0
     assert 1 / 3 < spread["fairness"]["value"] <= 1

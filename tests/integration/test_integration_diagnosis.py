@@ -17,7 +17,7 @@ from own_application import own_application
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-application"
-# CPU limit of the control group that the test creates, if the machine allows it, below its own control group. [CPUs]
+# CPU limit of the control group that the test creates below its own control group, if the machine allows this. [CPUs]
 QUOTA = "0.5"
 
 

@@ -30,7 +30,8 @@ MEMORY_AT_MOST = 192 * 2**20
 # During an attack, the users of the good server must complete at least this fraction of the transactions without an
 # attack. They think for 20 ms; a response takes far less. [1]
 KEPT_AT_LEAST = 0.4
-# Largest number of attempts. If other programs disturb the measurement with or without the attack, both are repeated.
+# Largest number of attempts. If other programs disturb the measurement with the attack or the measurement without it,
+# both measurements are repeated.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 

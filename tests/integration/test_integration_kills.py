@@ -92,8 +92,8 @@ class Watched:
 
 
 def kill_at(watched: Watched, process: Any, part: str, at: float) -> str:
-    """Kill a process of a role at a time, or later when such a process exists. Return the role; if no such process
-    existed, return `nobody`.
+    """Kill a process with the given role at the given time, or later as soon as such a process exists. Return the role;
+    if no such process existed, return `nobody`.
     """
     deadline = time.monotonic() + at
     while process.poll() is None:
@@ -124,8 +124,8 @@ def test_nothing_is_lost_or_left_whoever_is_killed_at_any_moment(bench: Bench, n
     assert process.returncode in ((-signal.SIGKILL,) if killed == "conductor" else (0, 4, 6)), said
     assert "internal fault" not in errors, said
     assert "Traceback" not in errors, said
-    # If the conductor is killed and there is no janitor process, nothing knows its temporary folder. The next run
-    # removes this folder.
+    # If the conductor is killed and there is no janitor process, no remaining process knows the temporary folder of the
+    # conductor. The next run removes this folder.
     until(lambda: not watched.left() or (killed == "conductor" and watched.left() == watched.folders()), 60.0)
     before = watched.recorded()
     if not (bench.results / "study.json").exists():

@@ -45,8 +45,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     ended = bench.towtank(*command)
     assert ended.returncode in (0, 4), ended.stdout + ended.stderr
     assert bench.statuses() == {"r001": "complete", "r002": "complete"}
-    # The run with one node is first. Before the second run starts, it is reported that one load level is too few to fit
-    # a curve.
+    # The run with one node is first. Before the second run starts, the prediction states that one load level is too few
+    # to fit a curve.
     prediction = json.loads((bench.results / "prediction.json").read_text())
     assert prediction["made_before"]
     assert prediction["refused"]
@@ -64,8 +64,8 @@ def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
         assert sum(mount[quantity]["value"] for mount in mounts.values()) > 0
     shares = [member["requests"] for member in summary["balance"]["gateway"]["members"].values()]
     assert len(shares) == 4
-    # Requests go to the nodes in turn. So their counts differ by at most one at the edges of a second, and all nodes
-    # get about the same number.
+    # Requests go to the nodes in turn. So the counts of the nodes differ by at most one at the edges of a second, and
+    # all nodes get about the same number.
     assert min(shares) > 0.8 * max(shares)
     event = summary["events"]["node_lost"]
     assert event["failed"] is None

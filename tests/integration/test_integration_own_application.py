@@ -119,7 +119,7 @@ def test_the_pool_lets_4_queries_run_at_a_time(bench: Bench, users: int) -> None
     assert document["errors"] == 0
     assert document["throughput_per_s"] == pytest.approx(min(users, 4) / 0.03, rel=WITHIN)
     assert after["shop_pool_size"] == 4
-    # All users without a connection wait for one all the time. A wait counts only when it ends.
+    # Every user without a connection waits for a connection all the time. A wait is counted only when it ends.
     assert waited_s == pytest.approx(max(users - 4, 0) * DURATION_S, rel=2 * WITHIN, abs=0.1)
     assert after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"] < 0.1 * DURATION_S
 
@@ -131,8 +131,9 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # At most 100 good responses per second are sent, each after 21 ms; the others are the status 503 at once. So 32
-    # users make more than 264 requests per second, and more than 264 - 100 fail.
+    # At most 100 good responses per second are sent, each after 21 ms; all other responses are the status 503 at once.
+    # 32 users whose responses all took 21 ms would make 264 requests per second; with the faster failures they make
+    # more, of which more than 264 - 100 fail.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 
@@ -158,7 +159,7 @@ def test_reports_take_10_ms_of_the_cpu_that_workers_get(bench: Bench, limit: str
         assert worker.cpu + worker.delay >= (1 - WITHIN) * worker.at, workers
     for pid_cpu in cpu[busy:]:
         assert pid_cpu < 0.1 * sum(cpu)
-    # On a busy machine, the CPU time of the workers is shorter and varies from second to second. Then only the upper
+    # On a busy machine, the workers get less CPU time, and how much varies from second to second. Then only the upper
     # bound of the throughput is checked.
     given = [worker.cpu / worker.at for worker in workers[:busy]]
     assert document["throughput_per_s"] <= 100 * busy * (1 + WITHIN)

@@ -1,4 +1,6 @@
-"""Runs each kernel of `towtank rate` for a short time. The test checks that it works, not the counts."""
+"""Runs each benchmark kernel of `towtank rate` for a short time. The test checks that the kernel works, not
+its counts.
+"""
 
 from __future__ import annotations
 

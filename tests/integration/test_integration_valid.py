@@ -154,7 +154,7 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
 
 
 def engine_of(parent: int) -> int:
-    """Return the engine that a command started."""
+    """Return the process id of the engine that a command started."""
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     found = [int(child) for child in children if "towtank-engine\0load" in Path(f"/proc/{child}/cmdline").read_text()]
     assert len(found) == 1

@@ -116,7 +116,8 @@ def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() ->
 
 @pytest.mark.waits
 def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
-    # Measurements of one host with 0.1 CPUs predict four such hosts, at low and at high load.
+    # From measurements of one host with 0.1 CPUs, the throughput of four such hosts is predicted, at low and at high
+    # load.
     work = 0.006
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
     found = predict_across(few, {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [20.0, 45.0, 160.0]})

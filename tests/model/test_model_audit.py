@@ -59,8 +59,8 @@ def test_a_run_with_untimed_transactions_is_neither_held_nor_suspect() -> None:
     findings = audit([*RUNS[:2], untimed, *RUNS[3:]])
     assert {finding.name for finding in findings} == {"r001", "r002", "r004", "r005"}
     assert all(not finding.suspect for finding in findings)
-    # The run with untimed transactions is no evidence about other runs either. Otherwise the think time of the only
-    # other run would be suspect.
+    # A run in which some transactions are not timed is no evidence about other runs either. Otherwise the think time of
+    # the only other run would be suspect.
     alone = replace(RUNS[0], think_s=1.0)
     witness = replace(RUNS[1], is_timed=False)
     assert suspects([alone, witness]) == suspects([alone])

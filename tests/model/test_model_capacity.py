@@ -28,7 +28,8 @@ def test_both_configurations_have_a_curve_with_bands_and_their_bottleneck(docume
     assert document["schema"] == "towtank/capacity-model/1"
     assert document["refused"] is None
     for configuration, demand in zip(document["configurations"], (0.0178, 0.0295), strict=True):
-        # The true demands of the configurations are the means of the demands in write_results_1, weighted with its mix.
+        # The true demands of the configurations are the means of the demands in write_results_1, weighted with the
+        # transaction mix that is given there.
         assert configuration["refused"] is None
         low, high = configuration["confidence_interval"]["bottleneck_demand_s"]
         assert low < demand < high

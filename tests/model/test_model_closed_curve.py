@@ -1,5 +1,5 @@
-"""The closed curve (throughput of a closed network by load), and its computation by convolution: compared with exact
-rational arithmetic and with each other.
+"""The closed curve (throughput of a closed network by load), and its computation by convolution. Both are compared with
+exact rational arithmetic and with each other.
 """
 
 from __future__ import annotations

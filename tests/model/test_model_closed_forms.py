@@ -101,8 +101,8 @@ def test_percentiles_of_two_transactions_are_those_of_their_mixture(tmp_path: Pa
 
 
 def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
-    """Busy time is a parabola of the throughput X. The p-value of its square and its slopes at both ends are compared
-    with a regression on 1, X and X^2.
+    """Busy time is a parabola of the throughput X. The p-value of its quadratic term and its slopes at both ends are
+    compared with a regression on 1, X and X^2.
     """
     rate = np.array([5.0, 10, 20, 35, 60, 80])
     busy = 0.05 + 0.008 * rate + 2e-5 * rate**2 + 0.01 * np.array([1, -2, 1, 2, -2, 0.5])
@@ -129,8 +129,8 @@ def test_the_bend_of_busy_time_is_that_of_statsmodels() -> None:
 def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> None:
     """The error of a further measurement has the variance s^2 f / (f - 2) of a Student's t with f degrees of freedom.
 
-    s is the standard deviation of the residuals. If the errors of the points are known, it is that of the residuals
-    divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
+    s is the standard deviation of the residuals. If the errors of the points are known, s is the standard deviation of
+    the residuals divided by these errors. The variance is estimated from 40,000 random errors, to 2 %.
     """
     load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 40, 48])
     noise = 0.03 * np.array([1, -1, 2, -1, 0.5, -2, 1, 1, -1, -0.5])
@@ -139,8 +139,8 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of those of the two
-    # levels.
+    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the relative errors of
+    # these two levels.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])
@@ -178,8 +178,8 @@ def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
     busy = _of_line(resource, rates)
     assert busy is not None
     assert busy.mean(axis=0) == pytest.approx([0.3, 0.4, 0.2], rel=0.01)
-    # 10 transactions/s away from the mean of the levels, the error is 10 x 1 ms. From 20,000 random demands it is known
-    # to 0.5 %.
+    # At a distance of 10 transactions/s from the mean of the levels, the error is 10 x 1 ms. Estimated from 20,000
+    # random demands, this error is known to 0.5 %.
     assert busy.std(axis=0) == pytest.approx([0.0, 0.01, 0.01], rel=0.02, abs=1e-12)
     assert busy[:, 1] - 0.3 == pytest.approx(0.3 - busy[:, 2], rel=1e-9)
     sure = _of_line({**resource, "demand_s": {"value": 0.010, "low": None, "high": None}}, rates)

@@ -30,8 +30,8 @@ def in_turn_p95(users: int) -> float:
 
     The number of jobs that an arriving job finds has the distribution of a system with one user less (S. S. Lavenberg
     and M. Reiser, "Stationary state probabilities at arrival instants for closed queueing networks", Journal of Applied
-    Probability 17(4), 1980). The response time is the sum of their service times and its own: for each number, an
-    Erlang distribution.
+    Probability 17(4), 1980). The response time is the sum of the service times of these jobs and of the arriving job:
+    for each number, an Erlang distribution.
     """
     others = users - 1
     logs = [
@@ -52,7 +52,8 @@ def points(p95: Callable[[int], float]) -> list[dict[str, object]]:
 
 
 def test_jobs_that_are_served_in_turn_are_known_by_their_percentiles() -> None:
-    # An independent simulation of 150 users gives a p95 of 0.727 s; in it, 1 % of the service time is constant.
+    # An independent simulation of 150 users gives a p95 of 0.727 s; in this simulation, 1 % of the service time is
+    # constant.
     assert in_turn_p95(150) == pytest.approx(0.727, rel=0.01)
     found = curve_tails(points(in_turn_p95), text, "transactions")
     assert found is not None

@@ -150,8 +150,8 @@ def test_use_of_the_bottleneck_distinguishes_background_from_a_demand_that_falls
 
 
 def waking_system(users: int, seed: int, *, service_s: float, wake_s: float, seconds: float) -> tuple[float, ...]:
-    """Simulate users who think for 1 s, and a server in the order of arrival. An idle server must wake up before it
-    serves.
+    """Simulate users who think for 1 s, and a server that serves in the order of arrival. When it was idle, it must
+    wake up before it serves.
 
     The fitted curve does not assume this mechanism. Return throughput, mean response time and utilization.
     """

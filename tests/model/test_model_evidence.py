@@ -56,7 +56,7 @@ ONE = configuration([10, 20, 30], [10.0, 19.0, 24.0], [0.1, 0.2, 0.7])
 def test_ends_of_a_curve() -> None:
     """10 users make 10 /s. In proportion, 30 users would make 30 /s; the measured 24 /s are a fifth less.
 
-    The response time at 30 users is seven times as long as at 10 users.
+    The response time at 30 users is seven times that at 10 users.
     """
     assert _reached(ONE).value == pytest.approx(0.8)
     assert _grown(ONE).value == pytest.approx(7.0)
@@ -134,8 +134,8 @@ def evidence(what: str, highest: float, kind: str | None) -> Evidence:
         ([evidence(f"{CPU_TIME} web", 0.1, None)], 1.0, 2 * SHORTFALL, ("contention", None)),
         ([evidence("utilization of web", 0.95, "cpu")], SHARP, 0.0, ("cpu", "web")),
         ([evidence("utilization of web", 0.95, "cpu")], 0.9 * SHARP, 2 * SHORTFALL, ("cpu", "web")),
-        # The response time grows by a factor of 3.9. At a utilization of 50 %, queues explain a factor of up to four,
-        # so there is no limit.
+        # The response time grows by a factor of 3.9. At a utilization of 50 %, queues explain a factor of up to four
+        # (twice that of M/M/1), so no resource is reported as a limit.
         ([evidence("utilization of web", 0.5, None)], 3.9, 0.0, ("none", None)),
         (
             [evidence("utilization of web", 0.5, None), evidence(f"{CPU_TIME} web", 0.1, None)],

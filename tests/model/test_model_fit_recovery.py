@@ -180,7 +180,8 @@ def test_lack_of_fit_by_hand() -> None:
 
 
 def test_runs_of_signs_by_hand() -> None:
-    # The signs +++--- have 20 orders. Two of them consist of two runs of equal signs, and four of three runs.
+    # The signs +++--- can be arranged in 20 orders. Two of these orders consist of two runs of equal signs, and four of
+    # three runs.
     assert at_most_runs(3, 3, 2) == pytest.approx(2 / 20)
     assert at_most_runs(3, 3, 3) == pytest.approx(6 / 20)
     assert at_most_runs(3, 3, 6) == pytest.approx(1.0)

@@ -66,7 +66,8 @@ def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
 def test_an_objective_is_passed_between_two_levels() -> None:
     load, seen = np.array([100.0, 200, 300]), np.array([0.2, 0.4, 1.2])
     found = knees.objective_knee(load, seen, np.full(3, 0.05), 0.8, "p95 < 0.8 s")
-    # The limit 0.8 is midway between 0.4 at 200 users and 1.2 at 300 users, so the load is 250.
+    # The response time is 0.4 s at 200 users and 1.2 s at 300 users. The limit, 0.8 s, is midway between these two, so
+    # the load is 250.
     assert found is not None
     assert found["load"] == pytest.approx(250.0)
     assert 230 < found["low"] < 250 < found["high"] < 270

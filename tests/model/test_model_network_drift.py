@@ -1,5 +1,5 @@
-"""Beyond the measured utilizations the demands of a network may drift, as those of a curve do. Within them, no error is
-added.
+"""Beyond the measured utilizations the demands of a network may drift, as the demands of a curve may. Within the
+measured utilizations, no error is added.
 """
 
 from __future__ import annotations

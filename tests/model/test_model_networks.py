@@ -83,8 +83,8 @@ def test_exact_measurements_give_back_the_network_and_its_answers(known: Measure
     assert [grouping.groups for grouping in network.groupings] == [((0,), (1,))] * 2
     np.testing.assert_allclose(network.parameters.demands, TRUTH.demands, rtol=1e-7)
     np.testing.assert_allclose(network.parameters.background, BACKGROUND, rtol=1e-6)
-    # The delays are determined in three rounds. Each round multiplies their error by the fraction of the response time
-    # that they make up.
+    # The delays are determined in three rounds. Each round multiplies the error of the delays by the fraction of the
+    # response time that the delays make up.
     np.testing.assert_allclose(network.parameters.delays, ELSEWHERE_S, rtol=1e-5)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
     np.testing.assert_allclose(solved.throughput, known.levels().throughput, rtol=1e-7)
@@ -149,7 +149,7 @@ def test_transactions_that_always_come_together_are_taken_as_one(known: Measured
         runs.append(dataclasses.replace(run, counts=waves * mean, busy=busy))
     network = fit_network(dataclasses.replace(known, runs=tuple(runs)), count=3)
     assert [grouping.groups for grouping in network.groupings] == [((0, 1),)] * 2
-    # The data determine only one demand for both classes together. For the measured mix it is right.
+    # The data determine only one demand for both classes together. For the measured mix this demand is right.
     np.testing.assert_allclose(network.parameters.demands @ SHARES, TRUTH.demands @ SHARES, rtol=1e-6)
     assert not any(grouping.unsure for grouping in network.groupings)
 
@@ -183,8 +183,8 @@ def test_a_quota_leaves_so_much_of_a_server() -> None:
 
 @pytest.mark.waits
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """For each demand, at least 24 of 30 intervals must contain the true value. If 90 % of all intervals do, this has a
-    probability of 0.998.
+    """For each of the four demands, at least 24 of 30 intervals must contain the true value. If 95 % of all intervals
+    contain it, this has a probability of 0.998.
     """
     inside = np.zeros((len(TIERS), len(TRANSACTIONS)))
     mixes = np.zeros(len(TIERS))

@@ -1,5 +1,5 @@
 """With a CPU quota, work runs at full speed until the quota of a period is used up. For very long and very short
-periods the exact solution is known; between them, results are compared with simulations.
+periods the exact solution is known; for periods between these, results are compared with simulations.
 """
 
 import numpy as np

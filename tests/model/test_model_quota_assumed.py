@@ -1,4 +1,4 @@
-"""Assumptions about a CPU quota that a fitted model makes, and its statement of them."""
+"""Assumptions about a CPU quota that a fitted model makes, and how the model states these assumptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiers that share CPUs: which ones do so follows from the system file and from the CPU limits of the runs."""
+"""Tiers that share CPUs: the system file and the CPU limits of the runs show which tiers these are."""
 
 from __future__ import annotations
 

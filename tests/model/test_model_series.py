@@ -1,4 +1,6 @@
-"""Busy time, series of runs, and the scatter that a mix explains: all compared with values computed by hand."""
+"""Busy time, series of runs, and the fraction of the scatter that the mix of transactions explains: all compared with
+values computed by hand.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def test_scatter_of_a_run_is_what_its_own_demands_leave() -> None:
     busy = np.concatenate([rates @ demand for demand in demands])
     series = Series(busy, np.vstack([rates, rates]), None, 1, np.repeat([0.0, 1.0], 3))
     assert _scatter(series, demands) == pytest.approx(0.0, abs=1e-12)
-    # Scatter is stated relative to that with equal demands of all classes.
+    # Scatter is stated relative to the scatter with equal demands of all classes.
     assert _scatter(series, [np.ones(2)] * 2) == pytest.approx(1.0)
     # One of the two runs has demands that explain all of its scatter, so half of the scatter is left.
     assert _scatter(series, [demands[0], np.ones(2)]) == pytest.approx(0.5)

@@ -74,7 +74,7 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "group": "/web"}, "contention", None),
-        # The same evidence, but about another machine; it is from the probe on that machine.
+        # The same evidence, but about another machine, from the probe on that machine.
         ({**LIMITED, "cpu": 0.9, "far": {"disks": {"sdb": {"utilization": 0.97}}}}, "disk", "disk sdb on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"pressure": {"memory_some": 0.5}}}, "memory", "the host on far"),
         ({**LIMITED, "cpu": 0.9, "far": {"throttled": {"web": 0.6}}}, "quota", "web"),
@@ -104,8 +104,8 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms each, so the response time is 1.4 times as long. At a utilization of 45 %, the CPU queue
-    # explains less: 1.25 times with two servers, although 1.8 times if it were M/M/1.
+    # 14 users wait 20 ms each, so the response time is 1.4 times that without waiting. At a utilization of 45 %, the
+    # CPU queue explains less: a factor of 1.25 with two servers, although 1.8 if it were M/M/1.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
@@ -124,7 +124,7 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
     """A pool of ten connections, each held for 50 ms, allows 200 /s. 2,200 users who think for 10 s would make 219 /s
-    without the pool, and wait 0.95 s for it.
+    without the pool; with the pool each transaction waits 0.95 s.
 
     Throughput is only 8.6 % lower than 219 /s, and the CPUs are 80 % idle.
     """
@@ -192,8 +192,8 @@ def test_throughput_that_queues_of_the_cpus_keep_low_is_no_contention(servers: i
     assert found["kind"] == "none", found["sentence"]
     if users == 7:
         assert "which queues at CPUs of this utilization explain" in found["sentence"]
-    # Throughput is now lower than the response times explain: users think longer, or the generator starts their
-    # requests late.
+    # The measured throughput is now lower than these response times explain: users think longer, or the generator
+    # starts their requests late.
     seen = levels.points[1]
     seen["throughput_per_s"] = estimate(0.8 * rate)
     assert classify(levels)["kind"] == "contention"

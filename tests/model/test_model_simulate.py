@@ -216,8 +216,8 @@ def test_the_command_prints_its_precision(tmp_path, capsys):
 
 
 def test_users_and_failures_of_a_class_stand_beside_their_intervals(tmp_path, capsys, monkeypatch):
-    """The service time is 1 s, and the utilization one half. Transactions that exceed the timeout of 2 s fail, and the
-    rate of these failures is reported.
+    """The service time is 1 s, and the utilization one half. Transactions that exceed the timeout of 2 s fail. The
+    table shows the rate of these failures and the number of users in the system, each with its interval.
     """
     monkeypatch.setenv("COLUMNS", "200")
     file = write(tmp_path, MM1.replace("rate: 0.5 /s", "rate: 0.5 /s, timeout: 2 s"))
@@ -350,7 +350,7 @@ def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, c
             found[name] += low <= truth <= high
         assert known["connections"]["waiting_time_s.web"] is not None
         assert known["cpu"]["utilization_by_class.web"][1] <= 1.0
-    # If intervals contain the true value in 95 % of cases, fewer than 24 of 30 do with a probability of 0.001.
+    # If intervals contain the true value in 95 % of cases, the probability that fewer than 24 of 30 do is 0.001.
     assert min(found.values()) >= 24, found
 
 

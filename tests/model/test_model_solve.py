@@ -207,8 +207,8 @@ def test_a_pool_is_near_the_markov_chain(size):
     content = model({"jobs": {"users": 12, "think": 1.0}}, stations)
     content["pools"] = {"threads": {"size": size, "holds": ["cpu", "disk"]}}
     answer = solved(content)
-    # The method decomposes the network, with an error of at most 1 % here. If no user waits for the pool (size 12), it
-    # is exact.
+    # The method decomposes the network, with an error of at most 1 % here. If no user waits for the pool (size 12), the
+    # method is exact.
     assert throughputs(answer) == pytest.approx([rate], rel=1e-9 if size == 12 else 0.01)
     assert answer["exact"] is (size == 12)
     pool = answer["pools"]["threads"]
@@ -338,7 +338,8 @@ def test_exact_is_refused_where_there_is_none():
 def test_an_error_of_a_whole_response_time_and_more_bounds_nothing_below():
     """Eight users have priority over three users; all have a service time of 1 s.
 
-    The response time of the three is 3,550 s by simulation, and 83 s by the solver. So it must state no lower bound.
+    The response time of the three is 3,550 s by simulation, and 83 s by the solver. With such an error, the solver must
+    state no lower bound.
     """
     cpu = {"demand": {"hi": 1.0, "lo": 1.0}, "discipline": "priority", "preemptive": True}
     ranks = {"hi": {"users": 8, "think": 2.0, "priority": 1}, "lo": {"users": 3, "think": 2.0, "priority": 2}}

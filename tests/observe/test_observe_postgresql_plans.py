@@ -60,8 +60,8 @@ def conclude(dsn: str, statements: list[tuple[str, str | int]]) -> dict:
         with psycopg.connect(dsn, autocommit=True) as client:
             for statement, value in statements:
                 client.execute(statement, [value])
-            # Otherwise PostgreSQL would add scan counts to its statistics up to a second later, or at the end of the
-            # session.
+            # Without this call, PostgreSQL would add scan counts to its statistics up to a second later, or at the end
+            # of the session.
             client.execute("SELECT pg_stat_force_next_flush()")
         return scraper.conclude()
     finally:

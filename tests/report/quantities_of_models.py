@@ -49,7 +49,7 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("share of ideal", "share of the lowest line"),
     ("CPU demand at content", "slope of the demand at content"),
 )
-"""Each group has the names of one quantity by different methods. Sentences use the first name of a group."""
+"""Each group contains the names of one quantity, one name for each method. Sentences use the first name of a group."""
 # Columns of tables by caption, in addition to those in `quantities`. Of two columns with the same title, only the first
 # counts.
 COLUMNS: dict[str, dict[str, str]] = {

@@ -1,7 +1,8 @@
 """Answers to every kind of claim, for each outcome, in the report, the terminal, Markdown and the copied summary.
 
-By its asymptotic bounds, the synthetic system has 100 /s with the index and 62.5 /s without it at 120 users. Its mean
-response time with the index grows from 10 ms to 200 ms at 120 users (Little's law). Every estimate has an error of 5 %.
+At 120 users, the synthetic system has a throughput of 100 /s with the index and 62.5 /s without it (asymptotic bounds).
+Its mean response time with the index grows from 10 ms to 200 ms at 120 users (Little's law). Every estimate has an
+error of 5 %.
 """
 
 from __future__ import annotations
@@ -232,8 +233,8 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
 
 
 def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
-    # Three of the four claims have no run. The reasons of two are equal, and the longer reason of the third begins with
-    # them.
+    # Three of the four claims have no run. Two of these have the same reason, and the longer reason of the third begins
+    # with the same words.
     found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})

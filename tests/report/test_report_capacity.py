@@ -1,5 +1,5 @@
-"""Report sections on the capacity model: its figures (data and drawings), its tables, and the sentence if there is no
-model.
+"""Report sections on the capacity model: its figures (data and drawings), its tables, and the sentence that is shown if
+there is no model.
 """
 
 from __future__ import annotations

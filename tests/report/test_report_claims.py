@@ -65,7 +65,8 @@ def plain(text: str) -> str:
 
 
 def test_every_claim_has_its_measure_and_verdict() -> None:
-    # By the asymptotic bounds, the synthetic system has 100 /s with the index and 62.5 /s without it at 120 users.
+    # At 120 users, the synthetic system has a throughput of 100 /s with the index and 62.5 /s without it (asymptotic
+    # bounds).
     rows = table(with_claims()).rows
     assert [row[0] for row in rows] == ["1", "2", "3", "4", "5"]
     assert rows[0][1:3] == ("Without the index the system carries less.", "table 4")
@@ -74,8 +75,8 @@ def test_every_claim_has_its_measure_and_verdict() -> None:
         "< 0.9",
         "Confirmed. Doubt: values of single runs, with an assumed standard deviation of 5 % between runs.",
     )
-    # With the index, the single runs at 120 and at 90 users have 100 and 89 /s. A variation of 5 % between runs could
-    # reverse this order.
+    # With the index, the throughputs of the single runs at 120 and at 90 users are 100 and 89 /s. A variation of 5 %
+    # between runs could reverse this order.
     assert rows[1][4] == "120 (or 90)"
     assert rows[2][6].startswith("Refuted, because from users 90 to 120 the quantity rises by ")
     # By Little's law, 120 users with a think time of 1 s and 100 /s have a response time of 120 / 100 - 1 = 0.2 s.

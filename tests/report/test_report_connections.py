@@ -1,4 +1,4 @@
-"""The report section on connections shows the recorded values. If nothing was recorded, it is left out."""
+"""The report section on connections shows the recorded values. If nothing was recorded, the section is left out."""
 
 from __future__ import annotations
 

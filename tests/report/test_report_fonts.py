@@ -1,5 +1,5 @@
-"""The layout of figures assumes a width of their texts. It is compared with the drawn width, whatever fonts the machine
-has.
+"""The layout of figures assumes a width of their texts. This assumed width is compared with the drawn width, whatever
+fonts the machine has.
 """
 
 from __future__ import annotations

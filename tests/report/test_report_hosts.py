@@ -1,4 +1,4 @@
-"""The report section on hosts: its numbers; it is left out if no host has a configured size."""
+"""The numbers in the report section on hosts. The section is left out if no host has a configured size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Points sent to an OTLP receiver during a run: those of the export, with their stage, and those of the tiers."""
+"""Points sent to an OTLP receiver during a run: the points of the export, with their stage, and the points of the
+tiers.
+"""
 
 from __future__ import annotations
 

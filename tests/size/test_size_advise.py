@@ -126,7 +126,7 @@ def test_verdicts_on_results(results):
     assert absent["measurement_excludes_ramps"] == "follows"
     assert absent["java_heap"] == "cannot_be_told"
     assert "web_container_threads" in absent
-    assert "save_rate" not in absent  # No value of this input is known.
+    assert "save_rate" not in absent  # The rule `save_rate` has no verdict, because no value of its input is known.
 
 
 def test_advice_says_what_is_set_and_seen(results):

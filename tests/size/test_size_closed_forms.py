@@ -108,8 +108,8 @@ def test_a_load_that_shrinks_is_highest_today() -> None:
     assert steps["load at the horizon"]["value"] == pytest.approx(40.0)
     assert steps["load until the horizon"]["value"] == pytest.approx(50.0)
     assert highest_factor(growing, YEAR_D) == 1.0
-    # The best estimate is a falling load, so the sizing is for today. But the load may grow: the upper end is that of
-    # the horizon, 1.3 times the load of today.
+    # The best estimate is a falling load, so the sizing is for the load of today. But the load may grow: the upper end
+    # of the interval is 1.3 times the load of today, reached at the horizon.
     wide = GivenGrowth(0.8, 0.5, 1.3)
     assert highest_drawn(wide, YEAR_D, np.array([0.025, 0.5, 0.975])) == pytest.approx([1.0, 1.0, 1.3], rel=1e-9)
 

@@ -154,8 +154,8 @@ def test_given_growth_has_the_three_given_numbers_as_quantiles(ends: tuple[float
 
 def test_chances_of_given_growth_are_those_of_a_log_normal_of_two_pieces() -> None:
     growing = GivenGrowth(1.2, 1.15, 4.0)
-    # The growth factor g has the median 1.2. Above it, ln g is normal with the standard deviation ln(4 / 1.2) / 1.96;
-    # below it with ln(1.2 / 1.15) / 1.96.
+    # The growth factor g has the median 1.2. Above the median, ln g is normal with the standard deviation ln(4 / 1.2) /
+    # 1.96; below the median, with ln(1.2 / 1.15) / 1.96.
     for factor, width in ((2.298, math.log(4 / 1.2)), (1.17, math.log(1.2 / 1.15))):
         score = math.log(factor / 1.2) / width * 1.959963984540054
         chance = 0.5 * math.erfc(score / math.sqrt(2))
@@ -219,7 +219,7 @@ def test_prediction_intervals_cover_as_often_as_they_say(tabled: Tabled) -> None
         width = t.ppf(0.975, found.freedom) * found.deviation(then)[0]
         inside += abs(value - found.level(then)[0]) <= width
     # Each of 1,000 intervals contains the load with probability 0.95. Three standard deviations of the count are 21, so
-    # from 929 to 971 may contain it.
+    # from 929 to 971 intervals may contain the load.
     record_share(tabled, "load of day 60", "history of 40 days, noise of 10 %", int(inside), 1000, least=0.929)
     assert inside <= 971
 
@@ -313,11 +313,11 @@ def test_a_transaction_without_service_time_waits_at_a_queue_like_its_neighbours
 def test_percentiles_of_shared_servers_vary_though_every_job_is_alike(
     tmp_path: Path, rate: float, simulated: float, tolerance: float
 ) -> None:
-    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with that of a separate
+    """An M/D/1 queue with processor sharing has a service time of 0.1 s. The p95 is compared with the p95 of a separate
     simulation.
 
     All jobs have the same service time, so the response time varies only with the number of jobs that share the server.
-    Its mean is 0.5 s at 8 /s and 0.2 s at 5 /s.
+    The mean response time is 0.5 s at 8 /s and 0.2 s at 5 /s.
     """
     text = f"classes: {{a: {{rate: {rate} /s}}}}\nstations:\n  q: {{discipline: ps, demand: 100 ms, scv: 0}}\n"
     found, _ = percentile(tmp_path, text, "a", 0.95)

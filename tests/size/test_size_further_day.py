@@ -51,8 +51,7 @@ def test_recurring_days_count_in_the_load_of_a_future_day(every: int) -> None:
     assert growing.factor(365) == pytest.approx(math.exp(GROWTH * 365), rel=0.04)
     for share in (0.9, 0.99):
         factor = float(growing.drawn(365, np.array([share]))[0])
-        # The noise of the 364 days and the error of the slope change the probability. A quarter of its value is
-        # allowed.
+        # The noise of the 364 days and the error of the slope change the probability by up to a quarter of its value.
         assert true_chance(factor, every) <= 1.25 * (1 - share)
         assert growing.chances_above(365, np.array([factor]))[0] == pytest.approx(1 - share, abs=1e-6)
     assert growing.drawn(365, np.array([0.99]))[0] == pytest.approx(1.6 * 1.2, rel=0.15)

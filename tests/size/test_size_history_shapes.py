@@ -59,8 +59,8 @@ def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None
 
 @pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
 def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
-    """On one day, a launch raises the load to 1.5 times. Besides, the load grows gradually, declines, or does
-    neither.
+    """On one day, a launch raises the load to 1.5 times the original load, from 0.6, 1.0 or 1.3 times. In addition, the
+    load may grow gradually by half.
     """
     for growth in (1.0, 1.5):
         for seed in range(5):

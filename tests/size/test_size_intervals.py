@@ -74,13 +74,13 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     width = math.sqrt(math.log1p(0.05**2))
     demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
     (scenario,) = found["answer"]["scenarios"]
-    # The 200 random values of D are evenly spaced in probability, so the ends of the interval are their quantiles of
-    # 2.75 and 97.25 %. These differ from the quantiles of 2.5 and 97.5 % by 0.2 % of D.
+    # The 200 random values of D are evenly spaced in probability, so the ends of the interval are the quantiles of 2.75
+    # and 97.25 % of D. These differ from the quantiles of 2.5 and 97.5 % by 0.2 %.
     assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.005)
     covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
                ends(scenario["utilization_interval"]["app"])]  # fmt: skip
     assert covered[1] - covered[0] == pytest.approx(0.95, abs=0.01)
-    # At the load limit of a demand D the mean response time D / (1 - U) is 80 ms, so that U = 1 - D / 80 ms.
+    # At the load limit for a given demand D, the mean response time D / (1 - U) is 80 ms, so that U = 1 - D / 80 ms.
     bottleneck = found["bottlenecks"][0]
     assert ends(bottleneck["utilization_interval"]) == pytest.approx([1 - d / 0.080 for d in demands[::-1]], rel=0.01)
     times = [d / (1 - 30 * d) for d in demands]
@@ -90,8 +90,8 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     users = [30 * time for time in times]
     assert ends(figures["users_in_system_interval"]) == pytest.approx(users, rel=0.02)
     assert ends(scenario["objectives"][0]["interval"]) == ends(figures["response_time_interval"])
-    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so it is 1 / D - 12.5 /s. Its interval is from all 200
-    # random values of D.
+    # The load limit lambda satisfies D / (1 - lambda D) = 80 ms, so lambda = 1 / D - 12.5 /s. Its interval is from all
+    # 200 random values of D.
     carried = [1 / d - 12.5 for d in reversed(demands)]
     assert ends(found["answer"]["load_at_limit_interval"]) == pytest.approx(carried, rel=0.01)
     spare = [each / 30 - 1 for each in carried]
@@ -124,8 +124,8 @@ def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, 
     found = sized(capsys, model, *options)
     objective = found["answer"]["objectives"][0]
     low, high = ends(objective["interval"])
-    # The interval from 200 random values is narrower than the exact one: each end lies half the distance between two
-    # neighbouring values further in.
+    # The interval from 200 random values is narrower than the exact interval: each end lies half the distance between
+    # two neighbouring values further in.
     assert low / objective["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
     assert high / objective["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
     assert found["trust"]["counted"] == ["percentiles"]

@@ -57,7 +57,8 @@ def test_a_tier_without_an_option_that_fits_is_refused(tmp_path: Path, capsys: A
 def test_dropped_arrivals_without_an_objective_are_a_doubt(tmp_path: Path, capsys: Any) -> None:
     """One CPU serves 1 /s, but 8.108 /s arrive: M/M/1/5 drops 87.7 % of the arrivals.
 
-    Only accepted arrivals have a response time. With at most 5 jobs in the station it is below 6 s at any arrival rate.
+    Only accepted arrivals have a response time. With at most 5 jobs in the station, the response time is below 6 s at
+    any arrival rate.
     """
     model = written(tmp_path, "model.yaml", TRUNK)
     found = sized(capsys, model, "--objective", "mean < 6 s", "--cpus", "trunk=1..5")

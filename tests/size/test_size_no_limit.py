@@ -85,8 +85,8 @@ def test_a_load_that_nothing_limits_has_no_date(tmp_path: Path, capsys: Any, mod
 def test_a_utilization_that_no_load_reaches_is_searched_so_far(
     tmp_path: Path, capsys: Any, models_solved: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The station `app` saturates first. `db` then has a utilization of 25 %, half of the allowed 50 %, so no load
-    violates the objective.
+    """The station `app` saturates first. At this point `db` has a utilization of 25 %, half of the allowed 50 %, so no
+    load violates the objective.
     """
     monkeypatch.setattr(limit_search, "_USERS_AT_MOST", 2000)
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
@@ -108,7 +108,7 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
     """The utilization of `db` is at most D_db / D_app, the ratio of the demands.
 
     For the estimated demands this ratio is above the allowed 24.5 %, so there is a load limit. For many random values
-    of the demands it is below, so for these there is none.
+    of the demands the ratio is below 24.5 %, so for these there is no load limit.
     """
     model = written(tmp_path, "model.yaml", CLOSED + "  db: {servers: 1, discipline: ps, demand: 10 ms}\n")
     options = ("--utilization", "db=24.5 %", "--uncertainty", "5 %", "--cpus", "app=1", "--probability", "10 %")
@@ -124,7 +124,7 @@ def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In this test, the search for intervals may solve only models with one user. The load limit must still have an
-    interval, taken from that of its dates, or a reason why it has none.
+    interval, computed from the interval of its dates, or a reason why it has none.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")

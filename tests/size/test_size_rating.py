@@ -85,8 +85,8 @@ def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval()
 
 
 def test_coverage_is_what_counting_says() -> None:
-    """Each of n rounds is above or below the median with probability 1/2. So the range of all rounds does not contain
-    the median in only 2 of 2^n outcomes.
+    """Each of n rounds is above or below the median with probability 1/2. In only 2 of the 2^n outcomes, all rounds are
+    on the same side, so that the range of all rounds does not contain the median.
     """
     for rounds in range(2, 9):
         ways = list(product((False, True), repeat=rounds))

@@ -129,8 +129,8 @@ def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path:
 @pytest.mark.parametrize(
     ("load", "gibibytes"),
     [
-        # The start is a Sunday, which has half of the load of a Monday. So the load doubles within a week, but the
-        # stored data must not double.
+        # The start is a Sunday, which has half of the load of a Monday. So the load doubles from this Sunday to the
+        # busiest day of the week, but the stored data must not double.
         ("rate: 50 /s, start: 2026-11-22, horizon: 26 weeks, history: {csv: history.csv, season: weekly}", 10.0),
         ("rate: 50 /s, growth: -20 % / year, horizon: 2 years", 10.0),
         ("rate: 50 /s, growth: 20 % / year, horizon: 2 years", 14.4),

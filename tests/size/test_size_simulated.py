@@ -92,7 +92,7 @@ def test_a_value_beyond_its_interval_still_has_an_error(tmp_path: Path, capsys: 
 @pytest.mark.parametrize("factor", [Factor(1.02, 0.9, 1.0), Factor(0.88, 0.9, 1.0), Factor(1.0, 0.0, 1.1)])
 def test_no_factor_becomes_certain_in_silence(factor: Factor) -> None:
     """The random values of a correction factor must cover the interval of this factor. If the interval does not contain
-    the factor itself, it is extended.
+    the factor itself, the interval is extended.
     """
     draws = [drawn_factors({0: factor}, {}, (place, 200), None)[0].value for place in range(200)]
     assert max(draws) - min(draws) > 0.09

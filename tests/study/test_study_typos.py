@@ -1,7 +1,7 @@
 """A typing error in a shipped file is reported as one fault, at its position and with the correction.
 
-It must not hide other faults. In the text of a case, the test misspells the word in `⟦word⟧`. `▸` marks the position at
-which the fault is reported, if this is not that of the word.
+A typing error must not hide other faults. In the text of a case, the test misspells the word in `⟦word⟧`. If the fault
+is reported at another position than that of the word, `▸` marks this position.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FAILURES = "studies/content-failures/"
 SHOP = "examples/shop/"
 ORDERS = "examples/order-entry/"
 CASES = [
-    # Keys of a workload file.
+    # Misspelt keys of a workload file.
     Case(USERS + "workload.yaml", "\n⟦data⟧:\n", "dta"),
     Case(USERS + "workload.yaml", "\n⟦parameters⟧:\n", "paramters"),
     Case(USERS + "workload.yaml", "\n⟦transactions⟧:\n", "transactons"),
@@ -67,7 +67,7 @@ CASES = [
     Case(SHOP + "workload.yaml", "- ⟦page⟧: orders", "pge"),
     Case(SHOP + "workload.yaml", "⟦extract⟧: {token", "extrct"),
     Case("examples/directory/workload.yaml", "⟦extract⟧: {entry", "exract"),
-    # Names that a workload file refers to.
+    # Misspelt names that a workload file refers to.
     Case(SHOP + "workload.yaml", "draw: ⟦accounts⟧", "acounts"),
     Case(SHOP + "workload.yaml", '{user: ▸"${accounts.⟦user⟧}', "usr"),
     Case(SHOP + "workload.yaml", "mix: {⟦look_at_orders⟧", "look_at_order"),
@@ -76,7 +76,7 @@ CASES = [
     Case(ORDERS + "workload.yaml", "  ⟦warehouses⟧: 2", "warehuoses"),
     Case(ORDERS + "workload.yaml", "filled: ⟦order⟧}\n          then:\n            - sql: select item", "ordr"),
     Case("examples/directory/workload.yaml", 'search: ▸"${parameters.⟦base⟧}", scope', "bse"),
-    # Words of study files.
+    # Misspelt words of study files.
     Case(USERS + "study.yaml", "\n⟦load⟧:\n  kind", "laod"),
     Case(USERS + "study.yaml", "\n  ⟦stages⟧:\n    ramp_up: 9 s", "stags"),
     Case(USERS + "study.yaml", "kind: ⟦closed⟧", "clsoed"),
@@ -91,7 +91,7 @@ CASES = [
     Case("studies/colony/study.yaml", "so.\n  ⟦servers⟧:", "servesr"),
     Case("examples/trace/study.yaml", "kind: ⟦open⟧", "opne"),
     Case("examples/trace/study.yaml", "  ⟦trace⟧: {", "trce"),
-    # Words of system files.
+    # Misspelt words of system files.
     Case(FAILURES + "system.yaml", "\n⟦services⟧:", "servcies"),
     Case(FAILURES + "system.yaml", "\n⟦hosts⟧:", "host"),
     Case(FAILURES + "system.yaml", "web:\n    ⟦provider⟧:", "provder"),

@@ -14,8 +14,8 @@ from towtank.system import packages
 from towtank.system.hosts.capabilities import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
-# Patterns of the reason of a skipped test, and of the command in it that installs what is missing. Python packages and
-# the engine are no Debian packages; `make setup` installs them.
+# Patterns of the reason of a skipped test, and of the command in the reason that installs the missing package. Python
+# packages and the engine are no Debian packages; `make setup` installs them.
 REASON = re.compile(r"pytest\.skip\(f?\"([^\"]*)\"|skipif\([^\n]*reason=f?\"([^\"]*)\"")
 INSTALL = re.compile(r"apt-get install (?:-\S+ )*(\S+)|make setup|pip install|\{INSTALL_HINT\}")
 

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 
-# Part of every value that makes it unique to this pytest process. Other pytest workers also start commands, and a
-# search covers the arguments of all processes.
+# Part of every canary that makes the canary unique to this pytest process. Other pytest workers also start commands,
+# and a search covers the arguments of all processes.
 _RUN = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID')} {os.getpid()}"
 MARK = f"cAnAry{hashlib.sha256(_RUN.encode()).hexdigest()[:8]}"
 _EVERY_S = 0.01

@@ -36,8 +36,8 @@ CASES = (
 """Names of the programs that count their own resource use."""
 WITHIN_S = 90.0
 TICK_S = 0.01
-# Allowed difference of the counted context switches. The guard process, the shell before it, and the output of the
-# result cause some.
+# Allowed difference of the counted context switches. The guard process, the shell before the program, and the printing
+# of the result cause some context switches.
 _AROUND = 15
 _MIB = 1 << 20
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")

@@ -1,4 +1,7 @@
-"""Rules for a study summary: pairs of its statements that must not contradict each other."""
+"""Rules for a study summary: pairs of its statements that must not contradict each other.
+
+The docstring of each function states a rule; the function yields the violations of this rule.
+"""
 
 from __future__ import annotations
 

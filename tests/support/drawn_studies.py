@@ -103,52 +103,52 @@ def _planned(drawn: RandomStudy, cell: tuple[float, str, int], number: int) -> J
 
 
 def one_level(drawn: RandomStudy, _: random.Random) -> None:
-    """All runs of the study have the same load."""
+    """Give all runs of the study the same load, with two repetitions."""
     drawn.levels, drawn.repetitions = drawn.levels[:1], 2
 
 
 def one_run(drawn: RandomStudy, _: random.Random) -> None:
-    """The study has a single run."""
+    """Reduce the study to a single run."""
     drawn.levels, drawn.others, drawn.repetitions = drawn.levels[-1:], [], 1
 
 
 def no_load(drawn: RandomStudy, _: random.Random) -> None:
-    """The study has no load factor."""
+    """Remove the load factor from the study."""
     drawn.load, drawn.others = None, ["absent", "present"]
 
 
 def a_rate(drawn: RandomStudy, _: random.Random) -> None:
-    """The load factor of the study is an arrival rate."""
+    """Make the load factor of the study an arrival rate."""
     drawn.load = "rate"
 
 
 def configurations(drawn: RandomStudy, _: random.Random) -> None:
-    """The study has two configurations."""
+    """Give the study two configurations."""
     drawn.others = ["absent", "present"]
 
 
 def repeated(drawn: RandomStudy, _: random.Random) -> None:
-    """Each combination of configuration and load is measured twice."""
+    """Measure each combination of configuration and load twice."""
     drawn.repetitions, drawn.levels = 2, drawn.levels[:3]
 
 
 def one_transaction(drawn: RandomStudy, _: random.Random) -> None:
-    """The workload has one transaction only."""
+    """Reduce the workload to a single transaction."""
     drawn.transactions = list(NAMES[:1])
 
 
 def odd_names(drawn: RandomStudy, stream: random.Random) -> None:
-    """Names contain characters that formats must quote."""
+    """Give transactions names with characters that formats must quote."""
     drawn.transactions = stream.sample(("", " ", 'a"b', "é\n", "<b>", "a,b;c", "=1+1", "[red]", "a/b", "x" * 300), 2)
 
 
 def two_tiers(drawn: RandomStudy, stream: random.Random) -> None:
-    """The study has a second tier, which was not observed."""
+    """Add a second tier, which was not observed, to the study."""
     drawn.tiers = {**drawn.tiers, "store": stream.choice(({}, {"kind": "postgresql", "host": "there", "cpus": []}))}
 
 
 def no_tiers(drawn: RandomStudy, _: random.Random) -> None:
-    """The study has no tiers."""
+    """Remove all tiers from the study."""
     drawn.tiers = {}
 
 
@@ -161,46 +161,46 @@ STUDIES = (
 
 
 def without_cpu_time(script: Script, _: random.Random) -> Script:
-    """The tiers of a run used no CPU time."""
+    """Set the CPU time that the tiers of a run used to 0."""
     return replace(script, exchanges=[replace(each, service=0.0) for each in script.exchanges])
 
 
 def all_failed(script: Script, stream: random.Random) -> Script:
-    """Every request of a run failed."""
+    """Let every request of a run fail."""
     kind = stream.choice(("timeout", "connect", "status_5xx", "closed", "something_new"))
     return replace(script, exchanges=[replace(each, failure=kind) for each in script.exchanges])
 
 
 def some_failed(script: Script, stream: random.Random) -> Script:
-    """Some requests of a run failed, a random fraction of them."""
+    """Let a random fraction of the requests of a run fail."""
     share = stream.random()
     failed = [replace(each, failure="check") if stream.random() < share else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def one_kind_failed(script: Script, _: random.Random) -> Script:
-    """All requests of the first transaction failed."""
+    """Let all requests of the first transaction fail."""
     failed = [replace(each, failure="check") if each.transaction == 0 else each for each in script.exchanges]
     return replace(script, exchanges=failed)
 
 
 def nothing_done(script: Script, stream: random.Random) -> Script:
-    """No request was sent, in some runs or in all runs."""
+    """Remove all requests from most of the runs."""
     return replace(script, exchanges=[]) if stream.random() < 0.7 else script
 
 
 def never_answered(script: Script, _: random.Random) -> Script:
-    """Requests were sent, but received no response before the end of the run."""
+    """Let no request receive a response before the end of the run."""
     return replace(script, exchanges=[replace(each, end=each.end + 1000.0) for each in script.exchanges])
 
 
 def one_exchange(script: Script, _: random.Random) -> Script:
-    """A run has a single request."""
+    """Reduce a run to a single request."""
     return replace(script, exchanges=script.exchanges[:1])
 
 
 def all_equal(script: Script, _: random.Random) -> Script:
-    """All response times and pauses are equal."""
+    """Make all response times and all pauses of a run equal."""
     seconds = sum(stage.seconds for stage in script.stages)
     exchanges, starts, ends = even_schedule(
         users=script.users, response_s=0.05, think_s=0.2, seconds=seconds, service_s=0.01
@@ -209,12 +209,12 @@ def all_equal(script: Script, _: random.Random) -> Script:
 
 
 def without_pauses(script: Script, _: random.Random) -> Script:
-    """Users have no think time."""
+    """Remove the think time of users."""
     return replace(script, exchanges=[replace(each, think=0.0) for each in script.exchanges])
 
 
 def at_once(script: Script, _: random.Random) -> Script:
-    """Each request ends at the time of its start."""
+    """Let each request end at the time of its start."""
     return replace(script, exchanges=[_instant(each) for each in script.exchanges])
 
 
@@ -223,24 +223,24 @@ def _instant(each: Exchange) -> Exchange:
 
 
 def tiers_missing(script: Script, stream: random.Random) -> Script:
-    """Tiers are missing in some runs."""
+    """Remove each tier from a run with a probability of one half."""
     return replace(script, tiers={name: tier for name, tier in script.tiers.items() if stream.random() < 0.5})
 
 
 def no_steady_stage(script: Script, stream: random.Random) -> Script:
-    """The run has a single stage, of any phase, which may be very short."""
+    """Give the run a single stage, of any phase, which may be very short."""
     phase = stream.choice(("ramp_up", "steady", "ramp_down"))
     seconds = stream.choice((0.5, 2.0, 6.0))
     return replace(script, stages=[Stage("only", phase, seconds, script.users)])
 
 
 def cut_off(script: Script, stream: random.Random) -> Script:
-    """Some runs did not end as planned."""
+    """Give the run a status that shows that it did not end as planned."""
     return replace(script, status=stream.choice(("running", "planned", "failed", "stopped", "interrupted", "")))
 
 
 def two_workers(script: Script, _: random.Random) -> Script:
-    """The load has two workers."""
+    """Give the load two workers (load threads)."""
     return replace(script, workers=2)
 
 

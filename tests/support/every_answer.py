@@ -75,7 +75,7 @@ def _answered(arguments: list[str]) -> list[str]:
     with redirect_stdout(printed), redirect_stderr(errors):
         status = app.run(arguments)
     text = printed.buffer.getvalue().decode()  # type: ignore[attr-defined]
-    # A fault with status INTERNAL is already in the list: it was added where it was caught.
+    # A fault with exit status INTERNAL was already added to the list where it was caught.
     wrong = [] if status in (*ANSWERS, ExitStatus.INTERNAL) else [f"{arguments}: status {status}: {errors.getvalue()}"]
     if "--json" in arguments and text:
         try:

@@ -21,7 +21,9 @@ _ROOT = re.compile(r"\broot\b")
 
 
 def cause(reason: str) -> str:
-    """Return what a skipped test lacks: a package or `root`; otherwise the whole reason."""
+    """Return the requirement that a skipped test lacks: a package or `root`. If the reason names none, return the whole
+    reason.
+    """
     if found := _INSTALL.search(reason):
         return found[2]
     return "root" if _ROOT.search(reason) else reason.removeprefix("Skipped: ")
@@ -60,7 +62,7 @@ class LeftOut:
             self.reasons.append(_reason(report))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Store the reason of a skipped file."""
+        """Store the reason why a test file was skipped."""
         if report.skipped:
             self.reasons.append(_reason(report))
 

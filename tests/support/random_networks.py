@@ -21,7 +21,7 @@ FULL_VARIATIONS = (0.0, 0.25, 1.0, 1.0, 4.0)
 STRETCH = 2.2
 """Factor by which the 95 % interval of ten replications is widened.
 
-Chance puts the exact value outside the widened interval in less than one of a thousand cases.
+By chance, the exact value is outside the widened interval in less than one of a thousand cases.
 """
 
 
@@ -125,7 +125,7 @@ def _station(rng: random.Random, kind: str, names: list[str], times: list[float]
 
 
 def _second(rng: random.Random, names: list[str], times: list[float], servers: int) -> Json:
-    """Return a second station. It has one server, which is faster, and a somewhat lower utilization than the first
+    """Return a second station. It has a single, faster server and a somewhat lower utilization than the first
     station.
     """
     scv = rng.choice(VARIATIONS)

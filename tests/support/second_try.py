@@ -72,7 +72,7 @@ class SecondTry:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Run the failed tests once more. If too many tests failed, or one without the mark `waits`, do not."""
+        """Run the failed tests once more, unless too many tests failed, or a test without the mark `waits` failed."""
         if not self.failed or self.others or len(self.failed) > self.most:
             return
         self.outcomes = {test: self._alone(test, self.folder) for test in self.failed}

@@ -18,8 +18,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# CPU time that each program uses. [s] The kernel states user and system time of a process in whole clock ticks, so for
-# two processes up to 40 ms are missing.
+# CPU time that each program uses. [s] The kernel states user and system time of a process in whole clock ticks, so up
+# to 40 ms of the CPU time of two processes are missing.
 BUSY_S = 2.4
 MIB = 1 << 20
 

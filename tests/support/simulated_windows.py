@@ -31,7 +31,7 @@ def closed_queue(
 ) -> tuple[Times, Times]:
     """Simulate users of a closed load and one exponential server. Return the arrival and end times of the jobs. [s]
 
-    `service_s` returns the mean service time at a time.
+    `service_s` returns the mean service time at a given time.
     """
     arriving = list(stream.exponential(think_s, users))
     heapq.heapify(arriving)

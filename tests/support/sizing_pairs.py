@@ -1,4 +1,7 @@
-"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions."""
+"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions.
+
+The docstring of each function with a rule states the rule; the function yields its violations.
+"""
 
 from __future__ import annotations
 
@@ -272,7 +275,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
         # Only a fixed load can be compared, so growth must not be random. A load limit below the requested load is
-        # skipped: its interval always contains the best estimate, so its lower end may be this and no random sample.
+        # skipped. Its interval always contains the best estimate, so the lower end may be the best estimate and not the
+        # value of a random sample.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:
@@ -358,7 +362,7 @@ def pools_and_waits(document: Json) -> Iterator[str]:
         if pool["wait_s"] > pool["wait_at_most_s"] * (1 + _TOLERANCE):
             yield f"pool {name}: waits {pool['wait_s']}, at most {pool['wait_at_most_s']}"
         # A model without the pool counts requests in the system; these are in the pool or wait for it. By Little's law,
-        # the number of waiting ones is the throughput times the waiting time.
+        # the number of waiting requests is the throughput times the waiting time.
         waiting = pool["wait_s"] * _throughput(document)
         if pool["held"] > (pool["size"] + waiting) * 1.05:
             yield f"pool {name}: {pool['held']} held of {pool['size']}, {waiting} wait"
@@ -463,8 +467,8 @@ def drawn_question(seed: int) -> tuple[str, str, Json]:
     if stream.random() < 0.3:
         model["fitted"] = _fitted(stream, names, stations, rate)
     sizing, horizon = _sizing(stream, names, stations, opened=opened)
-    # A separate random stream is used here, so that the other parts of the questions are the same as without these
-    # parts.
+    # A separate random stream is used here, so that the other parts of a question do not depend on the parts that
+    # `_more` adds.
     known = _more(random.Random(f"more {seed}"), sizing, names, opened=opened)
     runs = ", ".join(
         f"{name} {station['servers']} CPU{'s' * (station['servers'] != 1)}" for name, station in stations.items()

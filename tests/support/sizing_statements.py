@@ -1,6 +1,7 @@
 """Further rules for a sizing: statements that must not contradict each other.
 
-The rules concern costs, counts, scenarios, steps and intervals.
+The rules concern costs, counts, scenarios, steps and intervals. The docstring of each function states a rule; the
+function yields the violations of this rule.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def worst_scenario(document: Json) -> Iterator[str]:
             pairs = zip(answer["objectives"], scenario["objectives"], strict=True)
             yield from (f"{mine} of the answer, {other} of the scenario" for mine, other in pairs if mine != other)
     if not near or near[answer["scenario"]] < max(near.values()) - _SOLVED:
-        # With utilization limits, a scenario may be the worst because of a station whose utilization is not among the
-        # objectives.
+        # If the sizing has utilization limits, a station whose utilization is not among the objectives may determine
+        # the worst scenario.
         limits = document["utilization_at_most"]
         if not limits:
             yield f"the worst scenario is {answer['scenario']} of {near}"

@@ -16,8 +16,8 @@ from towtank.results import lines
 
 SECOND = 1_000_000_000
 Answer = Callable[[float, str, int], tuple[float, float]]
-"""Returns throughput [1/s] and response time [s]; arguments are the load, the name of the stage, and the seconds since
-its start.
+"""Function that returns throughput [1/s] and response time [s]; its arguments are the load, the name of the stage, and
+the seconds since the start of the stage.
 """
 
 

@@ -84,8 +84,8 @@ CASES = (
         hosts=_BRICKS,
         services=_mount("copies: 2, direct: true, ping_timeout: 20 s"),
         survives=True,
-        # The file system has two copies. If one fills up before the other, only the other remains valid; when that is
-        # full too, no copy is valid, and the error is EIO.
+        # The file system has two copies. If one copy fills up before the other, only the other remains valid. When the
+        # other is full, too, no copy is valid, and the error is EIO.
         refusals=("ENOSPC", "EIO"),
     ),
 )
@@ -136,7 +136,7 @@ class StorageBench:
         return mount.point_on(self.host)
 
     def process(self, name: str) -> tuple[Service, Process]:
-        """Return the service with a name, and its process."""
+        """Return the service with the given name, and its process."""
         return next((owner, process) for owner, process in self.system._processes if process.spec.name == name)
 
     def start_again(self, name: str) -> None:

@@ -73,7 +73,7 @@ class Script:
     user_ends: Sequence[float] = ()
     """End time of each user. [s]"""
     database_share: Sequence[float] = ()
-    """Fraction of a transaction's CPU time that the database uses, in [0, 1]."""
+    """Fraction of the CPU time of each transaction that the database uses, in [0, 1]."""
     workers: int = 1
     generator_cpu_s: float = 50e-6
     """CPU time of the generator per request. [s]"""
@@ -388,7 +388,7 @@ def _busy_until(stretches: npt.NDArray[np.float64], at: float) -> float:
 
 
 def _groups(script: Script, at: float, done: int) -> dict[str, Any]:
-    """Return the values that the probe would record at a time, for every tier."""
+    """Return the values that the probe would record at the time `at`, for every tier."""
     tiers = {name: _busy_until(script.work[name], at) for name in script.tiers} if script.work else {}
     return {name: _group(script, spent, done) for name, spent in (tiers or {"content": _spent(script, at)}).items()}
 

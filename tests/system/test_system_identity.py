@@ -1,5 +1,5 @@
-"""Files of other users in a temporary folder must not block Towtank. It neither follows links among them nor removes
-them.
+"""Files of other users in a temporary folder must not block Towtank. Towtank neither follows links among these files
+nor removes the files.
 """
 
 from __future__ import annotations

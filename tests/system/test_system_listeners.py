@@ -75,7 +75,7 @@ def add(proc: Path, pid: int, above: int, *sockets: int) -> None:
 
 def test_sockets_of_their_own_of_workers_of_one_program_are_one_server(proc: Path) -> None:
     """Two workers of process 50 listen on port 8090 with separate sockets, so 50 is the server. Two listeners on port
-    8091 have no common parent, so there is none.
+    8091 have no common parent, so no server is found for this port.
     """
     add(proc, 50, 1)
     for pid, above, inode in ((51, 50, 90), (52, 50, 91), (60, 1, 92), (61, 1, 93)):

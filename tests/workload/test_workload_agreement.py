@@ -124,8 +124,8 @@ def mappings(document: Any) -> Iterator[dict[str, Any]]:
 
 
 def _of_this_user(fault: str) -> bool:
-    """Return True if the engine refuses a plan because of this user's limit of open files, which `validate` does not
-    check.
+    """Return True if the engine refuses a plan because of the limit of open files of the present operating-system user,
+    which `validate` does not check.
     """
     return "open files each (ulimit -Hn)" in fault and resource.getrlimit(resource.RLIMIT_NOFILE)[1] < _FILES_OF_ALL
 

@@ -1,4 +1,4 @@
-"""The size of regular expressions is limited, because it bounds the memory of the engine."""
+"""The size of regular expressions is limited, which also limits the memory of the engine."""
 
 import pytest
 

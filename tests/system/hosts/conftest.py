@@ -27,8 +27,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def room(tmp_path: Path) -> HostSettings:
-    # Each host has its own /tmp, so folders below the machine's /tmp would be hidden on it. These folders are made
-    # visible there.
+    # Each host has its own /tmp, so folders below the machine's /tmp would be hidden on a host. The folders given here
+    # are made visible on it.
     return HostSettings(tmp_path, (tmp_path, *program_folders()))
 
 

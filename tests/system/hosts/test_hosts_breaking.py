@@ -39,7 +39,7 @@ services:
 
 
 def grows(path: Path) -> bool:
-    """Return True if a file grows within 0.3 s. A program that still runs writes to it more often."""
+    """Return True if a file grows within 0.3 s. A program that still runs writes to its file more often than this."""
     before = path.stat().st_size
     time.sleep(0.3)
     return path.stat().st_size > before

@@ -18,7 +18,7 @@ from towtank.system.hosts import cgroups, cleaning
 pytestmark = pytest.mark.waits
 
 # Program that prepares and removes hosts repeatedly. It counts the commands that it executes, and kills itself before
-# the one with the given number.
+# the command with the given number.
 CONDUCTOR = """
 import os, signal, sys, time
 from pathlib import Path
@@ -61,7 +61,7 @@ services:
   a: {kind: null_server, host: web}
   b: {kind: null_server, host: far}
 """
-# Two hosts that are connected by another kind of link. The load generator runs on one of them.
+# Two hosts that are connected by a link of the kind LINK. The load generator runs on one of them.
 JOINED = """
 schema: towtank/system/1
 name: killed

@@ -148,7 +148,9 @@ def test_processes_of_a_group_read_what_is_written_for_it(host: Host, tmp_path: 
     assert modes(host, folder, folder / "shared") == ["710", "640"]
 
     def read(group: str) -> int:
-        """Start a process that has the given group and reads the file; return its exit status."""
+        """Start a process that belongs to the given operating-system group and reads the file; return its exit
+        status.
+        """
         reader = ["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", "--"]
         return host.execute([*reader, "cat", str(folder / "shared")]).status
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.waits
 
 Make = Callable[..., VirtualHost]
 SLICE = "from towtank.system.hosts.timeslice import slice_of; print(round(slice_of() * 1e6))"
-# Program that runs until it has used the given CPU time.
+# Program that runs until it has used 0.2 s of CPU time.
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 MIB = 2**20
 SIZES = {f"{size} MiB": size * MIB for size in (32, 128, 256, 300)}

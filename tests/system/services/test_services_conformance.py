@@ -114,7 +114,7 @@ def test_its_metrics_count_what_was_done(bench: Bench) -> None:
 
 
 def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
-    """Restrict a test to some kinds of servers."""
+    """Return a mark that restricts a test to some kinds of servers."""
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
@@ -132,7 +132,7 @@ def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives its rights away")
 @those([case for case in CASES if case.account])
 def test_it_does_not_run_as_root(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server runs as a user of its own, even if this user cannot access the folder of this process."""
+    """A server runs as a separate operating-system user, even if this user cannot access the folder of this process."""
     if server_account([bench.case.account]) is None:
         pytest.skip(f"this machine has no user {bench.case.account!r}")
     tmp_path.chmod(0o700)

@@ -197,7 +197,7 @@ def test_a_server_that_was_killed_and_is_back_has_what_was_written(storage: Stor
 def paths_on_both(storage: StorageBench) -> list[Path]:
     """Write files, at least six, until the server `store-1` has one of them. Return the paths of all files.
 
-    A server that was full gets no files for a while, so more may be needed.
+    A server that was full gets no files for a while, so more than six files may be needed.
     """
     paths: list[Path] = []
     deadline = time.monotonic() + KILLED_WITHIN_S

@@ -234,8 +234,8 @@ def test_a_generated_plan_asks_for_what_jmeter_asks_for(seed: int, tmp_path: Pat
 
 
 def test_pauses_are_those_of_jmeter(tmp_path: Path) -> None:
-    """The plan has a flow control action with a timer below it. Towtank must send the same requests as JMeter, and none
-    of its pauses may be shorter than that of the timer.
+    """The plan has a flow control action with a timer below it. Towtank must send the same requests as JMeter, and no
+    pause of Towtank may be shorter than the pause of the timer.
     """
     timer = element("ConstantTimer", ConstantTimer__delay="600")
     action = element("TestAction", timer, ActionProcessor__action="1", ActionProcessor__duration="0")

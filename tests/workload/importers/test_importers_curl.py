@@ -78,7 +78,7 @@ def test_one_command(line: str, step: dict[str, Any], import_text: Importer) -> 
 
 
 def _renamed(value: Any) -> Any:
-    """In a value and everything inside it, rename the parameter of the variable `ID` to `id`."""
+    """Replace the parameter name `id_value` by `id`, in a value and in everything inside the value."""
     if isinstance(value, dict):
         return {key: _renamed(inner) for key, inner in value.items()}
     return value.replace("id_value", "id")

@@ -467,7 +467,7 @@ def _part(archive: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each key of HAR 1.2 is in the table of keys. A key that is not in it is named in a note."""
+    """Each key of HAR 1.2 is in the table of keys. A key that is not in the table is named in a note."""
     listed = set(LISTS.get(kind, ["name", "value", "fileName", "contentType"])) | {"newKey"}
     for name in sorted(listed):
         entry = KEYS[kind].get(name)

@@ -147,7 +147,7 @@ def test_controllers(import_text: Importer) -> None:
     assert tried["branch"] == "25 %"
     assert looped["loop"] == 4
     # Each round chooses one of three requests. The first has a probability of a third; if it is not chosen, the second
-    # has one of a half.
+    # has a probability of a half.
     assert (one["branch"], one["then"][0]["get"]) == ("33.3333 %", "/1")
     assert (one["else"][0]["branch"], one["else"][0]["then"][0]["get"]) == ("50 %", "/2")
     assert one["else"][0]["else"][0]["get"] == "/3"

@@ -29,7 +29,7 @@ _OWN = {
     "HTTPFileArg": {"File.path": "x.bin", "File.paramname": "f"},
 }
 
-# Some properties have an effect only if the element also has these.
+# Properties that an element must also have so that some of its other properties have an effect.
 _NEEDED = {
     "HTTPArgument.use_equals": {"Argument.value": ""},
     "Cookie.domain_specified": {"Cookie.domain": ".a"},
@@ -42,7 +42,9 @@ def _text(name: str, value: str) -> str:
 
 
 def _inner(kind: str, name: str = "", value: str = "") -> str:
-    """Return an element inside a property; the element has one property with the given value."""
+    """Return an element inside a property. Besides the properties that the element needs, it has the property `name`
+    with the given value.
+    """
     own = {**_OWN[kind], **_NEEDED.get(name, {}), name: value}
     texts = "".join(_text(key, text) for key, text in own.items() if key)
     return f'<elementProp name="n" elementType="{kind}" testname="n">{texts}</elementProp>'

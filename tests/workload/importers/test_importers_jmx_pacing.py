@@ -52,7 +52,12 @@ def timer(mode: object, rate: int = 600) -> str:
 def test_a_throughput_for_several_groups_is_shared_as_its_mode_says(
     mode: object, expected: tuple[str, str], import_text: Importer
 ) -> None:
-    """Two groups share 10 samples/s: 10 threads with 1 sampler a round, and 30 threads with 3 samplers a round."""
+    """A timer sets 10 samples/s for two groups: 10 threads with 1 sampler a round, and 30 threads with 3 samplers a
+    round.
+
+    The time between two samples of a thread is 1 / 10 s if each thread has this rate, and 40 / 10 s if all 40 threads
+    share it. If the threads of each group share it, the time is 10 / 10 s in the first and 30 / 10 s in the second.
+    """
     found = import_text(
         "jmx",
         plan(

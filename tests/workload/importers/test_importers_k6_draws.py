@@ -39,8 +39,8 @@ def script(import_text: Importer) -> Callable[..., Any]:
 
 
 def steps_of(found: Any) -> list[dict[str, Any]]:
-    """Return the steps of the imported function. Keys are left out that let a user continue after a failure, as k6
-    does.
+    """Return the steps of the imported function, without the keys that let a user continue after a failure, as
+    k6 does.
     """
     steps: list[dict[str, Any]] = found.workload["transactions"]["script"]
     return [{key: value for key, value in step.items() if key != "on_failure"} for step in steps]

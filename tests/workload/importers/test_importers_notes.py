@@ -54,8 +54,8 @@ def test_other_numbers_of_a_round_are_not_its_first(import_text: Importer) -> No
 
 
 def test_no_callback_for_answers_is_noted(import_text: Importer) -> None:
-    """If `responseCallback` is set to `null`, k6 counts no response as a failure. The workload does, and a note must
-    state this.
+    """If `responseCallback` is set to `null`, k6 counts no response as a failure. The workload still counts responses
+    with an error status as failures, and a note must state this.
     """
     found = import_text("k6", script("http.get('http://a/x', { responseCallback: null });"))
     assert [why for _, what, why in found.notes() if "responseCallback" in what] == [

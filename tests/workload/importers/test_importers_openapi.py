@@ -153,7 +153,7 @@ def _part(whole: dict[str, Any], kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", sorted(KEYS))
 def test_every_key_is_accounted_for(kind: str, import_notes: Importer) -> None:
-    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys. A key that is not in it is named in a note."""
+    """Each key of OpenAPI 3.0 or 3.1 is in the table of keys. A key that is not in the table is named in a note."""
     for name in [*LISTS[kind.lower()], "newKey"]:
         entry = KEYS[kind].get(name)
         if entry is not None and entry.fate is not Fate.NOTED:
@@ -225,8 +225,8 @@ _OTHERS: dict[tuple[str, str], tuple[dict[str, Any], Any]] = {
 
 
 def _described(kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an interface description and, inside it, the mapping of the given kind. For schemas, it is that of a
-    property of the body.
+    """Return an interface description and, inside it, the mapping of the given kind. For schemas, this mapping is the
+    schema of a property of the body.
     """
     whole = _whole()
     whole["components"] = {"securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}}
