@@ -276,9 +276,10 @@ def _among_several(
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
     """Return the variance of a wait whose mean is scaled to `mean`. [s^2]
 
-    The wait lasts for `ends` service completions with the probabilities `weights`. For a smaller mean, every wait
-    becomes shorter. For a larger mean, first more jobs wait, until all do; only then does every wait become longer.
-    Without this order, a wait of almost no probability in the Markov chain would become a rare but extremely long wait.
+    The wait lasts for `ends` service completions with the probabilities `weights`. To reduce the mean, every wait is
+    shortened. To raise the mean, first the share of jobs that wait is increased, up to 1, and only then every wait is
+    lengthened. Otherwise a wait of almost no probability in the Markov chain would become a rare but extremely long
+    wait.
     """
     waits = ends > 0
     often = float(weights[waits].sum())

@@ -1,4 +1,6 @@
-"""Computes if an index fits completely into the page cache, and, if not, the hit ratio of the page cache."""
+"""Determines whether an index fits completely into the page cache, and, if it does not, the hit ratio of the page
+cache.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Index:
     memory_bytes : int
         Memory of the host, > 0. [byte]
     heap_bytes : int
-        Most memory that programs use, >= 0. [byte]
+        Largest amount of memory that programs use, >= 0. [byte]
     page_bytes : int
         Size of a page, > 0. [byte]
     skew : float or None

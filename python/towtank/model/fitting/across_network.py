@@ -52,8 +52,8 @@ class Station:
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
         """Return the station of a host, computed from the CPU time per transaction.
 
-        The requests of a transaction are distributed over `among` stations. Of these, consecutive requests to the same
-        station count as one job with the sum of their work.
+        The requests of a transaction are distributed over `among` stations. Consecutive requests to the same station
+        count as one job, whose work is the sum of the work of these requests.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus

@@ -92,7 +92,7 @@ def no_such_configuration(configuration: str | None) -> StudyError:
 
 
 def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the answer of a list that must contain exactly one.
+    """Return the only answer of a list, which must contain exactly one answer.
 
     Raises
     ------

@@ -34,13 +34,13 @@ _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Number of knots of the spline over the logarithm of the ratio (Z + O) / S; the relative error of the spline is
 # about 1e-7.
 _KNOTS = 160
-# The sum covers only numbers of transactions near the likeliest number. This constant is half the width of the
-# range, in square roots of the number of users. [1]
+# Half the width of the range over which the solution sums, in square roots of the number of users. The range is
+# centred on the likeliest number of transactions at the bottleneck. [1]
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and differs from
-the asymptotes no more. [1]
+"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and no longer
+differs from the asymptotes. [1]
 """
 
 

@@ -1,4 +1,4 @@
-"""Closed curve whose demand at the bottleneck changes linearly with its utilization.
+"""Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
 An idle server goes to sleep, and the next request waits for its wakeup and meets a cold cache and a slow clock. The
 busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so

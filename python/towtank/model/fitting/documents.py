@@ -219,7 +219,7 @@ def shown_candidate(answer: Answer) -> Candidate | None:
 
 
 def number(value: float) -> float | None:
-    """Return a number for JSON; None if the number is not finite."""
+    """Return a number that JSON can represent; None if the number is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -300,7 +300,7 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to the verdict on a fit, and lower a verdict of supported to doubtful."""
+    """Add doubts to the verdict on a fit; unless the verdict is `rejected`, it becomes `doubtful`."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"

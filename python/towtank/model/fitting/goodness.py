@@ -341,7 +341,9 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with the measured points above it, which were left out of the fit; for JSON."""
+    """Compare the prediction of a fit with the measured points at higher loads, which were left out of the fit; return
+    the comparison as JSON object.
+    """
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

@@ -39,7 +39,9 @@ Source: Burnham and Anderson, *Model Selection and Multimodel Inference*, 2nd ed
 """
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Number of highest load levels without which a second fit is made, to test every curve. [1]"""
+"""Number of highest load levels that are left out of a second fit, which tests how well each curve predicts these
+levels. [1]
+"""
 
 
 @dataclass

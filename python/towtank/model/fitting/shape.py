@@ -49,11 +49,11 @@ GENERATOR_BUSY = 0.80
 load. [ratio]
 """
 PRESSURE = 0.10
-"""Smallest share of time in which threads waited for memory or disk that counts as evidence. [ratio]"""
+"""Share of time from which waiting of threads for memory or disk counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Smallest share of time in which the CPU limit of a control group paused processes that counts as evidence. [ratio]"""
+"""Share of time from which pauses of processes by the CPU limit of a control group count as evidence. [ratio]"""
 FAULTS = 20.0
-"""Rate of pages read back from disk from which memory counts as short. [1/s]"""
+"""Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
 GROWN = 1.2
 """Ratio of the CPU time per transaction at the highest load to that at the lowest load from which CPU time counts as
 growing. [ratio]

@@ -147,7 +147,8 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    # a mapping cannot contain a name twice; in this case, and if the query is not decoded, it becomes part of the path
+    # If a name occurs twice, which a mapping cannot express, or if the query is not decoded, the query becomes part
+    # of the path.
     if len(query) < len(pairs) or not decoded:
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
