@@ -21,7 +21,7 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Check of the variables and lists of every group along its transactions.
+    """Check of the variables and lists that the transactions of each user group read and set.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # The transaction runs in a user of its own after the load, so it knows only the key of the stored item.
+                # After the load, a virtual user of its own runs this read-back transaction, so only the key of the
+                # stored item is known in it.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))

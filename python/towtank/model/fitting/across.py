@@ -50,7 +50,8 @@ Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Return the throughput and response time that are predicted for more or larger servers, for JSON.
+    """Return the throughput and response time that are predicted for more or larger servers, as JSON
+    object.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return this shared host for the JSON of the prediction, with its service time."""
+        """Return this shared host, with its service time, as JSON object for the prediction."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:

@@ -119,7 +119,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the result of this check for JSON: point, law, residual, limit and suspected counter."""
+        """Return the result of this check as JSON object: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,
             "law": self.law,

@@ -71,7 +71,7 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the ratios of measured to computed percentiles for JSON: mean, bounds, and ratio at each load
+        """Return the ratios of measured to computed percentiles as JSON object: mean, bounds, and ratio at each load
         level.
         """
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]

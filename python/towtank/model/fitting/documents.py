@@ -259,7 +259,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return each measured point for JSON. If the point was part of the fit, add the fitted throughput with its
+    """Return each measured point as JSON object. If the point was part of the fit, add the fitted throughput with its
     bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}

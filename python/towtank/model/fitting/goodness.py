@@ -83,7 +83,7 @@ class Judgement:
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict for JSON: level, reasons and tests."""
+        """Return the verdict as JSON object: level, reasons and tests."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 

@@ -49,8 +49,8 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the effect of the transaction mix for JSON: estimator, demands, and work of the mean transaction at
-        each load.
+        """Return the effect of the transaction mix as JSON object: estimator, demands, and work of the mean transaction
+        at each load.
         """
         rows = zip(loads, self.work, strict=True)
         return {

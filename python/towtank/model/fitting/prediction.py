@@ -152,7 +152,8 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare measurements at held-out load levels with the predictions of a fit without these levels, for JSON.
+    """Compare measurements at held-out load levels with the predictions of a fit without these levels; return a
+    JSON object.
 
     The bands include the error of a repeated measurement; `within_95` states if the measurement lies in the 95 % band.
     """
@@ -178,8 +179,8 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions for JSON: measured range, assumptions with their tests, error at held-out
-    load levels.
+    """Return the basis of the predictions as JSON object: measured range, assumptions with their tests, error at
+    held-out load levels.
     """
     points = candidate.fit.points
     limit, why = farthest(candidate)

@@ -77,8 +77,8 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence for JSON: its values at the lowest and highest load, and the limit with which they are
-        compared.
+        """Return the evidence as JSON object: its values at the lowest and highest load, and the limit with which they
+        are compared.
         """
         return {
             "what": self.what,
@@ -91,7 +91,7 @@ class Evidence:
 
 
 def classify(configuration: Configuration) -> Json:
-    """Return the kind of limit that a configuration shows, with the evidence, for JSON.
+    """Return the kind of limit that a configuration shows, with the evidence, as JSON object.
 
     Returns
     -------

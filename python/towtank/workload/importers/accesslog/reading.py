@@ -218,7 +218,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 def _check(pattern: Pattern) -> dict[str, Any] | None:
     """Return a check that accepts the status codes below 400 in the log; None if there are none.
 
-    304 (not modified) counts as 200, because simulated users have no cache.
+    304 (not modified) counts as 200, because virtual users have no cache.
     """
     statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
     return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None

@@ -285,8 +285,9 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that the browser sent although no earlier response sets them. Users of the workload do not send
-    them."""
+    """Add a note about cookies that the browser sent although no earlier response sets them. The virtual users do not
+    send these cookies.
+    """
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):

@@ -38,7 +38,7 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Those of name and value that the plan already has in encoded form."""
+        """Name and literal text of the value as written in the plan, if these are already encoded; empty otherwise."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property

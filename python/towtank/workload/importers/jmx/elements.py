@@ -110,8 +110,8 @@ class Elements:
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
     def _behind_slash(self, name: str, before: str) -> None:
-        """Record a variable whose value follows a slash in the response. A path that begins with it needs a slash of
-        its own.
+        """Record a variable whose value follows a slash in the response. A path that begins with this variable needs a
+        slash before it.
         """
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())

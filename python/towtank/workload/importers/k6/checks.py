@@ -167,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test that is a value without a comparison, and so requires that the value exists."""
+        """Add a test that consists of a value without a comparison, which requires that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})

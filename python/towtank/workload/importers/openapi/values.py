@@ -150,7 +150,8 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            # a part may refer back to the schema that contains it; its properties are included only once
+            # A part may refer back to the schema that contains it. The properties of that schema are included only
+            # once.
             own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
