@@ -15,7 +15,7 @@ SKEWS = (0.0, 0.6, 0.8, 1.0)
 are equally popular; 0.6 to 1.0 are usual for content. [1]
 """
 NEAR = 0.05
-"""Smallest free memory beside the index that gives no warning, as a share of the index size. An index grows, so a
+"""Free memory beside the index below which a warning is given, as a share of the index size. An index grows, so a
 smaller reserve is soon used up. [ratio]
 """
 

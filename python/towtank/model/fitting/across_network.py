@@ -151,7 +151,7 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Number of servers of the fitted curve: for each measured host its number of CPUs, rounded up; summed over all
+        """Number of servers in the fitted curve: the number of CPUs of each measured host, rounded up, summed over all
         hosts. [1]
         """
         return self.servers_from * math.ceil(self.cpus_from or 1.0)

@@ -131,8 +131,8 @@ def _measured_use(document: Json, resource: Json) -> list[Json]:
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve that a figure shows, at evenly spaced loads up to slightly beyond the measured
-    range.
+    """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
+    measured range.
     """
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 

@@ -43,7 +43,7 @@ if no percentiles were measured.
 
 @dataclass(frozen=True)
 class Tails:
-    """Comparison of measured percentiles with those of a curve.
+    """Comparison of measured percentiles with the percentiles that a curve predicts.
 
     Attributes
     ----------

@@ -24,8 +24,7 @@ from towtank.model.fitting.observations import Conditions, Floats, Observations
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
 """Bounds of the ratio r. [ratio]
 
-A ratio outside these bounds means that the server works in another way, which no straight line over utilization
-describes.
+A ratio outside these bounds means that the demand does not follow a straight line over utilization.
 """
 _STEPS = 60
 _CONVERGED = 1e-11

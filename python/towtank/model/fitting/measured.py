@@ -370,7 +370,7 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return the CPUs that tiers share as a resource.
+    """Return a resource for the CPUs that the given tiers share.
 
     A quota of 1.5 CPUs becomes two servers, each limited to three quarters of a CPU.
     """

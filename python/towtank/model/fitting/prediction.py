@@ -26,9 +26,7 @@ FARTHEST_SATURATED = 4.0
 Beyond saturation the throughput is determined by its asymptote m/S (servers over service demand).
 """
 SATURATED = 0.9
-"""Ratio of the highest measured throughput to the throughput limit of the curve from which the measurements count as
-saturated. [ratio]
-"""
+"""Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:

@@ -22,8 +22,8 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Ratio of the response time at the highest load to that at the lowest load from which response time counts as growing.
-[ratio]
+"""Response time counts as growing if its value at the highest load is at least this multiple of its value at the
+lowest load. [ratio]
 """
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
@@ -55,8 +55,8 @@ HELD_UP = 0.10
 FAULTS = 20.0
 """Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Ratio of the CPU time per transaction at the highest load to that at the lowest load from which CPU time counts as
-growing. [ratio]
+"""CPU time per transaction counts as growing if its value at the highest load is at least this multiple of its
+value at the lowest load. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence on CPU time. Such evidence exists only if the CPUs of a resource were observed."""

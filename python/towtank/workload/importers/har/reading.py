@@ -389,7 +389,9 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body whose size is recorded but not its content. Browsers record uploads in this way."""
+    """Add a note about a body of which the recording has the size but not the content. Browsers record uploads in this
+    way.
+    """
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""

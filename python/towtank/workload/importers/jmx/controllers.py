@@ -74,7 +74,7 @@ class Controllers:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element of the test plan is omitted together with all elements below it."""
+        """Add a note that an element of the test plan is omitted together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 

@@ -151,7 +151,7 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools whose rows the steps read, without pools that are read inside a part of the group."""
+        """Return the pools from whose rows the steps read values, without the pools of parts within the group."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 

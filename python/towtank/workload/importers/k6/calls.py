@@ -203,7 +203,7 @@ class Calls:
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Make failing requests end the round, because the script does so after testing their responses.
+        """Make a failure of the tested requests end the round, because the script stops after such a failure.
 
         Parameters
         ----------

@@ -14,8 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for a status below a bound, or at least a bound. If a test combines both bounds, the upper bound determines the
-# check, as `>= 200` adds nothing.
+# Check of the status for each supported bound, which is an operator and a value. `>= 200` adds nothing, because in
+# a test with two bounds the upper bound determines the check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},

@@ -143,7 +143,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Note a random index that can select only some of the rows, or that the script also uses for another
+        """Add a note if a random index can select only some of the rows, or if the script also uses it for another
         purpose.
         """
         number = self._numbers.get(index.draw)
@@ -236,7 +236,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the values that conditions leave; None if these are no range of
+    """Return a random integer restricted to the values that conditions leave; None if these values are not a range of
     integers.
     """
     if left == ALL:

@@ -52,7 +52,7 @@ class Script:
         # `once`: steps of a user's first round. `kept`: names of the variables that keep their values between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
-        # Steps that generate random values outside of functions. Each user executes them only once.
+        # Steps that generate random values outside of functions. Each virtual user executes these steps only once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._conversions = 0
@@ -74,7 +74,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions are read before all other statements, which may call them above their definition.
+        # Functions are read before all other statements, because a statement may call a function above its definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -269,7 +269,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # rows that are read inside these statements are not known after them
+        self.calls.draws.rows = rows  # after these statements, the rows that are read inside them are unknown
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:
