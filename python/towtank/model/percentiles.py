@@ -157,7 +157,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the class of a model that has a given name; empty if there is none."""
+    """Return the class with the given name in a model; empty if there is none."""
     return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
 
 

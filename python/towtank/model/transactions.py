@@ -73,8 +73,8 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the mean service of all transactions of a chain at a station; None if no transaction of the chain visits
-    the station.
+    """Return the visits, the mean service time and its variation over all transactions of a chain at a station; None if
+    no transaction of the chain visits the station.
     """
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]

@@ -138,7 +138,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Return the growth that the manifest of a study asks for.
+        """Return the numbers of servers and CPUs for which the manifest of a study requests a prediction.
 
         `requests` is the number of requests per transaction.
         """

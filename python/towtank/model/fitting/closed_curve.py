@@ -24,8 +24,8 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work, as a share of the servers. Any further work of the servers must come from the load.
-# [ratio]
+# Upper bound for the estimate of background work, as a share of the servers. Work beyond this share is attributed to
+# the load. [ratio]
 _MOST_BACKGROUND = 0.9
 # Smallest share of the servers that is left for transactions beside background work and other programs. A fit that
 # reaches this bound is not valid. [ratio]

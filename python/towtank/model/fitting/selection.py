@@ -86,8 +86,8 @@ class Candidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Random throughputs, as a repeated measurement at the held-out load levels might show them, by a fit without
-        these levels. [1/s]
+        """Random throughputs that a repeated measurement at the held-out load levels might give, according to a fit
+        without these levels. [1/s]
         """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
@@ -165,7 +165,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """Return a candidate from a fit. Its test is the prediction of `below`, a fit to the lower load levels only."""
+    """Return a fit as candidate. It is tested by the prediction of `below`, a fit to the lower load levels only."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)

@@ -425,7 +425,9 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if the workload has only one target, and move common headers to the defaults."""
+    """Move headers that all requests share to the defaults. If the workload has only one target, remove the target from
+    the steps.
+    """
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

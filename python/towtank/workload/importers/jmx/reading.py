@@ -234,8 +234,8 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if the workload has only one target, and move common headers to the
-        defaults.
+        """Move headers that all requests share to the defaults. If the workload has only one target, remove the target
+        from the steps.
         """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]

@@ -138,7 +138,9 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: Draft) -> None:
-    """Remove unused parameters, pools and extractions, and the target from the steps if only one target exists."""
+    """Remove unused parameters, pools and extractions. If only one target exists, also remove the target from the
+    steps.
+    """
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in _requests(steps):
