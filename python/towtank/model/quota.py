@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 PERIOD_S = 0.1
 """Default period of CPU quotas in the Linux scheduler. [s]"""
 TICK_S = 0.004
-"""Interval at which the scheduler checks if the quota is used up. [s]
+"""Interval at which the scheduler checks whether the quota is used up. [s]
 
 There are 250 checks (ticks) a second, as in the kernels of most distributions.
 """

@@ -127,9 +127,9 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Notes
     -----
-    R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence of each transaction is
-    proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
+    R is the residence time of the chain at a station with demand D, and R_t that of transaction t with demand D_t,
+    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence time of each transaction
+    is proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
     R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and

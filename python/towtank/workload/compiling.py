@@ -209,7 +209,7 @@ class _Compiler:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
         # With the balancing `user`, the plan needs the name of the service even if there is only one, because the
-        # engine counts users per service name.
+        # engine counts virtual users per service name.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":

@@ -62,8 +62,8 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Return a JSON document that states if an index fits into the page cache, and the hit ratio for each exponent of
-    Zipf's law.
+    """Return a JSON document: whether an index fits into the page cache, and the hit ratio for each exponent of Zipf's
+    law.
 
     Parameters
     ----------

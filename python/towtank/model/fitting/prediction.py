@@ -153,7 +153,7 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
     """Compare measurements at held-out load levels with the predictions of a fit without these levels; return a
     JSON object.
 
-    The bands include the error of a repeated measurement; `within_95` states if the measurement lies in the 95 % band.
+    The bands include the error of a repeated measurement; `within_95` is True if the measurement lies in the 95 % band.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:

@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the user, whose responses the user saw as one page."""
+    """Requests between two pauses of the recorded person, who saw their responses as one page."""
 
     name: str
     exchanges: list[Exchange]

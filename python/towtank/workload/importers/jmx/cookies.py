@@ -1,4 +1,4 @@
-"""Converts JMeter cookie managers to initial cookies and the time for which users keep cookies."""
+"""Converts JMeter cookie managers to initial cookies and the time for which virtual users keep cookies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Converts throughput timers to the pacing of groups, which is the interval between starts of a user's transactions.
+"""Converts throughput timers to the pacing of groups, which is the interval between the starts of a
+virtual user's transactions.
 
 A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
 of a group is therefore known only after all groups have been read.

@@ -49,7 +49,8 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # `once`: steps of a user's first round. `kept`: names of the variables that keep their values between rounds.
+        # `once`: steps of the first round of a virtual user. `kept`: names of the variables that keep their values
+        # between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
         # Steps that generate random values outside of functions. Each virtual user executes these steps only once.
@@ -91,7 +92,7 @@ class Script:
         )
 
     def steps(self, function: Function) -> list[Step]:
-        """Return the steps of a function that users execute in every round."""
+        """Return the steps of a function that virtual users execute in every round."""
         self.calls.out, self.calls.pages, self.once = [], [], []
         self.calls.draws.rows = {}
         before = dict(self.globals.maps[0])
