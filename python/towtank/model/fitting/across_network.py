@@ -116,8 +116,8 @@ class Shared:
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """Return random CPU times per transaction. [s]
 
-        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization,
-        which is larger the less busy the host was.
+        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization.
+        The less busy the host was, the larger is this change.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)

@@ -28,7 +28,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that do not apply to this kind of source, each with the reason.
+    """Return the options that do not apply to a CSV file or to a results folder, whichever the source is, with reasons.
 
     Parameters
     ----------

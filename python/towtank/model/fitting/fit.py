@@ -220,9 +220,10 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError if a load-dependent demand is to be fitted without CPU time over a range of utilizations.
+    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations of the bottleneck, or if these
+    are too close together.
 
-    A bend of the throughput over the load has many possible causes beside a changing demand.
+    A bend of the throughput over the load has many possible causes besides a changing demand.
     """
     if not isinstance(curve, DependentCurve):
         return

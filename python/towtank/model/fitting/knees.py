@@ -146,9 +146,8 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
     Notes
     -----
     Kneedle without its sensitivity parameter [1]_: the largest y - x, where x is the load and y the throughput, both
-    scaled
-    to [0, 1]. The result depends on the range and spacing of the loads, so it only serves drawings, and no decision
-    uses it.
+    scaled to [0, 1]. The result depends on the range and spacing of the loads, so it is used in drawings, but not for
+    decisions.
 
     References
     ----------

@@ -121,8 +121,7 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
     The fitted demand and the time elsewhere come from the same bootstrap replicate; then the fitted demand drifts up to
     full utilization (module `drift`). If it depends on the load, the demand at full utilization is replaced, and its
     dependence on the load stays as in the file. Demands that were measured independently of the fit vary log-normally
-    by
-    their own standard errors; the time elsewhere changes by the opposite amount.
+    by their own standard errors; the time elsewhere changes by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -253,8 +252,8 @@ def checked(candidate: Candidate, found: list[Station], left: float, think_s: fl
     """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
     load.
 
-    `error_interval` is the interval of the relative error that is due to the standard error of the measurement, or
-    None.
+    `error_interval` is the interval of the relative error that is due to the standard error of the measurement; None if
+    this interval is unknown.
     """
     points = candidate.fit.points
     top = round(float(points.load.max()))

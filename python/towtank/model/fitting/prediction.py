@@ -23,7 +23,8 @@ BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
 """Largest ratio of a predicted load to the highest measured load, if saturation was measured. [ratio]
 
-Beyond saturation the throughput is determined by its asymptote m/S (servers over service demand).
+Predictions may then reach farther, because beyond saturation the asymptote m/S (servers over service demand)
+determines the throughput.
 """
 SATURATED = 0.9
 """Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""

@@ -29,7 +29,7 @@ class QuotaCurve(ClosedCurve):
 
     A closed curve models a constantly slower server, at which short work takes longer than under a quota. So the time
     that the quota saves is computed from the utilization by the other users, and subtracted from the time elsewhere.
-    Both steps repeat `_ROUNDS` times.
+    Both steps are repeated `_ROUNDS` times.
 
     Attributes
     ----------

@@ -177,10 +177,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Chosen is
-    the
-    one that, fitted without the highest level, predicts this level best, because curves are used for prediction. If a
-    family has too few points for its AICc, this test alone decides.
+    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Each of
+    these is fitted without the highest level, and the family that predicts this level best is chosen, because curves
+    are used for prediction. If a family has too few points for its AICc, this test alone decides.
     """
     candidates, refused = [], {}
     for name in names:
@@ -284,10 +283,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
     Notes
     -----
     Let F be the quantile for two independent variances with the degrees of freedom of the two curves. The residual
-    variance
-    with constant demand must exceed that with changing demand by more than the factor F, that is, the difference of the
-    criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error rate is below the
-    nominal level.
+    variance with constant demand must exceed that with changing demand by more than the factor F, that is, the
+    difference of the criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error
+    rate is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
