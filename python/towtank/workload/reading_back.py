@@ -1,5 +1,6 @@
 """Derives a workload that reads back stored items. It is made from the workload whose virtual users stored the
-items."""
+items.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Number of replicates for which the network is solved. With 200, five replicates lie below the 2.5 % quantile.
+# Number of bootstrap replicates for which the network is solved. Of 200, five lie below the 2.5 % quantile.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]

@@ -157,8 +157,8 @@ class Growth:
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """Return the closed curve that is fitted to the measurements, with a CPU quota if a measured host has less than
-        one CPU.
+        """Return the curve of a closed system that is fitted to the measurements, with a CPU quota if a measured host
+        has less than one CPU.
         """
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)

@@ -152,8 +152,8 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand S and time elsewhere O; also background b if the bottleneck's utilization was
-        measured.
+        """Names of the parameters: demand S and time O outside the bottleneck; also background b if the bottleneck's
+        utilization was measured.
         """
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 

@@ -1,8 +1,8 @@
 """Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction
 factor.
 
-A closed curve has the same mean response time for processor sharing as for first come, first served, but other
-percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
+The curve of a closed system has the same mean response time for processor sharing as for first come, first served, but
+other percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
 """
 
 from __future__ import annotations

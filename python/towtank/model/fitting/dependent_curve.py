@@ -47,8 +47,8 @@ class DependentCurve(ClosedCurve):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand D_full at full utilization, time elsewhere O, and ratio r of the demand at
-        zero utilization to D_full.
+        """Names of the parameters: demand D_full at full utilization, time O outside the bottleneck, and ratio r of the
+        demand at zero utilization to D_full.
         """
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
@@ -118,7 +118,7 @@ class DependentCurve(ClosedCurve):
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the demand at zero utilization, and the quantities that a closed curve derives from its parameters,
+        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives from its parameters,
         here for full utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}

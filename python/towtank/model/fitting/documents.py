@@ -408,8 +408,8 @@ def _closed(choice: Choice) -> Candidate | None:
 
 
 def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
-    """Write the closed curve of an answer as a model file, and compare the throughput of the written model with the
-    measured throughput.
+    """Write the fitted curve of a closed system as a model file, and compare the throughput of the written model with
+    the measured throughput.
 
     Parameters
     ----------

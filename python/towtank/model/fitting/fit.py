@@ -35,7 +35,7 @@ than in proportion to the load.
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
     """Return the family of capacity curves with this name.
 
-    A closed curve also gets servers and think time, and fits busy time if `points` contain it.
+    The curve of a closed system also gets servers and think time, and fits busy time if `points` contain it.
     """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())

@@ -1,4 +1,4 @@
-"""Writes a fitted closed curve as a model file for `towtank model solve`."""
+"""Writes the fitted curve of a closed system as a model file for `towtank model solve`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 % interval of
-about 90 % +- 4 %. [1]
+"""Number of bootstrap replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 %
+interval of about 90 % +- 4 %. [1]
 """
 _DIGITS = 5
 _NORMAL_95 = 1.959964
@@ -61,7 +61,7 @@ class Station:
 def stations(
     candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
 ) -> tuple[list[Station], float]:
-    """Return the stations of a fitted closed curve, and the time that a transaction spends outside these
+    """Return the stations of a fitted curve of a closed system, and the time that a transaction spends outside these
     stations. [s]
 
     Parameters

@@ -209,8 +209,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law whose throughput contradicts the utilization law. Closed curves obey this law by
-    construction and need no such test.
+    """Reject a scalability law whose throughput contradicts the utilization law. Curves of closed systems obey this law
+    by construction and need no such test.
 
     Notes
     -----
@@ -238,7 +238,7 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Choose between constant and load-dependent demand of the closed curve.
+    """Choose between constant and load-dependent demand in the curve of a closed system.
 
     Return the name of the curve that was not chosen, with the reason; empty unless both curves were fitted.
 
