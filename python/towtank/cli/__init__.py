@@ -30,7 +30,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _written(status: int, lost: OSError | None) -> int:
-    """Return the exit status of a command; if its output could not be written, the status of that failure."""
+    """Return the exit status of a command. If its output could not be written, print the reason, and return 1 in place
+    of 0.
+    """
     if lost is None:
         return status
     with suppress(OSError, UnicodeError):

@@ -18,7 +18,7 @@ COMMANDS = (
 )  # fmt: skip
 # Modules of this package that contain a Typer application `group` with subcommands.
 GROUPS = ("record", "system", "model")
-# Options that take several values after one name, by command.
+# For each command, its options after which several values may follow.
 SEVERAL = {"compare": ("--a", "--b")}
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -15,8 +15,8 @@ _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "not
 
 
 def judge_table(judgement: Judgement) -> Iterator[RenderableType]:
-    """Yield the parts of the text about judged result files: for each file a headline, the response times, and the
-    doubts.
+    """Yield the parts of the text about judged result files: for each file a headline, its response times, and the
+    doubts about it.
     """
     for judged in judgement.files:
         yield visible(_headline(judged))

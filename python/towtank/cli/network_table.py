@@ -64,8 +64,8 @@ def _background(estimate: Json) -> str:
 
 
 def _groups(document: Json) -> list[str]:
-    """Render the groups of transactions that have only a common service demand, because the measurements cannot
-    separate the demands of the single transactions.
+    """Render the groups of transactions for which only a joint service demand is known, because the measurements
+    cannot separate the demands of the individual transactions.
     """
     lines = []
     for name, station in document["stations"].items():

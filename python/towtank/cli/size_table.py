@@ -329,7 +329,9 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit for the table of dates; `any load` if there is no limit."""
+    """Render the load limit of a row in the table of the dates on which growing load reaches its limits; `any load` if
+    there is no limit.
+    """
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -339,8 +341,8 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the cell of the table of dates for a load that does not pass its limit: no limit exists, or the load stays
-    below it for 20 years.
+    """Render the date in a row of that table if the load never reaches its limit: because no limit exists, or because
+    the load stays below the limit for 20 years.
     """
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 

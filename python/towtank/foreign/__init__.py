@@ -1,4 +1,4 @@
-"""Reads result files of other load generators. Such a file contains either single requests with their times, or a
+"""Reads result files of other load generators. Such a file contains either individual requests with times, or a
 summary.
 
 `read` recognises the format of a file by its content. To add a format, write a module in `forms` and list it there.

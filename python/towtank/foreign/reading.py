@@ -27,9 +27,9 @@ class Foreign:
     form : str
         Name of the format, such as `k6 JSON`.
     requests : Requests or None
-        Single requests; None for a file of summaries.
+        Individual requests; None for a file that contains only a summary.
     summary : Summary or None
-        Summary; None for a file of single requests.
+        Summary; None for a file of individual requests.
     skipped : Skipped
         Rows that were left out.
     cut : str

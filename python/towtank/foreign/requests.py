@@ -1,4 +1,4 @@
-"""Holds the requests of a result file as arrays; for a file without single requests, its summary."""
+"""Holds the requests of a result file as arrays, or the summary if the file has no individual requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Requests:
 
 @dataclass(frozen=True)
 class Summary:
-    """Figures of a result file that has no single requests; None for figures that the file does not contain.
+    """Summary figures of a result file without individual requests; None for figures that the file does not contain.
 
     Attributes
     ----------

@@ -40,8 +40,8 @@ class Source:
         return content.decode(self._encoding(content), "replace").replace("\0", "")
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the file with their line ends. A truncated compressed file ends with the last text that
-        can be decompressed.
+        """Yield the lines of the file with their line ends. If a compressed file is truncated, the lines end with the
+        last text that can be decompressed.
         """
         with self._open() as stream:
             encoding = self._encoding(self._first_bytes)

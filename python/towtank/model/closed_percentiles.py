@@ -33,8 +33,7 @@ def closed_variance(
     ----------
     model, answer : dict
         The solved model in the engine's form, and its solution. A station of several nodes appears in both as one
-        station
-        for each node.
+        station for each node.
     station : dict
         The station in the model; if it has several nodes, any of them.
     found : StationAnswer
@@ -116,14 +115,11 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). Let mu = 1 / S, and let A
     be `away_s`. The job completes at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
     the rate (N - 1 - k) / A. Let R be the generator of this chain of k, with the rate c mu subtracted from its
-    diagonal.
-    The time T(k) of the job follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number of jobs that the
-    job finds on arrival. The result is exact for exponential service times. Otherwise the variance has two parts. The
-    part
-    from the job's own size is scaled with the variation of the service times. The part from the jobs that it meets is
-    scaled as at an open queue. Above the knee the number of jobs met hardly varies: the job is served at a nearly
-    constant
-    lower speed, and only its own size matters.
+    diagonal. The time T(k) of the job follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number of
+    jobs that the job finds on arrival. The result is exact for exponential service times. Otherwise the variance has
+    two parts. The part from the job's own size is scaled with the variation of the service times. The part from the
+    jobs that it meets is scaled as at an open queue. Above the knee the number of jobs met hardly varies: the job is
+    served at a nearly constant lower speed, and only its own size matters.
     """
     met, weights = _met(users, service_s, servers, away_s)
     speed = np.minimum(1.0, servers / (met + 1)) / service_s
@@ -276,9 +272,10 @@ def _among_several(
 def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mean: float) -> float:
     """Return the variance of a wait whose mean is scaled to `mean`. [s^2]
 
-    The wait lasts for `ends` service completions with the probabilities `weights`. For a smaller mean, every wait
-    becomes shorter. For a larger mean, first more jobs wait, until all do; only then does every wait become longer.
-    Without this order, a wait of almost no probability in the Markov chain would become a rare but extremely long wait.
+    The wait lasts for `ends` service completions with the probabilities `weights`. To reduce the mean, every wait is
+    shortened. To raise the mean, first the share of jobs that wait is increased, up to 1, and only then every wait is
+    lengthened. Otherwise a wait of almost no probability in the Markov chain would become a rare but extremely long
+    wait.
     """
     waits = ends > 0
     often = float(weights[waits].sum())

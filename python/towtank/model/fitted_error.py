@@ -185,7 +185,8 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # Between an infinite and a finite value no quantile can be interpolated, so then the end is one of the values.
+    # A quantile between a finite and an infinite value cannot be interpolated. If some values are infinite, the ends
+    # of the interval are therefore chosen among the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

@@ -153,7 +153,7 @@ def _read(tree: Node) -> tuple[ModelProblem | None, list[Fault]]:
 
 
 def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
-    """Return faults in the meaning of a model that the engine does not detect."""
+    """Return those faults in the meaning of a model that the engine does not detect."""
     faults = []
     for name, load in model.classes.items():
         if load.rate is not None and load.think is not None:

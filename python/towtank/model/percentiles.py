@@ -157,7 +157,7 @@ def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -
 
 
 def class_of(model: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the class of a model that has a given name; empty if there is none."""
+    """Return the class with the given name in a model; empty if there is none."""
     return next((job_class for job_class in model["classes"] if job_class["name"] == name), {})
 
 
@@ -222,8 +222,7 @@ def _variance(station: Json, nodes: int, found: StationAnswer, name: str) -> flo
     Notes
     -----
     A transaction makes v visits. Each has the mean service time s with squared coefficient of variation c, and takes
-    the
-    time r including waiting.
+    the time r including waiting.
 
     - Delay: v c s^2.
     - Processor sharing: v r^2 (c + (1 + c) q/(2-q)) with q = 1 - s/r. The first term comes from the job's own size, the

@@ -39,7 +39,7 @@ Floats = npt.NDArray[np.float64]
 PERIOD_S = 0.1
 """Default period of CPU quotas in the Linux scheduler. [s]"""
 TICK_S = 0.004
-"""Interval at which the scheduler checks if the quota is used up. [s]
+"""Interval at which the scheduler checks whether the quota is used up. [s]
 
 There are 250 checks (ticks) a second, as in the kernels of most distributions.
 """
@@ -49,8 +49,8 @@ There are 250 checks (ticks) a second, as in the kernels of most distributions.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# A distribution is computed up to a point where its rest is negligible: where a geometric one has fallen by the factor
-# exp(`_FACTORS`), and `_DEVIATIONS` standard deviations from the mean of a Poisson one. [1]
+# Distributions are computed up to the point where the rest is negligible: a geometric distribution until it has fallen
+# by the factor exp(`_FACTORS`), a Poisson distribution up to `_DEVIATIONS` standard deviations from its mean. [1]
 _FACTORS, _DEVIATIONS = 16.0, 8.0
 # Number of values that represent a distribution. If it has more values, neighbouring ones are grouped. [1]
 _GROUPS = 48

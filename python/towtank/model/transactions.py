@@ -73,8 +73,8 @@ def _chain(job_class: Json) -> Json:
 
 
 def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
-    """Return the mean service of all transactions of a chain at a station; None if no transaction of the chain visits
-    the station.
+    """Return the visits, the mean service time and its variation over all transactions of a chain at a station; None if
+    no transaction of the chain visits the station.
     """
     parts = [
         (each["share"], service) for each in ones for service in station["services"] if service["class"] == each["name"]
@@ -127,9 +127,9 @@ def spread(document: Json, chain: Json, answer: Json) -> Json:
 
     Notes
     -----
-    R is the residence of the chain at a station with demand D, and R_t the residence of transaction t with demand D_t,
-    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence of each transaction is
-    proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
+    R is the residence time of the chain at a station with demand D, and R_t that of transaction t with demand D_t,
+    v_t visits and service time s_t. If jobs share the station, or no job waits, the residence time of each transaction
+    is proportional to its demand: R_t = D_t R / D. If jobs wait in a queue, each visit has the same mean wait W:
     R_t = v_t (s_t + W).
 
     If at most T jobs share the m servers at the same time and further jobs wait, R has two parts. With Q jobs and
@@ -170,7 +170,7 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # Except for its wait in the queue, a job spends the residence in processor sharing, which slows all
+            # Except for its wait in the queue, a job spends its residence time in processor sharing, which slows all
             # transactions by the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)

@@ -71,7 +71,9 @@ def solve_points(document: Document, points: list[Point], method: str) -> list[P
 
 
 def _at_command_line(fault: Fault, method: str) -> Fault:
-    """If the model does not allow the solution method, convert its fault into a fault of the option `--method`."""
+    """If the model does not allow the solution method, convert the engine's fault into a fault of the option
+    `--method`.
+    """
     if method != "auto" and f"got {method!r}" in fault.message and not fault.where:
         return Fault(COMMAND_LINE, 0, 0, "--method", fault.message)
     return fault

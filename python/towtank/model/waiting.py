@@ -1,6 +1,6 @@
 """Percentiles of the time that a transaction waits in a queue before it is served.
 
-The result is exact for an open class at one M/M/m station, with or without a limit on the jobs there. Otherwise a
+The result is exact for an open class at one M/M/m station, even if the number of jobs there is limited. Otherwise a
 transaction counts as waiting if it waits at any station, and its wait is assumed to follow a gamma distribution. The
 mean of this distribution comes from the solved model, its variance from the variances at the stations.
 """
@@ -37,7 +37,7 @@ def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: in
     Parameters
     ----------
     rate : float
-        lambda; below m / S without a limit on the jobs. [1/s]
+        lambda; must be below m / S unless the number of jobs is limited. [1/s]
     service_s : float
         S > 0. [s]
     servers : int

@@ -365,7 +365,7 @@ class FileStep(TableStep):
 
     @property
     def what(self) -> str:
-        """Name of the operation, such as `read`. Paths are left out because they differ between users."""
+        """Name of the operation, such as `read`. Paths are left out because they differ between virtual users."""
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:

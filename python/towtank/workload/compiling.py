@@ -209,7 +209,7 @@ class _Compiler:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
         # With the balancing `user`, the plan needs the name of the service even if there is only one, because the
-        # engine counts users per service name.
+        # engine counts virtual users per service name.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -417,8 +417,8 @@ class _Compiler:
 
     def _group(self, name: str, group: Group) -> dict[str, Any]:
         pacing = group.loop.pacing
-        # Pacing sets the interval between the starts of two transactions. A default think time would be added to it, so
-        # it is not used.
+        # Pacing sets the interval between the starts of two transactions. A default think time would lengthen this
+        # interval, so the default is not used.
         think = group.loop.think if pacing is not None else group.loop.think or self.file.defaults.think
         return {
             "name": name,

@@ -1,4 +1,4 @@
-"""Cookies of the users of a group: initial cookies, and how long users keep the cookies that servers set."""
+"""Cookies of the virtual users of a group: initial cookies, and how long users keep the cookies that servers set."""
 
 from __future__ import annotations
 

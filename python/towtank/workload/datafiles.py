@@ -65,8 +65,7 @@ def check_rows(path: Path, weight_column: str | None) -> None:
     ------
     ValueError
         If a row has another number of fields than the header, if the weight of a row is missing or invalid, or if no
-        row
-        has a weight above 0.
+        row has a weight above 0.
     """
     total, any_row = 0.0, False
     try:

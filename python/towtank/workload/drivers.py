@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 from towtank.secrets import redacted_text
 from towtank.units import size
 
-# Protocol for each scheme of a target's address; a scheme that is not listed is HTTP.
+# Protocol for each scheme of a target's address. A scheme that is not listed stands for HTTP.
 _SPEAKS = {
     "postgresql": "sql",
     "postgres": "sql",

@@ -77,7 +77,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Order in which users get the rows of the pool, as the plan names it."""
+        """Name that the plan uses for the order in which virtual users get the rows of the pool."""
         return self.order or ("weighted" if self.weight else "random")
 
 

@@ -30,15 +30,16 @@ _LETTERS_SIZE = 400
 _DIGITS_SIZE = 40
 _OTHERS_SIZE = 8
 _FAR_SIZE = 20
-# Factor of the size of a letter if case is ignored, because it then matches several characters. [1]
+# Factor by which the size of a letter grows if case is ignored, because the letter then matches several
+# characters. [1]
 _CASELESS = 5
 _DEPTH_AT_MOST = 100
 
 
 @dataclass
 class _Level:
-    """Sizes within an open group of a regular expression. `last` is that of the last piece, which a count may still
-    multiply; `before` is that of all pieces before it.
+    """Sizes of the pieces in an open group of a regular expression. `last` is the size of the last piece, which a
+    count may still multiply. `before` is the total size of all pieces before the last.
     """
 
     before: int = 0
@@ -79,8 +80,8 @@ class _Reader:
             self._put(_OTHERS_SIZE if sign == "." else 1 if sign.isascii() else 2)
 
     def _put(self, size: int) -> None:
-        """Add the size of a piece of the regular expression. The total is limited, because the memory of the
-        engine is.
+        """Add the size of a piece of the regular expression. Raise ValueError if the total exceeds `_SIZE_AT_MOST`,
+        since the memory of the engine is limited.
         """
         level = self.levels[-1]
         level.before, level.last = level.before + level.last, size

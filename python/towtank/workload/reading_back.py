@@ -1,4 +1,6 @@
-"""Derives a workload that reads back stored items. It is made from the workload whose users stored the items."""
+"""Derives a workload that reads back stored items. It is made from the workload whose virtual users stored the
+items.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ _PAUSE = "50 ms"
 
 
 def without_reading(workload: Workload) -> Workload:
-    """Return the workload without its read-back transactions, which users do not run during the load."""
+    """Return the workload without its read-back transactions, which virtual users do not run during the load."""
     readers = workload.file.readers
     if not readers:
         return workload

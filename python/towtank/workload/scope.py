@@ -1,4 +1,4 @@
-"""Checks that each variable and list can have a value wherever a user reads it.
+"""Checks that each variable and list can have a value wherever a virtual user reads it.
 
 A variable counts as set after any step that can set it: an earlier step of the same transaction, or a step of a `once`
 transaction of the group. Other transactions of the mix do not count, because they may not have run yet. An `if`
@@ -21,7 +21,7 @@ Problem = tuple[Path_, str]
 
 
 class Scope:
-    """Check of the variables and lists of every group along its transactions.
+    """Check of the variables and lists that the transactions of each user group read and set.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Scope:
         self.variables = {p.text for step in steps for p in references.sets(step) if not p.text.endswith(".*")}
         self.draws_unknown = any(pool not in pools for pool in self.rows.values())
         self.lists = {placed.text for step in steps for placed in references.fills(step)}
-        # Lists to which users of the current group add values. Users of other groups have separate lists.
+        # Lists to which virtual users of the current group add values. Users of other groups have separate lists.
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
@@ -74,7 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # The transaction runs in a user of its own after the load, so it knows only the key of the stored item.
+                # After the load, a virtual user of its own runs this read-back transaction, so only the key of the
+                # stored item is known in it.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))

@@ -398,7 +398,8 @@ class Repeat(FileModel):
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
 """Classes of steps that use a driver, by the key that identifies the step."""
 
-# Kinds of steps by their keys. In paths of errors from pydantic, the brackets distinguish them from keys of the file.
+# Kinds of steps by their keys. The brackets around a kind distinguish it from a key of the file in pydantic's
+# error paths.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},

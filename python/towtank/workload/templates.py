@@ -30,7 +30,7 @@ _FORMS = "a variable, POOL.COLUMN, user.number, iteration, uuid, now.ms, random.
 
 @dataclass(frozen=True)
 class Variable:
-    """Placeholder for a user variable or for a column of a pool row, such as `documents.id`."""
+    """Placeholder for a variable of a virtual user or for a column of a pool row, such as `documents.id`."""
 
     name: str
     encode: str | None = None

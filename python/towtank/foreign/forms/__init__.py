@@ -1,7 +1,7 @@
 """Modules that read result files, one for each format, in the order in which they are tried.
 
 Each module has `NAME` and two functions. `recognises(head)` receives the first 64 KiB of the text. `read(source, rows)`
-adds single requests to `rows`, or returns a summary.
+adds individual requests to `rows`, or returns a summary.
 """
 
 from __future__ import annotations

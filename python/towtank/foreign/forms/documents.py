@@ -61,7 +61,7 @@ def fraction(name: str) -> float | None:
 
 
 def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, float]:
-    """Return the percentiles of all values of several distributions, from a few quantiles of each distribution.
+    """Return the percentiles of the combined values of several distributions, of which only a few quantiles are known.
 
     Parameters
     ----------
@@ -73,8 +73,7 @@ def together(parts: Sequence[tuple[float, Mapping[float, float]]]) -> dict[str, 
     dict
         Percentiles by name, as in `WANTED`, except those above the highest fraction that is given. For a single
         distribution, a given quantile is returned unchanged. Otherwise the values of each distribution are assumed to
-        be
-        spread evenly between its quantiles.
+        be spread evenly between its quantiles.
 
     Examples
     --------

@@ -9,12 +9,12 @@ from towtank.foreign.requests import Summary
 
 @dataclass(frozen=True)
 class Found:
-    """Result of reading a file, apart from the file's single requests.
+    """Result of reading a file, apart from the individual requests in the file.
 
     Attributes
     ----------
     summary : Summary or None
-        Summary of the file; None for a file of single requests.
+        Summary of the file; None for a file of individual requests.
     notes : tuple of str
         Properties of the format that are important for the interpretation of its figures.
     not_sent : int

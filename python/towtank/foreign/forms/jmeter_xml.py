@@ -21,7 +21,7 @@ def recognises(head: str) -> bool:
 
 
 class _Elements:
-    """Samples directly below the root element. Samples nested in these are parts of them and are not counted.
+    """Samples directly below the root element. Samples inside such a sample are parts of it and are not counted.
 
     Attributes
     ----------

@@ -1,4 +1,6 @@
-"""Reads Locust's `_stats_history.csv` and `_stats.csv`: counts and percentiles, no single requests."""
+"""Reads Locust's `_stats_history.csv` and `_stats.csv`, which contain counts and percentiles, but not individual
+requests.
+"""
 
 from __future__ import annotations
 

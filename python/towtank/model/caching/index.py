@@ -1,4 +1,6 @@
-"""Computes if an index fits completely into the page cache, and, if not, the hit ratio of the page cache."""
+"""Determines whether an index fits completely into the page cache, and, if it does not, the hit ratio of the page
+cache.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ SKEWS = (0.0, 0.6, 0.8, 1.0)
 are equally popular; 0.6 to 1.0 are usual for content. [1]
 """
 NEAR = 0.05
-"""Smallest free memory beside the index that gives no warning, as a share of the index size. An index grows, so a
+"""Free memory beside the index below which a warning is given, as a share of the index size. An index grows, so a
 smaller reserve is soon used up. [ratio]
 """
 
@@ -29,7 +31,7 @@ class Index:
     memory_bytes : int
         Memory of the host, > 0. [byte]
     heap_bytes : int
-        Most memory that programs use, >= 0. [byte]
+        Largest amount of memory that programs use, >= 0. [byte]
     page_bytes : int
         Size of a page, > 0. [byte]
     skew : float or None
@@ -60,8 +62,8 @@ class Index:
 
 
 def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
-    """Return a JSON document that states if an index fits into the page cache, and the hit ratio for each exponent of
-    Zipf's law.
+    """Return a JSON document: whether an index fits into the page cache, and the hit ratio for each exponent of Zipf's
+    law.
 
     Parameters
     ----------

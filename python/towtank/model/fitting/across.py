@@ -1,7 +1,8 @@
 """Prediction for more or larger servers from measurements with fewer or smaller servers. Only the bottleneck tier
 grows.
 
-The measured throughput over users is fitted by the closed curve: a bottleneck with demand S, and time O elsewhere.
+The measured throughput as a function of users is fitted by the curve of a closed system with demand S at the
+bottleneck and time O elsewhere.
 With n servers instead of m, each transaction visits one of the n servers, so each server is a station of demand S / n.
 (The m servers of one queue are treated as m stations.) Let D be the CPU time of a transaction on a host of c CPUs. If
 c is below 1, S = D / c; otherwise the host has ceil(c) CPUs, and S = D ceil(c) / c. On hosts of another size c', D
@@ -42,14 +43,15 @@ from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
 FILE = "prediction.json"
-# Number of replicates for which the network is solved. With 200, five replicates lie below the 2.5 % quantile.
+# Number of bootstrap replicates for which the network is solved. Of 200, five lie below the 2.5 % quantile.
 _DRAWS = 200
 MOST_USERS = 20_000
 Json = dict[str, Any]
 
 
 def predict_across(configuration: Configuration, asked: Json) -> Json:
-    """Return the throughput and response time that are predicted for more or larger servers, for JSON.
+    """Return the throughput and response time that are predicted for more or larger servers, as JSON
+    object.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class Station:
     def of(cls, work_s: float, cpus: float, period_s: float, among: int = 1, requests: float = 1.0) -> Station:
         """Return the station of a host, computed from the CPU time per transaction.
 
-        The requests of a transaction are distributed over `among` stations. Of these, consecutive requests to the same
-        station count as one job with the sum of their work.
+        The requests of a transaction are distributed over `among` stations. Consecutive requests to the same station
+        count as one job, whose work is the sum of the work of these requests.
         """
         servers = math.ceil(cpus)
         demand = work_s * servers / cpus
@@ -99,7 +99,7 @@ class Shared:
     period_s: float = PERIOD_S
 
     def document(self) -> Json:
-        """Return this shared host for the JSON of the prediction, with its service time."""
+        """Return this shared host, with its service time, as JSON object for the prediction."""
         return {**asdict(self), "service_time_s": self.demand_s / self.cpus_then}
 
     def time_s(self, demand_s: float) -> float:
@@ -116,8 +116,8 @@ class Shared:
     def draws(self, count: int, stream: np.random.Generator) -> Floats:
         """Return random CPU times per transaction. [s]
 
-        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization,
-        which is larger the less busy the host was.
+        They vary by the standard error of `demand_s`, and by the possible change of the demand up to full utilization.
+        The less busy the host was, the larger is this change.
         """
         relative = np.hypot(self.error_s / self.demand_s, DRIFT * (1 - min(self.utilization, 1.0)))
         return np.asarray(self.demand_s * np.exp(relative * stream.standard_normal(count)), dtype=float)
@@ -138,7 +138,7 @@ class Growth:
 
     @classmethod
     def of(cls, asked: Json, requests: float) -> Growth:
-        """Return the growth that the manifest of a study asks for.
+        """Return the numbers of servers and CPUs for which the manifest of a study requests a prediction.
 
         `requests` is the number of requests per transaction.
         """
@@ -151,14 +151,14 @@ class Growth:
 
     @property
     def fitted(self) -> int:
-        """Number of servers of the fitted curve: for each measured host its number of CPUs, rounded up; summed over all
+        """Number of servers in the fitted curve: the number of CPUs of each measured host, rounded up, summed over all
         hosts. [1]
         """
         return self.servers_from * math.ceil(self.cpus_from or 1.0)
 
     def curve(self, think_s: float) -> ClosedCurve:
-        """Return the closed curve that is fitted to the measurements, with a CPU quota if a measured host has less than
-        one CPU.
+        """Return the curve of a closed system that is fitted to the measurements, with a CPU quota if a measured host
+        has less than one CPU.
         """
         if self.cpus_from is None or self.cpus_from >= 1:
             return ClosedCurve(self.fitted, think_s)

@@ -28,7 +28,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that do not apply to this kind of source, each with the reason.
+    """Return the options that do not apply to a CSV file or to a results folder, whichever the source is, with reasons.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def no_such_configuration(configuration: str | None) -> StudyError:
 
 
 def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
-    """Return the answer of a list that must contain exactly one.
+    """Return the only answer of a list, which must contain exactly one answer.
 
     Raises
     ------

@@ -34,8 +34,8 @@ _AGREE = 0.10
 # levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
 # [ratio], [1]
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# Share of the busiest tier's CPU use. A deviation below this share may be the background work of an idle server, so
-# it is not reported as a wrong counter. [ratio]
+# Deviation that is not reported as a wrong counter, since it may be the background work of an idle server, as a
+# share of the busiest tier's CPU use. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -51,10 +51,11 @@ _UNITS = (
 """Units in which values are often recorded by mistake: counter, its attribute, factor that converts the value to the
 expected unit, and name of the mistaken unit.
 """
-# Among the runs that violate Little's law, the smallest share that a mistaken unit must explain. [ratio]
+# Smallest share of the runs that violate Little's law in which a mistaken unit must explain the violation.
+# [ratio]
 _MOST = 0.8
-# Residual of Little's law above which no miscounting is possible, only a mistaken unit. The unit is then accepted
-# even if the converted value is too small to matter in the law. [ratio]
+# Residual of Little's law above which the cause must be a mistaken unit, since no counting error is so large.
+# The mistaken unit is then reported even if the converted value is too small to matter in the law. [ratio]
 _FAR_OFF = 5.0
 
 
@@ -118,7 +119,7 @@ class Finding:
     message: str = ""
 
     def document(self) -> dict[str, Any]:
-        """Return the result of this check for JSON: point, law, residual, limit and suspected counter."""
+        """Return the result of this check as JSON object: point, law, residual, limit and suspected counter."""
         return {
             "point": self.name,
             "law": self.law,

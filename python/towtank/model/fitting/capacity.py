@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 def capacity_document(path: Path) -> Json:
-    """Return the capacity model of each configuration of a results folder, for JSON.
+    """Return the capacity model of each configuration of a results folder, as JSON object.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def _in_a_line(error: Exception, path: Path) -> str:
 
 
 def _contained(answer: Answer, classes: Json) -> Json:
-    """Return the capacity model of a configuration for JSON; after an error, `refused` contains the message."""
+    """Return the capacity model of a configuration as JSON object; after an error, `refused` contains the message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
@@ -131,8 +131,8 @@ def _measured_use(document: Json, resource: Json) -> list[Json]:
 
 
 def grid(candidate: Candidate, think_s: float) -> list[Json]:
-    """Return the predictions of a curve that a figure shows, at evenly spaced loads up to slightly beyond the measured
-    range.
+    """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
+    measured range.
     """
     return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
 

@@ -24,8 +24,8 @@ from towtank.errors import ModelError
 from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Conditions, Floats, Observations
 
-# Upper bound of background work, as a share of the servers. Any further work of the servers must come from the load.
-# [ratio]
+# Upper bound for the estimate of background work, as a share of the servers. Work beyond this share is attributed to
+# the load. [ratio]
 _MOST_BACKGROUND = 0.9
 # Smallest share of the servers that is left for transactions beside background work and other programs. A fit that
 # reaches this bound is not valid. [ratio]
@@ -34,13 +34,13 @@ _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Number of knots of the spline over the logarithm of the ratio (Z + O) / S; the relative error of the spline is
 # about 1e-7.
 _KNOTS = 160
-# The sum covers only numbers of transactions near the likeliest number. This constant is half the width of the
-# range, in square roots of the number of users. [1]
+# Half the width of the range over which the solution sums, in square roots of the number of users. The range is
+# centred on the likeliest number of transactions at the bottleneck. [1]
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and differs from
-the asymptotes no more. [1]
+"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and no longer
+differs from the asymptotes. [1]
 """
 
 
@@ -152,8 +152,8 @@ class ClosedCurve:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand S and time elsewhere O; also background b if the bottleneck's utilization was
-        measured.
+        """Names of the parameters: demand S and time O outside the bottleneck; also background b if the bottleneck's
+        utilization was measured.
         """
         return ("bottleneck_demand_s", "other_s", *(("background",) if self.with_busy else ()))
 

@@ -1,8 +1,8 @@
 """Compares percentiles of a fitted curve with measured percentiles, to choose the order of service and a correction
 factor.
 
-A closed curve has the same mean response time for processor sharing as for first come, first served, but other
-percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
+The curve of a closed system has the same mean response time for processor sharing as for first come, first served, but
+other percentiles. Beyond saturation the 95th percentile of processor sharing is twice that of first come, first served.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if no percentiles were measured.
 
 @dataclass(frozen=True)
 class Tails:
-    """Comparison of measured percentiles with those of a curve.
+    """Comparison of measured percentiles with the percentiles that a curve predicts.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Tails:
         return float(np.mean([abs(np.log(ratio)) for _, ratio in self.by_level]))
 
     def document(self) -> Json:
-        """Return the ratios of measured to computed percentiles for JSON: mean, bounds, and ratio at each load
+        """Return the ratios of measured to computed percentiles as JSON object: mean, bounds, and ratio at each load
         level.
         """
         by_level = [{"load": load, "ratio": ratio} for load, ratio in self.by_level]

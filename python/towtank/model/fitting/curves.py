@@ -24,7 +24,7 @@ from towtank.model.fitting.least_squares import Bounds
 from towtank.model.fitting.observations import Floats, Observations
 
 FARTHEST = 2.0
-"""Largest load that a law of scalability may predict, as a multiple of the highest measured load. [ratio]
+"""Largest load for which a scalability law may make predictions, as a multiple of the highest measured load. [ratio]
 
 Example of a prediction that is too far: the law was fitted to the first six points measured with a raytracer, up to 20
 processors. It predicts a peak throughput of 203 at 24 processors; the machine reached 310 at 64 processors.
@@ -119,8 +119,8 @@ class ScalabilityLaw:
         return np.array(list(grid), dtype=float)
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return load and throughput at the peak of the curve; for a curve without a peak, the throughput that it
-        approaches. By name.
+        """Return, by name, the load and the throughput at the peak of the curve, or the throughput that a curve without
+        a peak approaches.
         """
         count = len(parameters)
         none = np.full(count, np.nan)

@@ -29,8 +29,8 @@ either limit, the measurements do not determine the demands of classes.
 JUDGING = ("non-negative least squares", "ordinary least squares", "robust (Huber)", "total least squares")
 """Estimators that must agree for a demand to count as identified.
 
-The other estimators assume more (no background work, or a discipline), so they may differ even if the demand is
-identified. Their results are only reported.
+The other estimators assume more (no background work, or a queueing discipline), so they may differ even if the demand
+is identified. Their results are only reported.
 """
 SPREAD_LIMIT = 1.5
 """Ratio of the largest to the smallest estimate of a class's demand above which the demand is not identified.

@@ -135,10 +135,8 @@ def service_demand_law(series: Series) -> Floats | None:
     Notes
     -----
     D_c = U R_c / sum_i X_i R_i, averaged over the intervals, where U is the number of busy servers. The estimate is
-    correct
-    if transactions spend their response times at this one resource, and the wait of each class is proportional to its
-    work.
-    The transaction mix need not vary between intervals.
+    correct if transactions spend their response times at this one resource, and the wait of each class is proportional
+    to its work. The transaction mix need not vary between intervals.
     """
     if series.responses is None:
         return None

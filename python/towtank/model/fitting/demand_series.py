@@ -14,8 +14,8 @@ from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats
 from towtank.results import RunFolder
 
-# Length of an interval, in mean response times. A transaction is counted at its end but uses resources before, so an
-# interval must be longer than a transaction. [1]
+# Length of an interval, in mean response times. A transaction is counted when it ends but uses resources before
+# that time, so an interval must be longer than a transaction. [1]
 _RESPONSES_PER_INTERVAL = 2.0
 _LEAST_INTERVALS = 4
 WORTH_A_DEMAND = 0.05
@@ -69,8 +69,8 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # If the window is not a multiple of the length, some intervals get a second more, so that the series covers the
-    # whole measurement window, as the other results do.
+    # If the window is not a multiple of the interval length, some intervals are one second longer, so that the
+    # series covers the whole measurement window, as the other results do.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:

@@ -24,7 +24,7 @@ SCHEMA = "towtank/model-demands/1"
 
 
 def demands_document(path: Path) -> dict[str, Any]:
-    """Return the service demands of every configuration of a results folder, for JSON.
+    """Return the service demands of every configuration of a results folder, as JSON object.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def demands_document(path: Path) -> dict[str, Any]:
 
 
 def configuration_demands(configuration: Configuration, folder: ResultsFolder | None) -> dict[str, Any]:
-    """Return the service demands of one configuration at each resource, for JSON."""
+    """Return the service demands of one configuration at each resource, as JSON object."""
     document: dict[str, Any] = {
         "label": configuration.label,
         "key": configuration.key,

@@ -1,4 +1,4 @@
-"""Closed curve whose demand at the bottleneck changes linearly with its utilization.
+"""Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
 An idle server goes to sleep, and the next request waits for its wakeup and meets a cold cache and a slow clock. The
 busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
@@ -24,8 +24,7 @@ from towtank.model.fitting.observations import Conditions, Floats, Observations
 LEAST_RATIO, MOST_RATIO = 1 / 3, 4.0
 """Bounds of the ratio r. [ratio]
 
-A ratio outside these bounds means that the server works in another way, which no straight line over utilization
-describes.
+A ratio outside these bounds means that the demand does not follow a straight line over utilization.
 """
 _STEPS = 60
 _CONVERGED = 1e-11
@@ -48,8 +47,8 @@ class DependentCurve(ClosedCurve):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters: demand D_full at full utilization, time elsewhere O, and ratio r of the demand at
-        zero utilization to D_full.
+        """Names of the parameters: demand D_full at full utilization, time O outside the bottleneck, and ratio r of the
+        demand at zero utilization to D_full.
         """
         return ("bottleneck_demand_s", "other_s", "idle_ratio")
 
@@ -119,7 +118,7 @@ class DependentCurve(ClosedCurve):
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the demand at zero utilization, and the quantities that a closed curve derives from its parameters,
+        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives from its parameters,
         here for full utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}

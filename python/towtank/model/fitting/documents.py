@@ -219,7 +219,7 @@ def shown_candidate(answer: Answer) -> Candidate | None:
 
 
 def number(value: float) -> float | None:
-    """Return a number for JSON; None if the number is not finite."""
+    """Return a number that JSON can represent; None if the number is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
@@ -259,7 +259,7 @@ def _parameters(candidate: Candidate) -> Json:
 
 
 def _points(points: Observations, shown: Candidate | None) -> list[Json]:
-    """Return each measured point for JSON. If the point was part of the fit, add the fitted throughput with its
+    """Return each measured point as JSON object. If the point was part of the fit, add the fitted throughput with its
     bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
     bands: dict[str, list[float | None]] = {}
@@ -300,7 +300,7 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
 
 
 def _doubt(verdict: Json, doubts: list[str]) -> None:
-    """Add doubts to the verdict on a fit, and lower a verdict of supported to doubtful."""
+    """Add doubts to the verdict on a fit; unless the verdict is `rejected`, it becomes `doubtful`."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
         verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
@@ -408,8 +408,8 @@ def _closed(choice: Choice) -> Candidate | None:
 
 
 def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
-    """Write the closed curve of an answer as a model file, and compare the throughput of the written model with the
-    measured throughput.
+    """Write the fitted curve of a closed system as a model file, and compare the throughput of the written model with
+    the measured throughput.
 
     Parameters
     ----------

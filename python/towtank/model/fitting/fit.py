@@ -35,7 +35,7 @@ than in proportion to the load.
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
     """Return the family of capacity curves with this name.
 
-    A closed curve also gets servers and think time, and fits busy time if `points` contain it.
+    The curve of a closed system also gets servers and think time, and fits busy time if `points` contain it.
     """
     with_busy = points is not None and points.busy is not None
     others = 0.0 if points is None or points.others is None else float(points.others.mean())
@@ -220,9 +220,10 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError if a load-dependent demand is to be fitted without CPU time over a range of utilizations.
+    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations of the bottleneck, or if these
+    are too close together.
 
-    A bend of the throughput over the load has many possible causes beside a changing demand.
+    A bend of the throughput over the load has many possible causes besides a changing demand.
     """
     if not isinstance(curve, DependentCurve):
         return

@@ -83,7 +83,7 @@ class Judgement:
         self.reasons.append((REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
-        """Return the verdict for JSON: level, reasons and tests."""
+        """Return the verdict as JSON object: level, reasons and tests."""
         reasons = [{"level": level, "text": text} for level, text in self.reasons]
         return {"level": self.level, "reasons": reasons, "tests": self.tests}
 
@@ -280,7 +280,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Test with an F test if the next larger family of curves, which has more free parameters, fits better."""
+    """Use an F test to find out whether the next larger family of curves, with more free parameters, fits better."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -341,7 +341,9 @@ def _as_it_was(fit: Fit, parameters: Floats, above: Observations) -> tuple[Float
 
 
 def predicted_against_measured(fit: Fit, above: Observations, levels: int) -> dict[str, Any]:
-    """Compare the prediction of a fit with the measured points above it, which were left out of the fit; for JSON."""
+    """Compare the prediction of a fit with the measured points at higher loads, which were left out of the fit; return
+    the comparison as JSON object.
+    """
     every, think = _as_it_was(fit, fit.parameters[None, :], above)
     predicted = every[0]
     errors = predicted / above.throughput - 1

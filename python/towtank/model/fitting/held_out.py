@@ -1,4 +1,4 @@
-"""Error of predictions at levels that were left out of a fit."""
+"""Computes the error of predictions at load levels that were left out of a fit."""
 
 from __future__ import annotations
 

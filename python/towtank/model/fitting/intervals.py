@@ -13,9 +13,9 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Search for an end of a profile interval. The constants are the number of values of the parameter in a range, the
-# length of the first range in half-widths of the linear interval, and the highest number of ranges. Each range is four
-# times as long as the one before.
+# Constants of the search for an end of a profile interval: number of values of the parameter in a range, length of the
+# first range in half-widths of the linear interval, and highest number of ranges. Each range is four times as long as
+# the one before.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 

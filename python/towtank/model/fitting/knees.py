@@ -25,14 +25,14 @@ _POWER_STEPS = 60
 
 
 def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dict[str, Any]:
-    """Return a knee for JSON: its kind, its load with an interval, and its definition in words."""
+    """Return a knee as JSON object: its kind, its load with an interval, and its definition in words."""
     low, high = (None, None) if samples is None or load is None else percentiles(samples)
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
 
 def model_knee(candidate: Candidate) -> dict[str, Any] | None:
-    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law, for
-    JSON.
+    """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law, as
+    JSON object.
     """
     curve, fit = candidate.fit.curve, candidate.fit
     name, how = (
@@ -48,7 +48,7 @@ def model_knee(candidate: Candidate) -> dict[str, Any] | None:
 
 
 def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
-    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, for JSON.
+    """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, as JSON object.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _largest_power(loads: Floats, rates: Floats, think_s: float) -> Floats:
 
 
 def break_knee(points: Observations) -> dict[str, Any] | None:
-    """Return the load at which two straight lines through the measured throughput meet, for JSON.
+    """Return the load at which two straight lines through the measured throughput meet, as JSON object.
 
     Returns
     -------
@@ -146,9 +146,8 @@ def distance_knee(load: Floats, throughput: Floats) -> float | None:
     Notes
     -----
     Kneedle without its sensitivity parameter [1]_: the largest y - x, where x is the load and y the throughput, both
-    scaled
-    to [0, 1]. The result depends on the range and spacing of the loads, so it only serves drawings, and no decision
-    uses it.
+    scaled to [0, 1]. The result depends on the range and spacing of the loads, so it is used in drawings, but not for
+    decisions.
 
     References
     ----------
@@ -177,7 +176,8 @@ def distance_samples(points: Observations) -> Floats | None:
 
 
 def objective_knee(load: Floats, seen: Floats, errors: Floats | None, limit: float, text: str) -> dict[str, Any] | None:
-    """Return the load at which a response time exceeds its limit, interpolated between load levels, for JSON.
+    """Return the load at which a response time exceeds its limit, interpolated between load levels, as JSON
+    object.
 
     Parameters
     ----------

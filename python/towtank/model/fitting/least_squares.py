@@ -116,7 +116,7 @@ def minimise(
     steps: int = 80,
     tolerance: float = _CONVERGED,
 ) -> Floats:
-    """Minimise many problems at once by the Levenberg-Marquardt method, within bounds.
+    """Minimise the sums of squares of many problems at once by the Levenberg-Marquardt method, within bounds.
 
     Parameters
     ----------

@@ -119,8 +119,9 @@ class Configuration:
         )
 
     def _busy(self) -> tuple[Floats | None, Floats | None]:
-        """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. None replaces
-        both if the CPU use of a level is unknown or zero, and the errors if they are unknown. [1]
+        """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. [1]
+
+        Both are None if the CPU use of a level is unknown or zero. Only the errors are None if they are unknown.
         """
         bottleneck = self.bottleneck()
         # Zero CPU use has no relative error, which the fit needs as a weight. Then no CPU use is fitted.
@@ -203,7 +204,7 @@ def read_configurations(path: Path) -> list[Configuration]:
     Parameters
     ----------
     path : Path
-        Results folder, or only a study summary. Of a summary, only the verdicts on the runs are checked.
+        Results folder, or only a study summary. With a study summary, only the verdicts on the runs are checked.
 
     Raises
     ------
@@ -370,7 +371,7 @@ def _resources(folders: list[RunFolder], summaries: list[Json]) -> list[Resource
 
 
 def _resource(tiers: list[str], allotted: float) -> Resource:
-    """Return the CPUs that tiers share as a resource.
+    """Return a resource for the CPUs that the given tiers share.
 
     A quota of 1.5 CPUs becomes two servers, each limited to three quarters of a CPU.
     """

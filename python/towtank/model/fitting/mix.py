@@ -18,8 +18,8 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Use demands by class only if they leave at most this share of the scatter of busy time that one equal demand of all
-classes leaves. [ratio]
+"""Demands by class are used only if they leave at most this share of the unexplained scatter of busy time that
+remains if all classes have the same demand. [ratio]
 
 Both scatters come from intervals of runs that were not used for the estimate.
 """
@@ -37,8 +37,8 @@ class Mix:
     estimator : str
         Name of the estimator whose class demands are used.
     scatter_left : dict of str to float
-        By estimator, the scatter of busy time that its demands leave, relative to the scatter that equal demands leave.
-        [ratio]
+        By estimator, the scatter of busy time that its demands do not explain, relative to the scatter that equal
+        demands do not explain. [ratio]
     demands : dict of str to float
         Demand of each class; a common factor of all demands has no meaning. [s]
     """
@@ -49,8 +49,8 @@ class Mix:
     demands: dict[str, float]
 
     def document(self, loads: Floats) -> dict[str, Any]:
-        """Return the effect of the transaction mix for JSON: estimator, demands, and work of the mean transaction at
-        each load.
+        """Return the effect of the transaction mix as JSON object: estimator, demands, and work of the mean transaction
+        at each load.
         """
         rows = zip(loads, self.work, strict=True)
         return {
@@ -102,8 +102,8 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class may occur only at the held-out levels, so that its demand is unknown. It counts with the mean demand of
-    # the other classes of the level's mix.
+    # A class may occur only at the held-out levels, so that its demand is unknown. The class then gets the mean
+    # demand of the other classes in the level's mix.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
@@ -140,8 +140,8 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Return the scatter that the regression leaves in the busy time of each run if it is fitted to the other runs,
-    divided by the scatter that equal demands leave. [ratio]
+    """Return the squared error of busy time in a cross-validation, divided by the error with equal demands of all
+    classes. Demands that are fitted to all other runs predict the busy time of each run. [ratio]
     """
     found = []
     for run in np.unique(series.stretches):

@@ -1,4 +1,4 @@
-"""Writes a fitted closed curve as a model file for `towtank model solve`."""
+"""Writes the fitted curve of a closed system as a model file for `towtank model solve`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from towtank.units import exact_duration, exact_rate
 CLASS = "transactions"
 ELSEWHERE = "elsewhere"
 DRAWS = 200
-"""Number of replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 % interval of
-about 90 % +- 4 %. [1]
+"""Number of bootstrap replicates in a model file. With 200 replicates, a probability of 90 % is known with a 95 %
+interval of about 90 % +- 4 %. [1]
 """
 _DIGITS = 5
 _NORMAL_95 = 1.959964
@@ -61,7 +61,7 @@ class Station:
 def stations(
     candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
 ) -> tuple[list[Station], float]:
-    """Return the stations of a fitted closed curve, and the time that a transaction spends outside these
+    """Return the stations of a fitted curve of a closed system, and the time that a transaction spends outside these
     stations. [s]
 
     Parameters
@@ -121,8 +121,7 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
     The fitted demand and the time elsewhere come from the same bootstrap replicate; then the fitted demand drifts up to
     full utilization (module `drift`). If it depends on the load, the demand at full utilization is replaced, and its
     dependence on the load stays as in the file. Demands that were measured independently of the fit vary log-normally
-    by
-    their own standard errors; the time elsewhere changes by the opposite amount.
+    by their own standard errors; the time elsewhere changes by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)
@@ -253,8 +252,8 @@ def checked(candidate: Candidate, found: list[Station], left: float, think_s: fl
     """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
     load.
 
-    `error_interval` is the interval of the relative error that is due to the standard error of the measurement, or
-    None.
+    `error_interval` is the interval of the relative error that is due to the standard error of the measurement; None if
+    this interval is unknown.
     """
     points = candidate.fit.points
     top = round(float(points.load.max()))

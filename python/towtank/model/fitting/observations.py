@@ -20,7 +20,7 @@ Waiting depends on the variance of service times. A curve has only their mean (t
 times more precisely. A larger weight would pull the demand away from the measured CPU time.
 """
 FEW_RUNS = 5
-"""Number of runs of a load level below which its standard error is pooled with those of the other levels. [1]
+"""If a load level has fewer runs than this, its standard error is pooled with those of the other levels. [1]
 
 An error from two or three runs is very imprecise; used as a weight, it would favour levels whose runs agree
 by chance.
@@ -171,7 +171,9 @@ class Observations:
         )
 
     def split(self, highest: int) -> tuple[Observations, Observations]:
-        """Return two sets of points: those below the `highest` highest load levels, and those at these levels."""
+        """Return two sets of points: those below the highest load levels, and those at the highest load levels.
+        `highest` is the number of these levels.
+        """
         limit = self.levels[-highest]
         return self.chosen(self.load < limit), self.chosen(self.load >= limit)
 

@@ -23,12 +23,11 @@ BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
 """Largest ratio of a predicted load to the highest measured load, if saturation was measured. [ratio]
 
-Beyond saturation the throughput is determined by its asymptote m/S (servers over service demand).
+Predictions may then reach farther, because beyond saturation the asymptote m/S (servers over service demand)
+determines the throughput.
 """
 SATURATED = 0.9
-"""Ratio of the highest measured throughput to the throughput limit of the curve from which the measurements count as
-saturated. [ratio]
-"""
+"""Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
 
 
 def farthest(candidate: Candidate) -> tuple[float, str]:
@@ -152,9 +151,10 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
 
 
 def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
-    """Compare measurements at held-out load levels with the predictions of a fit without these levels, for JSON.
+    """Compare measurements at held-out load levels with the predictions of a fit without these levels; return a
+    JSON object.
 
-    The bands include the error of a repeated measurement; `within_95` states if the measurement lies in the 95 % band.
+    The bands include the error of a repeated measurement; `within_95` is True if the measurement lies in the 95 % band.
     """
     tested, document = candidate.tested, candidate.held_out
     if tested is None or document is None:
@@ -178,8 +178,8 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
 
 
 def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
-    """Return the basis of the predictions for JSON: measured range, assumptions with their tests, error at held-out
-    load levels.
+    """Return the basis of the predictions as JSON object: measured range, assumptions with their tests, error at
+    held-out load levels.
     """
     points = candidate.fit.points
     limit, why = farthest(candidate)

@@ -1,4 +1,6 @@
-"""Closed curve of a bottleneck with a CPU quota. Work runs at full speed until the quota of a period is used up."""
+"""Throughput curve of a closed system whose bottleneck has a CPU quota. Work runs at full speed until the quota of a
+period is used up.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,11 @@ def others_use(users: float) -> float:
 
 @dataclass
 class QuotaCurve(ClosedCurve):
-    """Closed curve for servers that each have a fraction of a CPU.
+    """Throughput curve of a closed system whose servers each have a fraction of a CPU.
 
-    A closed curve models a constantly slower server, at which short work takes longer than under a quota. So the time
+    The base class models a constantly slower server, at which short work takes longer than under a quota. So the time
     that the quota saves is computed from the utilization by the other users, and subtracted from the time elsewhere.
-    Both steps repeat `_ROUNDS` times.
+    Both steps are repeated `_ROUNDS` times.
 
     Attributes
     ----------

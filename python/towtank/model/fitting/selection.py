@@ -39,7 +39,9 @@ Source: Burnham and Anderson, *Model Selection and Multimodel Inference*, 2nd ed
 """
 _CHANGE_LEVEL = 0.05
 DEFAULT_HELD_OUT = 1
-"""Number of highest load levels without which a second fit is made, to test every curve. [1]"""
+"""Number of highest load levels that are left out of a second fit, which tests how well each curve predicts these
+levels. [1]
+"""
 
 
 @dataclass
@@ -84,8 +86,8 @@ class Candidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Random throughputs, as a repeated measurement at the held-out load levels might show them, by a fit without
-        these levels. [1/s]
+        """Random throughputs that a repeated measurement at the held-out load levels might give, according to a fit
+        without these levels. [1/s]
         """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
@@ -163,7 +165,7 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
 
 
 def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
-    """Return a candidate from a fit. Its test is the prediction of `below`, a fit to the lower load levels only."""
+    """Return a fit as candidate. It is tested by the prediction of `below`, a fit to the lower load levels only."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
@@ -175,10 +177,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Chosen is
-    the
-    one that, fitted without the highest level, predicts this level best, because curves are used for prediction. If a
-    family has too few points for its AICc, this test alone decides.
+    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Each of
+    these is fitted without the highest level, and the family that predicts this level best is chosen, because curves
+    are used for prediction. If a family has too few points for its AICc, this test alone decides.
     """
     candidates, refused = [], {}
     for name in names:
@@ -208,8 +209,8 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law whose throughput contradicts the utilization law. Closed curves obey this law by
-    construction and need no such test.
+    """Reject a scalability law whose throughput contradicts the utilization law. Curves of closed systems obey this law
+    by construction and need no such test.
 
     Notes
     -----
@@ -237,7 +238,7 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
 
 
 def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
-    """Choose between constant and load-dependent demand of the closed curve.
+    """Choose between constant and load-dependent demand in the curve of a closed system.
 
     Return the name of the curve that was not chosen, with the reason; empty unless both curves were fitted.
 
@@ -282,10 +283,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
     Notes
     -----
     Let F be the quantile for two independent variances with the degrees of freedom of the two curves. The residual
-    variance
-    with constant demand must exceed that with changing demand by more than the factor F, that is, the difference of the
-    criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error rate is below the
-    nominal level.
+    variance with constant demand must exceed that with changing demand by more than the factor F, that is, the
+    difference of the criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error
+    rate is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:

@@ -22,8 +22,8 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Ratio of the response time at the highest load to that at the lowest load from which response time counts as growing.
-[ratio]
+"""Response time counts as growing if its value at the highest load is at least this multiple of its value at the
+lowest load. [ratio]
 """
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
@@ -49,14 +49,14 @@ GENERATOR_BUSY = 0.80
 load. [ratio]
 """
 PRESSURE = 0.10
-"""Smallest share of time in which threads waited for memory or disk that counts as evidence. [ratio]"""
+"""Share of time from which waiting of threads for memory or disk counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Smallest share of time in which the CPU limit of a control group paused processes that counts as evidence. [ratio]"""
+"""Share of time from which pauses of processes by the CPU limit of a control group count as evidence. [ratio]"""
 FAULTS = 20.0
-"""Rate of pages read back from disk from which memory counts as short. [1/s]"""
+"""Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
 GROWN = 1.2
-"""Ratio of the CPU time per transaction at the highest load to that at the lowest load from which CPU time counts as
-growing. [ratio]
+"""CPU time per transaction counts as growing if its value at the highest load is at least this multiple of its
+value at the lowest load. [ratio]
 """
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence on CPU time. Such evidence exists only if the CPUs of a resource were observed."""
@@ -77,8 +77,8 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence for JSON: its values at the lowest and highest load, and the limit with which they are
-        compared.
+        """Return the evidence as JSON object: its values at the lowest and highest load, and the limit with which they
+        are compared.
         """
         return {
             "what": self.what,
@@ -91,7 +91,7 @@ class Evidence:
 
 
 def classify(configuration: Configuration) -> Json:
-    """Return the kind of limit that a configuration shows, with the evidence, for JSON.
+    """Return the kind of limit that a configuration shows, with the evidence, as JSON object.
 
     Returns
     -------

@@ -70,8 +70,8 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput of each measured point, converted to the number of transactions of the reference mix with
-    the same demand. [1/s]
+    """Return the throughput of each measured point, converted to transactions of the reference mix with the same total
+    demand. [1/s]
     """
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 

@@ -76,8 +76,8 @@ class Ledger:
     strict : bool
         True if a key that is listed as converted but was not read raises an exception.
     own : callable
-        Returns True if a key that is missing from the table is an extension by the program that wrote the file; it is
-        ignored.
+        Returns True if a key that is missing from the table is an extension by the program that wrote the file; such a
+        key is ignored.
     """
 
     def __init__(

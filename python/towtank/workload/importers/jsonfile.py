@@ -19,8 +19,8 @@ VALUES_AT_MOST = 3_000_000
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
-# Scanner of the standard library. It is used only for strings, which take most of the time: it is called only at a
-# quote.
+# Scanner of the standard library. It is called only at the quote that begins a string, because reading strings takes
+# most of the time.
 _READER = json.JSONDecoder()
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 # Largest number of digits of an integer. Longer numbers become floats, as in most JSON readers. [1]

@@ -18,7 +18,8 @@ Sample = NDArray[np.float64]
 # Number of bootstrap samples for the p-value of the Kolmogorov-Smirnov statistic. With this number, a p-value near 0.05
 # has a standard error of about 0.02. [1]
 _BOOTSTRAP = 199
-# Largest number of gaps that the test of a fit uses. With more gaps it takes longer, but the result hardly changes. [1]
+# Largest number of gaps that the test of a fit uses. With more gaps, the test takes longer, but its result hardly
+# changes. [1]
 GAPS_AT_MOST = 2000
 # Smallest number of gaps between pages to which a distribution is fitted. [1]
 GAPS_AT_LEAST = 20

@@ -29,7 +29,8 @@ def account(
     ledger : Ledger
         Ledger that accounts for each key.
     shape : mapping
-        For each kind of mapping, its keys that contain further mappings, each with the location and the kind of these.
+        For each kind of mapping, its keys that contain inner mappings, each with the location and the kind of the inner
+        mappings.
     resolve : callable
         Returns the node to which a reference leads.
     """

@@ -82,7 +82,7 @@ def document(draft: Draft) -> dict[str, Any]:
 
 
 def _check(text: str, folder: Path) -> list[Fault]:
-    """Return the faults of a workload text: those that `towtank validate` would find.
+    """Return the faults that `towtank validate` would find in the text of a workload file.
 
     File names in the text are relative to `folder`, in which the file will be written.
     """

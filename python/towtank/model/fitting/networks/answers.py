@@ -181,8 +181,8 @@ def _transactions(network: Network) -> Json:
 
 
 def _levels(network: Network, solved: Solved) -> list[Json]:
-    """Return the load levels for JSON: measured values with intervals, and values of the network with bands over the
-    replicates.
+    """Return the load levels as JSON objects: measured values with intervals, and values of the network with bands over
+    the replicates.
     """
     of = network.measured
     seen = spread(of)
@@ -246,8 +246,8 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
 
 
 def predicted(network: Network, loads: Sequence[float]) -> list[Json]:
-    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates, for
-    JSON.
+    """Return the predictions of a fitted network for several numbers of users, with bands from the replicates, as
+    JSON objects.
     """
     of, mean = network.measured, typical(network.measured)
     at = [Condition(max(1, round(load)), mean.think_s, mean.shares, mean.others) for load in loads]
@@ -283,7 +283,7 @@ def _with_bands(best: float, samples: Floats) -> Json:
 
 
 def limits(network: Network) -> list[Json]:
-    """Return the highest throughput that each station allows, in ascending order, for JSON. [1/s]"""
+    """Return the highest throughput that each station allows, in ascending order, as JSON objects. [1/s]"""
     of, mean = network.measured, typical(network.measured)
     servers = np.array([float(station.servers) for station in of.stations])
 

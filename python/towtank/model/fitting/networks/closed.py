@@ -205,12 +205,12 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
     -------
     list of Parameters
     ndarray of shape (n_draws, n_classes)
-        Time by which the computed residence exceeds the measured response time; zero if it does not. [s]
+        Time by which the computed residence time exceeds the measured response time; zero if it does not. [s]
 
     Notes
     -----
-    The delay is the response time minus the residence at the stations. It is the mean over the levels of low load,
-    weighted by their numbers of transactions. At low load the residence hardly depends on the delays, so three
+    The delay is the response time minus the residence time at the stations, as a mean over the levels of low load,
+    weighted by their numbers of transactions. At low load the residence time hardly depends on the delays, so three
     iterations suffice. A transaction that was not observed at low load gets the mean delay of the observed
     transactions; if none was observed, delays stay unchanged.
     """

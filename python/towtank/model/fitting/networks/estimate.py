@@ -17,9 +17,9 @@ from towtank.model.fitting.networks.seconds import Measured, Station
 from towtank.model.fitting.observations import LEAST_RELATIVE_ERROR, Floats
 
 MOST_BACKGROUND = 0.9
-"""Upper bound of background work, as a share of the servers. [ratio]
+"""Upper bound for the estimate of background work, as a share of the servers. [ratio]
 
-Any further work of the servers must come from the load.
+Work beyond this share is attributed to the load.
 """
 
 
@@ -78,10 +78,8 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     -----
     The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
     Numbers of transactions in short intervals are uncertain, which moves the demands towards each other, and part of
-    them
-    into the background [1]_. The means of the levels therefore determine the scale s: U = b + s W, where W = sum_c X_c
-    D_c
-    of the level, with non-negative b and s. The fit minimises relative errors.
+    them into the background [1]_. The means of the levels therefore determine the scale s: U = b + s W, where W = sum_c
+    X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
 
     References
     ----------
@@ -140,7 +138,8 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
     `LEAST_RELATIVE_ERROR` is added. f counts the degrees of freedom of all stations, but is at least three, since the
     intervals of the runs also show how large the errors are.
     """
-    # A station that is idle at a level gives -inf as logarithm, and exp(-inf) makes its random factor zero.
+    # If a station is idle at a level, the logarithm of measured over computed busy time is -inf, and exp(-inf) makes
+    # the random factor zero.
     with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape

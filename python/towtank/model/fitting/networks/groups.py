@@ -180,8 +180,8 @@ def _poorly_known(
     found = []
     for place, each in enumerate(groups):
         shares = rates[:, list(each)].sum(axis=0)
-        # Mean weight of the transactions in the group; the demand of their mean transaction is the factor times this
-        # weight.
+        # Mean weight of the transactions in the group. The demand of the group's mean transaction is the fitted factor
+        # times this weight.
         weight = float(shares @ weights[list(each)] / shares.sum()) if shares.sum() > 0 else 1.0
         demand, half = factors[1 + place] * weight, _NORMAL_95 * errors[1 + place] * weight
         members = list(each)

@@ -81,7 +81,8 @@ def hold_out(of: Measured, highest: int) -> Tested | None:
 
 
 def held_out_document(tested: Tested) -> Json:
-    """Compare predictions with measurements at every load level that was left out of the fit, for JSON.
+    """Compare predictions with measurements at every load level that was left out of the fit; return a JSON
+    object.
 
     The bands of total throughput and mean response time include the error that a repeated measurement would have.
     """
@@ -159,7 +160,7 @@ def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json
 
 
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
-    """Return the verdict on a network for JSON: level and reasons."""
+    """Return the verdict on a network as JSON object: level and reasons."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
     reasons += [(DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]

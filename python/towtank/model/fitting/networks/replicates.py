@@ -43,7 +43,7 @@ class Network:
     misses : ndarray of shape (n_levels, n_stations)
         Measured over computed busy time, minus 1. [ratio]
     over : ndarray of shape (n_classes,)
-        Time by which the computed residence exceeds the measured response time at low load; zero if it does not. [s]
+        Time by which the computed residence time exceeds the measured response time at low load, or zero. [s]
     """
 
     measured: Measured

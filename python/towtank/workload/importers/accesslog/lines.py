@@ -38,7 +38,7 @@ _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-# For each field of a log line: the importer converts it, reports it in a note, or ignores it as harmless.
+# Handling of each field of a log line: converted, reported in a note, or ignored as harmless.
 FIELDS: dict[str, Key] = {
     "vhost": Key(Fate.NOTED, "is not kept: all requests go to one target"),
     "host": Key(Fate.CARRIED, "sessions, which are identified by host and agent"),

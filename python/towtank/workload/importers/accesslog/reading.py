@@ -148,7 +148,8 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    # a mapping cannot contain a name twice; in this case, and if the query is not decoded, it becomes part of the path
+    # If a name occurs twice, which a mapping cannot express, or if the query is not decoded, the query becomes part
+    # of the path.
     if len(query) < len(pairs) or not decoded:
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
@@ -218,7 +219,7 @@ def _query_part(name: str, value: str, *, decoded: bool) -> str:
 def _check(pattern: Pattern) -> dict[str, Any] | None:
     """Return a check that accepts the status codes below 400 in the log; None if there are none.
 
-    304 (not modified) counts as 200, because simulated users have no cache.
+    304 (not modified) counts as 200, because virtual users have no cache.
     """
     statuses = sorted({200 if status == 304 else status for status in pattern.statuses if 100 <= status < 400})
     return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None

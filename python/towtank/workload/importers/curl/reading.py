@@ -162,7 +162,8 @@ class _Reader:
         if program not in {"curl", "curl.exe"}:
             shown = " ".join(word.text for word in (words or [first]))
             self.note(first, f"command {shown[:60]!r}", "is not curl: left out")
-            # The shell sets the variable of `NAME=$(command)`, which was read as an assignment followed by a command.
+            # In `NAME=$(command)`, which was read as an assignment followed by a command, the shell sets the variable
+            # to a value that is unknown here.
             self.variables.forget(set_for_it)
             return []
         steps = [step for part in _parts(words[1:]) for step in self._calls(first, part)]

@@ -37,8 +37,8 @@ def written(value: str, encoding: str) -> set[str]:
 
 
 def read(text: str, encoding: str, *, in_query: bool = False) -> str | None:
-    """Return the value that a text represents in an encoding; None if the text is not valid in it, or encoding the
-    value again would give other bytes.
+    """Return the value that a text represents in an encoding; None if the text is not valid in this encoding, or if
+    encoding the value again would give other bytes.
 
     Examples
     --------

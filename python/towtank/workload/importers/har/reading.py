@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the user, whose responses the user saw as one page."""
+    """Requests between two pauses of the recorded person, who saw their responses as one page."""
 
     name: str
     exchanges: list[Exchange]
@@ -285,8 +285,9 @@ def _views(exchanges: list[Exchange]) -> list[View]:
 
 
 def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
-    """Note cookies that the browser sent although no earlier response sets them. Users of the workload do not send
-    them."""
+    """Add a note about cookies that the browser sent although no earlier response sets them. The virtual users do not
+    send these cookies.
+    """
     known: set[str] = set()
     for exchange in exchanges:
         for name in _cookies(exchange, "request", "cookie", ";"):
@@ -388,7 +389,9 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Note a body whose size is recorded but not its content. Browsers record uploads in this way."""
+    """Add a note about a body of which the recording has the size but not the content. Browsers record uploads in this
+    way.
+    """
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -422,7 +425,9 @@ def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
 
 
 def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
-    """Remove the target from the steps if the workload has only one target, and move common headers to the defaults."""
+    """Move headers that all requests share to the defaults. If the workload has only one target, remove the target from
+    the steps.
+    """
     steps = [exchange.step for exchange in exchanges]
     if len(draft.targets) == 1:
         for step in steps:

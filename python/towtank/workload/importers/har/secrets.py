@@ -1,4 +1,6 @@
-"""Keeps recorded secrets out of workload files: each secret becomes a parameter whose value the user sets."""
+"""Keeps recorded secrets out of workload files: each secret becomes a parameter, whose value must be set before a
+run.
+"""
 
 from __future__ import annotations
 

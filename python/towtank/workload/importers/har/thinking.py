@@ -11,7 +11,7 @@ from towtank.workload.importers.draft import Draft, rounded, seconds
 # Groups of gaps between pages: upper bound [s], and name of the parameter. Each bound is about three times the one
 # before; a single recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
-# Pause of users after each round if the recorded session has only one page. [s]
+# Pause of virtual users after each round if the recorded session has only one page. [s]
 _WITHOUT_GAPS = 1.0
 
 

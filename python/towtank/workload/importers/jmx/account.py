@@ -10,7 +10,8 @@ from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
 
-# Endings of the tags of elements that apply to the requests in their scope; with no request there, they have no effect.
+# Endings of the XML tags of elements that apply to the requests in their scope. Such an element has no effect if
+# its scope contains no request.
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 

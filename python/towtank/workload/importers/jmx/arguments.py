@@ -38,7 +38,7 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Those of name and value that the plan already has in encoded form."""
+        """Name and literal text of the value as written in the plan, if these are already encoded; empty otherwise."""
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
@@ -80,7 +80,7 @@ def as_written(fields: list[Field], *, in_query: bool) -> str | None:
 
 
 def _note_sign(argument: Element, name: str, value: str, texts: Texts) -> None:
-    """Note that JMeter sends another separator between name and value, or none, where the workload sends `=`."""
+    """Add a note if JMeter sends another separator than `=` between name and value, or none. The workload sends `=`."""
     equals = text_of(argument, "HTTPArgument.use_equals", "true").strip().lower() == "true"
     sign = text_of(argument, "Argument.metadata", "=")
     if not value and not (equals and sign):

@@ -74,7 +74,7 @@ class Controllers:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def leave_out(self, item: Item, why: str) -> None:
-        """Note that an element of the test plan is omitted together with all elements below it."""
+        """Add a note that an element of the test plan is omitted together with all elements below it."""
         item.left_out = True
         self.note(item, why)
 
@@ -144,7 +144,7 @@ class Controllers:
                 self.texts.constants[name] = value
 
     def _counter(self, item: Item) -> None:
-        """Read a counter. The workload uses the iteration number of the user in its place."""
+        """Read a counter. The workload uses the iteration number of the virtual user in place of the counter."""
         name = item.text("CounterConfig.name").strip()
         start, step = item.text("CounterConfig.start").strip() or "0", item.text("CounterConfig.incr").strip() or "0"
         whose = "of each user" if item.flag("CounterConfig.per_user") else "of all users together"

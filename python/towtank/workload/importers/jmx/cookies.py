@@ -1,4 +1,4 @@
-"""Converts JMeter cookie managers to initial cookies and the time for which users keep cookies."""
+"""Converts JMeter cookie managers to initial cookies and the time for which virtual users keep cookies."""
 
 from __future__ import annotations
 
@@ -106,7 +106,9 @@ class CookieManagers:
         return {**({"kept": "per_round"} if True in clearing else {}), **({"given": given} if given else {})}
 
     def close(self) -> None:
-        """Note cookies and managers that behave differently in JMeter. The whole plan must have been read before."""
+        """Add notes about cookies that JMeter sends differently, and about cookie managers without effect. The whole
+        plan must have been read before.
+        """
         for manager in self.declared:
             if id(manager) not in self.managers:
                 manager.left_out = True

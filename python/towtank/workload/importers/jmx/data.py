@@ -67,7 +67,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
 
 
 def _sharing(item: Item, draft: Draft) -> None:
-    """Note differences between JMeter and the workload in the way in which users get rows."""
+    """Add notes about the differences between JMeter and the workload in how virtual users get rows."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
         why = "in JMeter, each group or thread reads all rows; in the workload all users draw from one pool"

@@ -28,7 +28,7 @@ class Elements:
         self.draft.notes.add(item.place, f"{item.tag} {item.name!r}", why)
 
     def pause(self, timer: Item) -> str | dict[str, Any] | None:
-        """Return the pause of a timer. A timer that a workload cannot represent is noted, and None is returned."""
+        """Return the pause of a timer. If a workload cannot represent the timer, add a note and return None."""
         if timer.tag == "ConstantTimer":
             return seconds(self._time(timer, "ConstantTimer.delay", 0))
         if timer.tag not in {"UniformRandomTimer", "GaussianRandomTimer", "PoissonRandomTimer"}:
@@ -110,8 +110,8 @@ class Elements:
         return self._named(item, name, {"regex": pattern, **pick}, self._default(item, "BoundaryExtractor"))
 
     def _behind_slash(self, name: str, before: str) -> None:
-        """Record a variable whose value follows a slash in the response. A path that begins with it needs a slash of
-        its own.
+        """Record a variable whose value follows a slash in the response. A path that begins with this variable needs a
+        slash before it.
         """
         if before.endswith("/"):
             self.texts.behind_slash.add(name.strip())

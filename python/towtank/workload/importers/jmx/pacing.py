@@ -1,4 +1,5 @@
-"""Converts throughput timers to the pacing of groups, which is the interval between starts of a user's transactions.
+"""Converts throughput timers to the pacing of groups, which is the interval between the starts of a
+virtual user's transactions.
 
 A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
 of a group is therefore known only after all groups have been read.
@@ -79,10 +80,8 @@ class Pacing:
     ConstantThroughputTimer and PreciseThroughputTimer of JMeter 5.5 make a thread wait n T between two samples. T is
     the inverse of the throughput. Depending on the mode, n is 1, the number of threads of the group, or the number of
     all running threads, including groups without a timer. In the shared modes, all threads wait in one queue, from
-    which
-    one sample is released after each T; every thread is served once before any thread is served again. A precise timer
-    has
-    one schedule for each group.
+    which one sample is released after each T; every thread is served once before any thread is served again. A precise
+    timer has one schedule for each group.
     """
 
     def __init__(self, draft: Draft, texts: Texts) -> None:

@@ -1,4 +1,4 @@
-"""Converts sampler paths to templates. The variable at the beginning may contain the slash or the whole address.
+"""Converts sampler paths to templates. A variable at the beginning of a path may contain the slash or a whole address.
 
 JMeter substitutes variables first. A result that begins with http:// or https:// is a whole address. Any other
 result gets a leading slash if it has none (HTTPSamplerBase.getUrl of JMeter 5.5).

@@ -151,7 +151,7 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools whose rows the steps read, without pools that are read inside a part of the group."""
+        """Return the pools from whose rows the steps read values, without the pools of parts within the group."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
@@ -234,8 +234,8 @@ class _Plan:
         return "-1" if forever else loops
 
     def _targets(self) -> None:
-        """Remove the target from the steps if the workload has only one target, and move common headers to the
-        defaults.
+        """Move headers that all requests share to the defaults. If the workload has only one target, remove the target
+        from the steps.
         """
         steps = [step for transaction in self.draft.transactions.values() for step in transaction]
         requests = [each for step in steps for each in _requests(step)]

@@ -254,7 +254,7 @@ class Requests:
         return {"multipart": parts_of(parts)} if parts else {}
 
     def _note_encoded(self, arguments: list[Element]) -> None:
-        """Note body texts that JMeter would encode, because the workload sends them unchanged."""
+        """Add a note for each body text that JMeter would encode, because the workload sends it unchanged."""
         for each in arguments:
             encode = text_of(each, "HTTPArgument.always_encode", "false").strip().lower() == "true"
             value = self.texts.static(text_of(each, "Argument.value"))
@@ -262,7 +262,7 @@ class Requests:
                 self.draft.notes.add(each.place, "body", "is sent unchanged; JMeter encodes it (always_encode)")
 
     def _without_body(self, files: list[Element], multipart: bool, sampler: Item, method: str) -> None:
-        """Note that a request has files but is sent without a body."""
+        """Add notes about the files and the multipart form of a request that is sent without a body."""
         for each in files:
             file = self._file_name(each)
             if file:
@@ -332,7 +332,7 @@ class Requests:
         return None
 
     def _without_cookies(self, headers: list[tuple[str, str, Any]]) -> list[tuple[str, str, Any]]:
-        """Remove a Cookie header and note this, because JMeter's cookie manager replaces it as soon as it has a cookie.
+        """Remove a Cookie header and add a note, because the cookie manager replaces the header once it has a cookie.
 
         This is the behaviour of HTTPHC4Impl in JMeter 5.5.
         """

@@ -172,7 +172,7 @@ class Texts:
         return None
 
     def _parameter(self, kind: str, name: str, value: str, place: Place) -> str:
-        """Return a placeholder for a variable or property as a parameter of the workload.
+        """Return the placeholder of the workload parameter that replaces a variable or property.
 
         A value that contains variables or functions is substituted directly.
         """

@@ -69,8 +69,8 @@ class Calls:
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Tests after whose failure k6 leaves only a function, while the workload ends the round. In `_leaving` they
-        # have the depth of the function, in `left` the number of steps at the function's end.
+        # Failed tests after which k6 leaves only the current function, whereas the workload ends the round. `_leaving`
+        # has each test with the depth of its function, `left` with the number of steps at the end of the function.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -203,7 +203,7 @@ class Calls:
         return Checked((step,), prompt=step is self.last)
 
     def ends(self, checked: Checked, node: Node, *, thrown: bool) -> None:
-        """Make failing requests end the round, because the script does so after testing their responses.
+        """Make a failure of the tested requests end the round, because the script stops after such a failure.
 
         Parameters
         ----------
@@ -228,7 +228,9 @@ class Calls:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Note tests after which k6 leaves only a function, if the workload has further steps after that function."""
+        """Add a note for each test that makes k6 leave only a function, if the workload has further steps after that
+        function.
+        """
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
@@ -404,7 +406,7 @@ class Calls:
     def _test(self, test: Function, subject: Answer | Part) -> dict[str, Any]:
         """Return the check for a single test.
 
-        It is built separately from the request's check, to which a test that cannot be converted must add nothing.
+        The check is built separately, so that a test that cannot be converted adds nothing to the request's check.
         """
         environment = test.environment.new_child()
         parameters = test.node.child_by_field_name("parameters") or test.node.child_by_field_name("parameter")

@@ -14,8 +14,8 @@ from towtank.workload.importers.k6.values import Answer, Part
 _EQUAL = frozenset({"===", "=="})
 _UNEQUAL = frozenset({"!==", "!="})
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-# Checks for a status below a bound, or at least a bound. If a test combines both bounds, the upper bound determines the
-# check, as `>= 200` adds nothing.
+# Check of the status for each supported bound, which is an operator and a value. `>= 200` adds nothing, because in
+# a test with two bounds the upper bound determines the check.
 _CLASSES: dict[tuple[str, int] | None, dict[str, Any]] = {
     ("<", 300): {"status": "2xx"},
     ("<", 400): {"status": ["2xx", "3xx"]},
@@ -167,7 +167,7 @@ class Checks:
             raise NotSayable(str(error)) from None
 
     def _there(self, node: Node, check: dict[str, Any], *, negated: bool) -> None:
-        """Add a test that is a value without a comparison, and so requires that the value exists."""
+        """Add a test that consists of a value without a comparison, which requires that the value exists."""
         subject = self.evaluate(node)
         if isinstance(subject, Part) and subject.kind == "json" and not negated:
             merge(check, {"json": {expressions.json_path(subject.path): None}})

@@ -133,7 +133,7 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Add to the first round the steps that a user executes only in its first round."""
+        """Add the steps that a virtual user executes only in its first round to the steps of this round."""
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -152,7 +152,7 @@ class Conditions:
         self.script.statements(statements_of(alternative), environment)
 
     def _tested(self, node: Node, condition: Condition, environment: Environment) -> bool:
-        """Convert a condition that tests if a response was successful.
+        """Convert a condition that tests whether a response was successful.
 
         If the script returns after a failure, a failed step ends the round in the workload.
         """

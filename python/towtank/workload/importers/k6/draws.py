@@ -38,7 +38,7 @@ class _Number:
     named : dict of str to str
         Variable for each template, the inverse of `values`.
     written : dict of Intervals to counts of str
-        Number of uses by kind. The key is the part of the number's values that the conditions around the use leave.
+        Number of uses by kind, for each part of the number's values to which conditions around a use restrict it.
     """
 
     place: Place
@@ -71,8 +71,8 @@ class Draws:
         # earlier condition has tested.
         self.left: dict[int, Intervals] = {}
         self.asked: set[int] = set()
-        # Index of the first random number that is generated inside the current loop. Each iteration uses numbers before
-        # it again.
+        # Index of the first random number that is generated inside the current loop. Numbers with a lower index were
+        # generated before the loop, so every iteration uses the same values of them.
         self.loop_from = 0
         # Rows already read at the current position, by pool, random number of the index, and range of the index.
         self.rows: dict[tuple[str, int, float, float], Row] = {}
@@ -143,7 +143,7 @@ class Draws:
         return row
 
     def _note_index(self, table: Table, index: Random) -> None:
-        """Note a random index that can select only some of the rows, or that the script also uses for another
+        """Add a note if a random index can select only some of the rows, or if the script also uses it for another
         purpose.
         """
         number = self._numbers.get(index.draw)
@@ -188,7 +188,7 @@ class Draws:
         """Return True if a random number was tested, or used in a different way under conditions that can hold here
         too.
 
-        A use as a pause, which is an empty text, differs from every use.
+        A use as a pause, for which the text is empty, counts as different from every other use.
         """
         return draw in self.asked or any(
             (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
@@ -236,7 +236,7 @@ class Draws:
 
 
 def _part(value: Random, left: Intervals) -> Random | None:
-    """Return a random integer restricted to the values that conditions leave; None if these are no range of
+    """Return a random integer restricted to the values that conditions leave; None if these values are not a range of
     integers.
     """
     if left == ALL:

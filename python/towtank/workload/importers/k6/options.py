@@ -21,7 +21,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Users who execute one function of the script."""
+    """Virtual users who execute the same function of the script."""
 
     name: str
     function: str

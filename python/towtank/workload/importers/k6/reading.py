@@ -43,7 +43,7 @@ def _read(draft: Draft, source: Source) -> None:
     place = _place_of_options(source)
     options = found if isinstance(found, dict) else {}
     scenarios = read_options(options, place, draft, _places(source))
-    # k6 clears the cookies of a user before every iteration, unless the options disable this.
+    # k6 clears the cookies of a virtual user before every iteration, unless the options disable this.
     cookies = {} if options.get("noCookiesReset") is True else {"cookies": {"kept": "per_round"}}
     made: dict[str, str] = {}
     once: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def _say_of_values(draft: Draft) -> None:
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
     """Return the entry of a user group, key and value, for the pace of a scenario's users.
 
-    An arrival rate becomes a pacing, because a workload has a fixed number of users and no arrivals.
+    An arrival rate becomes a pacing, because a workload has a fixed number of virtual users and no arrivals.
     """
     if scenario.rate <= 0:
         return {"think": "0 s"}
@@ -138,7 +138,9 @@ def _place_of_options(source: Source) -> tuple[int, int]:
 
 
 def _tidy(draft: Draft) -> None:
-    """Remove unused parameters, pools and extractions, and the target from the steps if only one target exists."""
+    """Remove unused parameters, pools and extractions. If only one target exists, also remove the target from the
+    steps.
+    """
     steps = [step for transaction in draft.transactions.values() for step in transaction]
     if len(draft.targets) <= 1:
         for step in _requests(steps):

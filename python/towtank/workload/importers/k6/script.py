@@ -49,10 +49,11 @@ class Script:
         self.calls.body = self._body
         self.globals: Environment = ChainMap()
         self.exported: dict[str, Function] = {}
-        # `once`: steps of a user's first round. `kept`: names of the variables that keep their values between rounds.
+        # `once`: steps of the first round of a virtual user. `kept`: names of the variables that keep their values
+        # between rounds.
         self.once: list[Step] = []
         self.kept: frozenset[str] = frozenset()
-        # Steps that generate random values outside of functions. Each user executes them only once.
+        # Steps that generate random values outside of functions. Each virtual user executes these steps only once.
         self.before: list[Step] = []
         self.conditions = Conditions(self)
         self._conversions = 0
@@ -74,7 +75,7 @@ class Script:
     def top(self) -> None:
         """Read the statements outside of functions: imports, constants, data, functions."""
         statements = named(self.source.root)
-        # Functions are read before all other statements, which may call them above their definition.
+        # Functions are read before all other statements, because a statement may call a function above its definition.
         for node in statements:
             inner = node.child_by_field_name("declaration") if node.type == "export_statement" else node
             if node.type == "import_statement":
@@ -91,7 +92,7 @@ class Script:
         )
 
     def steps(self, function: Function) -> list[Step]:
-        """Return the steps of a function that users execute in every round."""
+        """Return the steps of a function that virtual users execute in every round."""
         self.calls.out, self.calls.pages, self.once = [], [], []
         self.calls.draws.rows = {}
         before = dict(self.globals.maps[0])
@@ -269,7 +270,7 @@ class Script:
                 if scope[name] is not value:
                     scope[name] = Unknown(f"{name} is set in a condition or a loop and not known after it")
         steps, self.calls.out, self.calls.inside_group = self.calls.out, outer, grouped
-        self.calls.draws.rows = rows  # rows that are read inside these statements are not known after them
+        self.calls.draws.rows = rows  # after these statements, the rows that are read inside them are unknown
         return [] if all(map(is_draw, steps)) else steps
 
     def _for(self, node: Node, environment: Environment) -> None:

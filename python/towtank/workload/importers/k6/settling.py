@@ -19,7 +19,7 @@ PREFIX = "draw__"
 # Matches a reference to a random value. A placeholder after another `$` is literal text of the script, not a reference.
 _VALUE = re.compile(r"(?<!\$)\$\{(draw__\d+)(\|\w+)?\}")
 _ROW = re.compile(r"(?<!\$)\$\{(\w+__row\d+)\.")
-# Keys of steps that contain other steps.
+# Keys of a step whose values are lists of inner steps.
 _INNER = ("steps", "then", "else")
 
 
@@ -154,7 +154,7 @@ def _before_their_draw(order: Iterable[Step]) -> dict[str, str]:
 
 
 def _without(steps: list[Step], inlined: dict[str, str], names: dict[str, str]) -> list[Step]:
-    """Return steps with final names, without steps that set random values which are no longer needed."""
+    """Return the steps with final names. Steps that set random values which are no longer needed are left out."""
     kept: list[Step] = []
     for step in steps:
         if is_draw(step):

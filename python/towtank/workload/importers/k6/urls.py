@@ -175,7 +175,9 @@ def _address(url: str) -> str | None:
 
 
 def _paths(columns: list[str], rows: list[list[Any]], column: str, values: list[str]) -> str:
-    """Return the name of a column with the paths of a column of URLs; the column is added if it does not exist yet."""
+    """Return the name of the column that contains the paths of a column of URLs. The column of paths is added if it
+    does not exist yet.
+    """
     paths = []
     for value in values:
         split = urlsplit(value)

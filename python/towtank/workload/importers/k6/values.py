@@ -113,8 +113,8 @@ class Random:
     Attributes
     ----------
     draw : int
-        Index of the random number in [0, 1) from which it is computed. Numbers computed from the same one have the same
-        index.
+        Index of the random number in [0, 1) from which this number is computed. Numbers that are computed from the same
+        random number have the same index.
     """
 
     low: float

@@ -141,8 +141,8 @@ class Maker:
         return False, None
 
     def _merged(self, schemas: list[Node], stack: tuple[int, ...]) -> Any:
-        """Return the values that several schemas give for the same place: mappings are merged; otherwise the last
-        value.
+        """Combine the values that several schemas give for the same place: mappings are merged; otherwise the last
+        value is returned.
         """
         whole: dict[str, Any] = {}
         other: Any = None
@@ -150,7 +150,8 @@ class Maker:
             resolved = self.references.resolve(part)
             if resolved is None:
                 continue
-            # a part may refer back to the schema that contains it; its properties are included only once
+            # A part may refer back to the schema that contains it. The properties of that schema are included only
+            # once.
             own = id(resolved) in stack
             made = self._object(resolved, stack) if own else self.value(part, stack)
             if isinstance(made, dict):
