@@ -138,6 +138,24 @@ def test_a_query_of_a_log_arrives_as_it_was_sent(query: str, import_text: Import
     assert "+" not in query or path == f"/x?{query}"
 
 
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        (b"/raw\xe9?q=\xe9", "/raw%E9?q=%E9"),
+        (b"/a\xa0b?\xe9=1&q=caf\xc3\xa9", "/a%A0b?%E9=1&q=caf%C3%A9"),
+        (b"/x\xc3?q=\\\xe9\\xe8", "/x%C3?q=%E9%E8"),
+        (b"/\xed\xa0\x80", "/%ED%A0%80"),
+    ],
+)
+def test_octets_of_a_log_that_are_not_utf_8_are_sent_as_logged(
+    url: bytes, path: str, import_file: Importer, tmp_path: Path
+) -> None:
+    log = tmp_path / "octets.log"
+    log.write_bytes(b'1.1.1.1 - - [02/Mar/2026:10:00:00 +0000] "GET %b HTTP/1.1" 200 5 "-" "Ag\xe9nt"\n' % url * 3)
+    import_file("accesslog", log)
+    assert [got for got, _ in sent(tmp_path / "written-workload.yaml")] == [path]
+
+
 def test_rows_of_a_log_are_as_written_if_one_does_not_survive(import_text: Importer) -> None:
     found = import_text("accesslog", (of_log("q=caf%E9", False) + of_log("q=a%20b", False)) * 3)
     (step,) = found.requests()
