@@ -310,3 +310,14 @@ def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> N
     none = import_text("accesslog", f"{line(0, 'GET /x')}\n{line(9, 'GET /x')}\n")
     assert none.draft.findings["load"]["response_mean_s"] is None
     assert not any("response time" in text for text in none.draft.findings["summary"])
+
+
+@pytest.mark.parametrize(("end", "every"), [(" 250000", 1), (" 250000", 3), (" 0.250", 5), ("", 1)])
+def test_pages_without_a_response_time_are_counted(end: str, every: int, import_text: Importer) -> None:
+    """Every third or fifth of 30 pages has a response time; files of pages, which have none, do not count."""
+    text = [line(9 * page, "GET /x", end=end if page % every == 0 else "") for page in range(30)]
+    text += [line(9 * page, "GET /x.css") for page in range(30)]
+    found = import_text("accesslog", "\n".join(sorted(text)))
+    lacking = sum(not end or page % every > 0 for page in range(30))
+    expected = [f"unknown for {lacking} pages: their think times include it"] if lacking else []
+    assert [why for _, what, why in found.notes() if what == "response times"] == expected

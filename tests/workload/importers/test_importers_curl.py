@@ -151,6 +151,53 @@ def test_parts_of_a_form_are_taken_apart_as_curl_does(import_text: Importer) -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ('@"one;two"', {"filename": "one;two"}),
+        ('@"one,two" ', {"filename": "one,two"}),
+        (r'@"one\"\\two"', {"filename": r'one"\two'}),
+        ('@"one', {"filename": '"one'}),
+        ('@one;filename="x;y.txt"', {"filename": "x;y.txt"}),
+        (
+            "@one ; type=text/html;charset=utf-8; Filename=q",
+            {"content_type": "text/html;charset=utf-8", "filename": "q"},
+        ),
+        ("@one;other=1;type=text/x", {"filename": "one", "content_type": "text/x"}),
+        ("@one;type=text/x;filename=a;charset=b;type=text/y", {"filename": "a", "content_type": "text/y"}),
+        ('1,2;filename="u;v"', {"value": "1,2", "filename": "u;v"}),
+        (" 1 ;type=text/x", {"value": "1", "content_type": "text/x"}),
+    ],
+)
+def test_quotes_and_settings_of_a_form_field_are_read_as_by_curl(
+    value: str, part: dict[str, Any], import_text: Importer
+) -> None:
+    (step,) = import_text("curl", f"curl -F 'f={value}' http://a/\n").requests()
+    assert {key: text for key, text in step["multipart"]["f"].items() if key != "generated"} == part
+
+
+def test_several_files_of_a_form_field_are_several_parts(import_text: Importer) -> None:
+    found = import_text("curl", "curl -F 'f=@one;type=text/x;filename=q, two' -F f=@three -F g=1,2 http://a/\n")
+    generated = {"name": "f", "generated": {"size": "1 KiB"}}
+    assert found.requests()[0]["multipart"][:3] == [
+        {**generated, "filename": "q", "content_type": "text/x"},
+        {**generated, "filename": "two"},
+        {**generated, "filename": "three"},
+    ]
+    assert [what for _, what, why in found.notes() if "multipart/mixed" in why] == ["files of the field f"]
+
+
+@pytest.mark.parametrize("value", ["@", "@,", "@one,", "@;", ";", "@one;type=", '@"', "@one;filename=;;,"])
+def test_form_fields_that_curl_refuses_end_in_no_fault(value: str, import_text: Importer) -> None:
+    assert "multipart" in import_text("curl", f"curl -F 'f={value}' http://a/\n").requests()[0]
+
+
+def test_settings_of_a_form_field_without_a_counterpart_are_noted(import_text: Importer) -> None:
+    found = import_text("curl", "curl -F 'f=1;headers=\"X-A: 1\";encoder=base64' http://a/\n")
+    assert found.requests()[0]["multipart"] == {"f": "1"}
+    assert found.noted("headers of the field f") == found.noted("encoder of the field f") == [1]
+
+
 def test_lines_that_wait_without_end_are_noted(import_text: Importer) -> None:
     assert import_text("curl", "curl -m 3 http://a/1\ncurl http://a/2\n").noted("timeouts") == [1]
     assert import_text("curl", "curl -m 3 http://a/1\n").noted("timeouts") == []

@@ -138,6 +138,24 @@ def test_a_query_of_a_log_arrives_as_it_was_sent(query: str, import_text: Import
     assert "+" not in query or path == f"/x?{query}"
 
 
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        (b"/raw\xe9?q=\xe9", "/raw%E9?q=%E9"),
+        (b"/a\xa0b?\xe9=1&q=caf\xc3\xa9", "/a%A0b?%E9=1&q=caf%C3%A9"),
+        (b"/x\xc3?q=\\\xe9\\xe8", "/x%C3?q=%E9%E8"),
+        (b"/\xed\xa0\x80", "/%ED%A0%80"),
+    ],
+)
+def test_octets_of_a_log_that_are_not_utf_8_are_sent_as_logged(
+    url: bytes, path: str, import_file: Importer, tmp_path: Path
+) -> None:
+    log = tmp_path / "octets.log"
+    log.write_bytes(b'1.1.1.1 - - [02/Mar/2026:10:00:00 +0000] "GET %b HTTP/1.1" 200 5 "-" "Ag\xe9nt"\n' % url * 3)
+    import_file("accesslog", log)
+    assert [got for got, _ in sent(tmp_path / "written-workload.yaml")] == [path]
+
+
 def test_rows_of_a_log_are_as_written_if_one_does_not_survive(import_text: Importer) -> None:
     found = import_text("accesslog", (of_log("q=caf%E9", False) + of_log("q=a%20b", False)) * 3)
     (step,) = found.requests()
@@ -172,6 +190,42 @@ def test_what_jmeter_encodes_is_encoded_once_beside_what_it_does_not(import_text
     import_text("jmx", group(post("/x", given.replace(" & ", " &amp; "), "GET")))
     ((path, _),) = sent(tmp_path / "written-workload.yaml")
     assert path == "/x?a=%E9&b%5B%5D=1&c=50%25%20%26%20%C3%BC"
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "form"),
+    [
+        ([("", "raw"), ("b", "2")], "b=2", "b=2"),
+        ([("b", "3"), ("b", "2"), ("", "raw")], "b=3&b=2", "b=3&b=2"),
+        ([("", ""), ("b", "3"), ("c", "2")], "b=3&c=2", "b=3&c=2"),
+        ([("", "b=3&amp;"), ("", "c=2")], None, "b=3&c=2"),
+    ],
+)
+def test_jmeter_sends_arguments_without_a_name_only_if_none_has_one(
+    given: list[tuple[str, str]], query: str | None, form: str, import_text: Importer, tmp_path: Path
+) -> None:
+    """HTTPSamplerBase.getSendParameterValuesAsPostBody and getQueryString of JMeter 5.5."""
+    rows = arguments(*((name, value, "false") for name, value in given))
+    import_text(
+        "jmx", group("".join(post("/x", rows, method) for method in ("POST", "PUT", "GET")[: 3 if query else 2]))
+    )
+    (_, posted), (_, put), *read = sent(tmp_path / "written-workload.yaml")
+    assert (posted, put) == (form, form)
+    assert [path for path, _ in read] == ([f"/x?{query}"] if query else [])
+
+
+def test_jmeter_sends_no_part_without_a_name(import_text: Importer) -> None:
+    parts = '<boolProp name="HTTPSampler.DO_MULTIPART_POST">true</boolProp>'
+    given = arguments(("", "raw", "true"), ("b", "2", "true"))
+    (step,) = import_text("jmx", group(post("/x", parts + given))).requests()
+    assert step["multipart"] == {"b": "2"}
+
+
+def test_an_argument_that_is_not_sent_sets_no_parameter(import_text: Importer) -> None:
+    given = arguments(("", "${__P(unused,7)}", "true"), ("b", "2", "true"))
+    found = import_text("jmx", group(post("/x", given)))
+    assert "parameters" not in found.workload
+    assert not [why for _, what, why in found.notes() if "rgument" in what + why]
 
 
 def test_a_value_of_the_run_is_encoded_in_a_query_that_is_kept_as_written(import_text: Importer) -> None:

@@ -46,6 +46,9 @@ def timer(mode: object, rate: int = 600) -> str:
         (4, ("1 s", "9 s")),
         ("all active threads", ("4 s", "12 s")),
         ("all active threads in current thread group (shared)", ("1 s", "9 s")),
+        ("${__P(mode,2)}", ("1 s", "9 s")),
+        ("${__P(mode)}", ("4 s", "12 s")),
+        ("${__P(mode,)}", ("100 ms", "300 ms")),
         ("alle Threads", ("100 ms", "300 ms")),
     ],
 )

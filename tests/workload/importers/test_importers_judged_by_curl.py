@@ -35,6 +35,8 @@ curl -s -X PUT -d 'x=1' http://ADDRESS/put
 curl -s -I http://ADDRESS/head
 curl -s -F a=1 -F b=two http://ADDRESS/multipart
 curl -s -F 'a=1;type=text/x' -F 'b="x;y";type=text/z' -F 'c=plain;else' --form-string 'd=1;2' http://ADDRESS/typed
+curl -s -F 'f=@"a;b.txt"' -F 'g=@one;type=text/x;charset=utf-8;filename="x;y,z.txt"' http://ADDRESS/quoted
+curl -s -F 'f=1,2;filename="u;v"' -F 'g= "1\"2" ' -F 'h=@"a;b.txt";filename="c,\\d"' http://ADDRESS/quoted-too
 curl -s http://ADDRESS/missing
 curl -s http://ADDRESS/after
 curl -s http://ADDRESS/first http://ADDRESS/second
@@ -60,6 +62,7 @@ def both(lines: str, folder: Path) -> tuple[list[dict[str, Any]], list[dict[str,
     with logging_server({"/missing": 404}) as log:
         file = folder / "commands.sh"
         (folder / "one").write_text('{"a": "1"}', encoding="utf-8")
+        (folder / "a;b.txt").write_text("two", encoding="utf-8")
         file.write_text(lines.replace("ADDRESS", log.address), encoding="utf-8")
         subprocess.run(["sh", str(file)], check=True, stdout=subprocess.DEVNULL, cwd=folder)
         wanted = without_cookies(log.taken())

@@ -291,3 +291,37 @@ paths:
     assert found.noted("POST /a: header Accept") == [5]
     assert found.noted("POST /a: field many") == [8]
     assert not found.noted("POST /a: field plain")
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        ({"type": "array", "items": {"type": "string", "format": "binary"}}, ["files_1.bin"]),
+        ({"type": "array", "minItems": 2, "items": {"$ref": "#/components/schemas/F"}}, ["files_1.bin", "files_2.bin"]),
+        ({"type": "array", "example": [], "items": {"type": "string", "format": "binary"}}, ["files_1.bin"]),
+        ({"type": "array", "example": ["a", "b"], "items": {"format": "binary"}}, ["files_1.bin", "files_2.bin"]),
+        ({"items": {"format": "binary"}, "example": "a"}, ["files_1.bin"]),
+        ({"type": "string", "format": "binary"}, ["files.bin"]),
+    ],
+)
+def test_files_of_an_array_are_parts_of_one_name(
+    schema: dict[str, Any], names: list[str], import_text: Importer
+) -> None:
+    whole = {"type": "object", "properties": {"note": {"type": "string"}, "files": schema}}
+    operation = {
+        "requestBody": {"content": {"multipart/form-data": {"schema": whole}}},
+        "responses": {"200": {"description": "ok"}},
+    }
+    description = {
+        "openapi": "3.0.3",
+        "info": {"title": "t", "version": "1"},
+        "paths": {"/up": {"post": operation}},
+        "components": {"schemas": {"F": {"type": "string", "format": "binary"}}},
+    }
+    (step,) = import_text("openapi", json.dumps(description)).requests()
+    files = [{"generated": {"size": "10 KiB"}, "filename": name} for name in names]
+    if len(files) == 1:
+        assert step["multipart"] == {"note": "text", "files": files[0]}
+    else:
+        named = [{"name": "files", **file} for file in files]
+        assert step["multipart"] == [{"name": "note", "value": "text"}, *named]

@@ -36,7 +36,9 @@ _LINE = re.compile(
 _TIME = re.compile(r"(\d{2})/(\w{3})/(\d{4}):(\d{2}):(\d{2}):(\d{2})(?:[.,]\d+)? ([+-])(\d{2})(\d{2})")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
-_ESCAPED = re.compile(r"\\(x[0-9A-Fa-f]{2}|.)")
+# Matches an octet that is not part of valid UTF-8; decoding with "surrogateescape" gives it one of these characters.
+_OCTET = re.compile("[\udc80-\udcff]")
+_ESCAPED = re.compile(rf"\\(x[0-9A-Fa-f]{{2}}|.)|{_OCTET.pattern}")
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
 # Handling of each field of a log line: converted, reported in a note, or ignored as harmless.
 FIELDS: dict[str, Key] = {
@@ -113,7 +115,7 @@ def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
                 if not raw.strip():
                     continue
                 read += 1
-                hit = _hit(number, raw.decode("utf-8", "replace").rstrip("\r\n"), notes)
+                hit = _hit(number, raw.decode("utf-8", "surrogateescape").rstrip("\r\n"), notes)
                 if isinstance(hit, Hit):
                     yield hit
                 elif hit:
@@ -160,7 +162,10 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
-    """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request."""
+    """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request.
+
+    Octets of the request that are not valid UTF-8 are kept in percent-encoded form; in other fields they are replaced.
+    """
     match = _LINE.fullmatch(text)
     time = _time(match.group("time")) if match is not None else None
     if match is None or time is None:
@@ -174,17 +179,17 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
     response_time, ends = _response_time(match.group("rest"))
     _note_fields(number, match, notes, timed=response_time is not None)
     status = int(match.group("status")) if match.group("status") != "-" else 0
-    agent = match.group("agent") or ""
+    client, agent = (_OCTET.sub("\N{REPLACEMENT CHARACTER}", match.group(name) or "") for name in ("host", "agent"))
     size = int(match.group("bytes")) if match.group("bytes") != "-" else 0
     method = parts[0].upper()
-    return Hit(number, match.group("host"), agent, time, method, parts[1], status, response_time, ends, size)
+    return Hit(number, client, agent, time, method, parts[1], status, response_time, ends, size)
 
 
-def _percent(escaped: re.Match[str]) -> str:
-    """Return the percent-encoded form of a character that the server escaped with a backslash in its log."""
-    code = escaped.group(1)
-    byte = int(code[1:], 16) if len(code) == 3 else ord(_CONTROLS.get(code, code))
-    return f"%{byte:02X}"
+def _percent(found: re.Match[str]) -> str:
+    """Return the percent-encoded form of a character that the server escaped with a backslash, or of a raw octet."""
+    code = found.group(1) or found.group()
+    octets = bytes.fromhex(code[1:]) if len(code) == 3 else _CONTROLS.get(code, code).encode("utf-8", "surrogateescape")
+    return "".join(f"%{octet:02X}" for octet in octets)
 
 
 def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:

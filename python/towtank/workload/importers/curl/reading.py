@@ -12,7 +12,8 @@ from towtank.errors import Fault, StudyError
 from towtank.files import is_regular_file
 from towtank.workload.importers.accounting import Fate, Key
 from towtank.workload.importers.bodies import body_keys, parts_of
-from towtank.workload.importers.curl.data import has_line_ends, is_file, of_form
+from towtank.workload.importers.curl.data import has_line_ends, is_file
+from towtank.workload.importers.curl.forms import Content, contents_of
 from towtank.workload.importers.curl.table import OPTIONS, SHORT, SWITCHES, VALUED
 from towtank.workload.importers.curl.urls import URLS_AT_MOST, resolved, separator, urls_of
 from towtank.workload.importers.curl.variables import Variables
@@ -408,7 +409,7 @@ class _Reader:
     def _body(self, call: Call, headers: dict[str, str]) -> dict[str, Any]:
         """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
         if call.form:
-            return {"multipart": parts_of([self._part(name, word) for name, word in call.form])}
+            return {"multipart": parts_of([field for name, word in call.form for field in self._fields(name, word)])}
         given = next((key for key in headers if key.lower() == "content-type"), None)
         if "content-type" in call.removed and (call.data or call.upload is not None):
             why = "curl sends the body without this header; the workload sends the media type of the body"
@@ -454,24 +455,37 @@ class _Reader:
         encoded = quote(value if equals else key, safe="-._~${}").replace("%20", "+")
         return f"{key}={encoded}" if equals and key else encoded
 
-    def _part(self, name: str, word: Word) -> tuple[str, Any]:
-        """Read a part of a multipart body: `name=text` or `name=@file;type=...;filename=...`."""
+    def _fields(self, name: str, word: Word) -> list[tuple[str, Any]]:
+        """Read a field of a multipart body: `name=text`, or one or more files, `name=@file;type=...,file`."""
         key, equals, value = word.text.partition("=")
         if not equals:
             raise ValueError(f"must be name=value, got {word.text[:60]!r} instead")
         if name == "form-string":
-            return key, literal(value)
-        text, given = of_form(value)
-        if not value.startswith(("@", "<")):
-            return key, {"value": literal(text), **given} if given else literal(text)
-        file = text[1:]
-        part = self._file(word, file)
+            return [(key, literal(value))]
+        files = value.startswith("@")
+        named = value.startswith(("@", "<"))
+        contents = contents_of(value[named:], files=files)
+        if len(contents) > 1:
+            why = f"curl sends {len(contents)} files in one part of type multipart/mixed; here, each file is a part"
+            self.note(word, f"files of the field {key[:60]}", why)
+        for setting in sorted({"headers", "encoder"} & {name for content in contents for name in content.settings}):
+            self.note(word, f"{setting} of the field {key[:60]}", "left out: parts have a media type and a file name")
+        return [(key, self._content(word, content, value[0] if named else "")) for content in contents]
+
+    def _content(self, word: Word, content: Content, sign: str) -> Any:
+        """Return one part of a multipart body. The sign is `@` for a file, and `<` for a text in a file."""
+        keys = {"type": "content_type", "filename": "filename"}
+        given = {keys[name]: literal(text) for name, text in content.settings.items() if name in keys}
+        if not sign:
+            return {"value": literal(content.text), **given} if given else literal(content.text)
+        part = self._file(word, content.text)
         part = {"generated": {"size": "1 KiB"}} if "body" in part else part
-        if value[0] == "@":
-            part["filename"] = literal(Path(file).name)
+        if sign == "@":
+            part["filename"] = literal(Path(content.text).name)
         else:
-            self.note(word, f"file {file[:80]}", "is sent as a file with its name; curl sends its content as a field")
-        return key, {**part, **given}
+            why = "is sent as a file with its name; curl sends its content as a field"
+            self.note(word, f"file {content.text[:80]}", why)
+        return {**part, **given}
 
     def _file(self, word: Word, name: str) -> dict[str, Any]:
         """Return the request key for a body that is a file, with a path relative to the folder of the workload.

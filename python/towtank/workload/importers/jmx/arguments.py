@@ -12,6 +12,15 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import text_of
 from towtank.workload.importers.xmlfile import Element
 
+# Properties of an argument that are read for a query, a form or a multipart body.
+_PROPERTIES = (
+    "HTTPArgument.always_encode",
+    "HTTPArgument.content_type",
+    "HTTPArgument.use_equals",
+    "Argument.value",
+    "Argument.metadata",
+)
+
 
 @dataclass(frozen=True)
 class Field:
@@ -62,6 +71,18 @@ def fields_of(arguments: list[Element], texts: Texts, *, in_parts: bool) -> list
         fields.append(Field(decode(name), template, name, written, encode, media))
         _note_sign(each, name, template, texts)
     return fields
+
+
+def named_of(arguments: list[Element], texts: Texts) -> list[Element]:
+    """Return the arguments that have a name.
+
+    JMeter sends no argument without a name in a query, a form or a multipart body (JMeter 5.5,
+    HTTPSamplerBase.getQueryString and HTTPArgument.isSkippable). Its properties are marked as read here.
+    """
+    for each in arguments:
+        for key in _PROPERTIES:
+            text_of(each, key)
+    return [each for each in arguments if texts.static(text_of(each, "Argument.name"))]
 
 
 def _literal_of(decode: Callable[[str], str]) -> Callable[[str], str]:

@@ -117,7 +117,7 @@ class Pacing:
 
     def _mode(self, timer: Item) -> int:
         """Return the mode of a throughput timer. As in JMeter, an unknown text selects the first mode."""
-        text = timer.text("calcMode", "0").strip() or "0"
+        text = self.texts.static(timer.text("calcMode", "0")).strip() or "0"
         if text.isdecimal() and int(text) in _MODES.values():
             return int(text)
         if text.lower() not in _MODES:

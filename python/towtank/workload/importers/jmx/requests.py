@@ -11,7 +11,7 @@ from urllib.parse import quote_plus, urlsplit
 from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
 from towtank.workload.importers.headers import carry
-from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of
+from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of, named_of
 from towtank.workload.importers.jmx.cookies import CookieManagers
 from towtank.workload.importers.jmx.elements import Elements
 from towtank.workload.importers.jmx.pacing import THROUGHPUT_TIMERS, Paced
@@ -212,8 +212,10 @@ class Requests:
         raw, multipart = sampler.flag("HTTPSampler.postBodyRaw"), sampler.flag("HTTPSampler.DO_MULTIPART_POST")
         values = "".join(text_of(each, "Argument.value") for each in arguments)
         in_parts = method not in {"GET", "HEAD"} and bool(files or multipart)
-        given = fields_of(arguments, self.texts, in_parts=in_parts)
+        named = named_of(arguments, self.texts)
+        given = fields_of(named if named or in_parts else arguments, self.texts, in_parts=in_parts)
         fields = {field.name: field.value for field in given}
+        # The values are a raw body only if no argument has a name (HTTPSamplerBase.getSendParameterValuesAsPostBody).
         if raw or (method not in {"GET", "HEAD"} and "" in fields):
             self._note_encoded(arguments)
             return self._raw(values, sampler, headers), ""

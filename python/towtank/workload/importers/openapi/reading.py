@@ -12,6 +12,7 @@ from towtank import yamlfile
 from towtank.errors import StudyError
 from towtank.workload.importers import jsonfile
 from towtank.workload.importers.accounting import Ledger
+from towtank.workload.importers.bodies import parts_of
 from towtank.workload.importers.draft import (
     METHODS,
     Draft,
@@ -288,17 +289,26 @@ class _Reader:
                 self.note(place_of(content), f"{label}: field {key}", "a list or a mapping is sent as JSON")
             return {"form": {key: _text(each) for key, each in value.items()}}
         if media == "multipart/form-data" and isinstance(value, dict):
-            return {"multipart": {key: self._part(key, each, content) for key, each in value.items()}}
+            return {
+                "multipart": parts_of([(key, part) for key in value for part in self._parts(key, value[key], content)])
+            }
         if isinstance(value, dict | list):
             self.note(place_of(content), f"{label}: body {media}", "cannot be generated: its value is sent as JSON")
         text = _text(value) if value is not None else "text"
         return {"body": text, "headers": {"Content-Type": literal(media)} if "*" not in media else {}}
 
-    def _part(self, name: str, value: Any, content: Node) -> Any:
+    def _parts(self, name: str, value: Any, content: Node) -> list[Any]:
+        """Return the parts that a property becomes: a file, a part for each file of an array, otherwise one text."""
         schema = self.references.resolve(child_of(self.references.resolve(content.child("schema")), "properties", name))
+        stem = identifier(name, "file")
         if text_of(schema, "format") == "binary":
-            return {"generated": {"size": "10 KiB"}, "filename": f"{identifier(name, 'file')}.bin"}
-        return _text(value)
+            names = [f"{stem}.bin"]
+        elif text_of(self.references.resolve(child_of(schema, "items")), "format") == "binary":
+            number = len(value) if isinstance(value, list) else 1
+            names = [f"{stem}_{index}.bin" for index in range(1, max(number, 1) + 1)]
+        else:
+            return [_text(value)]
+        return [{"generated": {"size": "10 KiB"}, "filename": each} for each in names]
 
     def _security(self, label: str, operation: Node, places: dict[str, dict[str, str]]) -> dict[str, str] | None:
         """Return the login for Basic authentication that the first security requirement of an operation names; None if
