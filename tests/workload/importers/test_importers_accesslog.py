@@ -321,3 +321,16 @@ def test_pages_without_a_response_time_are_counted(end: str, every: int, import_
     lacking = sum(not end or page % every > 0 for page in range(30))
     expected = [f"unknown for {lacking} pages: their think times include it"] if lacking else []
     assert [why for _, what, why in found.notes() if what == "response times"] == expected
+
+
+@pytest.mark.parametrize("url", ["http://[bad/x", "http://a\N{ACCOUNT OF}b/x", "https://[::1/x"])
+def test_an_address_that_is_none_is_left_out(url: str, import_text: Importer) -> None:
+    found = import_text("accesslog", "\n".join([line(0, "GET /a"), line(5, f"GET {url}"), line(9, "GET /a")]))
+    assert found.noted("request") == [2]
+    assert [step["get"] for step in found.requests()] == ["/a"]
+
+
+@pytest.mark.parametrize(("url", "path"), [("//admin/x", "//admin/x"), ("//[x", "//%5Bx"), ("//", "//")])
+def test_a_path_that_begins_with_two_slashes_names_no_host(url: str, path: str, import_text: Importer) -> None:
+    found = import_text("accesslog", "\n".join([line(0, f"GET {url}"), line(9, f"GET {url}")]))
+    assert [step["get"] for step in found.requests()] == [path]

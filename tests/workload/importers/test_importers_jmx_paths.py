@@ -131,3 +131,17 @@ def test_text_in_the_template_of_an_extractor_is_noted(template: str, said: bool
     made = extractor("a(b)").replace("$1$", template)
     found = import_text("jmx", group(request("/x", made) + request("/y/${to}")))
     assert any("group" in why for _, what, why in found.notes() if what.startswith("RegexExtractor")) == said
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "sent"), [("/x", "[a", "/x"), ("http://[a/x?q=1", "b", "/x?q=1"), ("http://[a", "b", "/")]
+)
+def test_an_address_that_is_none_is_noted(path: str, host: str, sent: str, import_text: Importer) -> None:
+    cookie = (
+        '<CookieManager testname="C"><collectionProp name="CookieManager.cookies">'
+        '<elementProp name="c" elementType="Cookie"><stringProp name="Cookie.value">${__UUID}</stringProp>'
+        '<stringProp name="Cookie.domain">b</stringProp></elementProp></collectionProp></CookieManager><hashTree/>'
+    )
+    found = import_text("jmx", group(cookie + request(path, host=host)))
+    assert found.requests()[0]["get"] == sent
+    assert found.noted("address 'http://[a'")

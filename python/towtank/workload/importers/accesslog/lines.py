@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
+from urllib.parse import SplitResult, urlsplit
 
 from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate, Key
@@ -173,7 +174,7 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
         notes.add((number, column), "line", "is not in common or combined format")
         return True
     parts = _ESCAPED.sub(_percent, match.group("request")).split()
-    if len(parts) not in {2, 3} or not parts[1].startswith(("/", "http://", "https://")):
+    if len(parts) not in {2, 3} or not _is_request(parts[1]):
         notes.add((number, match.start("request") + 1), "request", "left out: it requests no path over HTTP")
         return False
     response_time, ends = _response_time(match.group("rest"))
@@ -183,6 +184,26 @@ def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
     size = int(match.group("bytes")) if match.group("bytes") != "-" else 0
     method = parts[0].upper()
     return Hit(number, client, agent, time, method, parts[1], status, response_time, ends, size)
+
+
+def _is_request(url: str) -> bool:
+    """Return True if the URL of a request is a path, or an address with a path over HTTP."""
+    try:
+        split_url(url)
+    except ValueError:
+        return False
+    return url.startswith(("/", "http://", "https://"))
+
+
+def split_url(url: str) -> SplitResult:
+    """Split the URL of a request. A URL that begins with two slashes is a path without a host (RFC 9112, 3.2.1).
+
+    Examples
+    --------
+    >>> split_url("//admin/x?y").path
+    '//admin/x'
+    """
+    return urlsplit(f"http://path{url}" if url.startswith("/") else url)
 
 
 def _percent(found: re.Match[str]) -> str:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
-from towtank.workload.importers.accesslog.lines import Hit
+from towtank.workload.importers.accesslog.lines import Hit, split_url
 from towtank.workload.importers.draft import ASSET_ENDINGS
 
 # Largest number of patterns of one log. If a log has more, patterns that differ in only one path part are merged. [1]
@@ -108,7 +107,7 @@ class Pattern:
 
 def is_asset(url: str) -> bool:
     """Return True if a URL refers to a script, style sheet, picture or font."""
-    return urlsplit(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
+    return split_url(url).path.rpartition(".")[2].lower() in ASSET_ENDINGS
 
 
 def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
@@ -119,7 +118,7 @@ def pattern_of(method: str, url: str) -> tuple[Key, tuple[str, ...]]:
     >>> pattern_of("GET", "/orders/17?lang=en")
     (Key(method='GET', parts=('orders', None), query=('lang',)), ('17', 'en'))
     """
-    split = urlsplit(url)
+    split = split_url(url)
     parts: list[str | None] = []
     values: list[str] = []
     # A slash at the end is kept: the URL without it is a different URL, which servers usually answer with a redirect.
@@ -149,7 +148,7 @@ def shortened(url: str) -> bool:
 
     This is the case for long queries, long path parts, and query names without `=`.
     """
-    split = urlsplit(url)
+    split = split_url(url)
     names = split.query.split("&") if split.query else []
     values = [value for _, value in _pairs(split.query)]
     long = any(len(each) > _VALUE_AT_MOST for each in [*split.path.split("/"), *values])

@@ -12,13 +12,13 @@ import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 import numpy as np
 
 from towtank.estimates import few_digits
 from towtank.units import format_duration
-from towtank.workload.importers.accesslog.lines import Hit, read_lines
+from towtank.workload.importers.accesslog.lines import Hit, read_lines, split_url
 from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, shortened
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import (
@@ -88,7 +88,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     if shortened(hit.url):
         why = "20 names of a query and 500 characters of a value are kept; a name without `=` is sent with `=`"
         draft.notes.add(place, "long URL, or name without `=`", why)
-    host = urlsplit(hit.url).hostname if not hit.url.startswith("/") else None
+    host = split_url(hit.url).hostname if not hit.url.startswith("/") else None
     if host:
         draft.notes.add(place, "host of a request", "is not kept: all requests go to one target")
     if host and options.hosts and host not in options.hosts:
@@ -237,7 +237,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
             if why is not None and pattern.count >= 10:
                 draft.notes.add((pattern.line, 0), f"{label}: {url[:80]}", why)
             continue
-        parts = urlsplit(url)
+        parts = split_url(url)
         path = "/".join(_encoded(part) for part in parts.path.split("/")) + (
             f"?{quote(parts.query, safe=_PATH_SAFE)}" if parts.query else ""
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.jmx.paths import split_address
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
 from towtank.workload.importers.xmlfile import Element
@@ -69,7 +69,7 @@ class CookieManagers:
                 self.given[target, path, name] = value
                 if self._domain(entry) != _host(address):
                     self.wide.add(id(entry))
-            elif _covers(path, urlsplit(address).path or "/"):
+            elif _covers(path, split_address(address).path or "/"):
                 own.append(f"{name}={value}")
                 why = "its value varies: it is sent with each request, even if the server sets a cookie with this name"
                 self.draft.notes.add(entry.place, f"cookie {name!r}", why)
@@ -141,7 +141,7 @@ class CookieManagers:
 def _host(address: str) -> str:
     """Return the host of an address, which may be a variable whose value is not known."""
     place = address.partition("://")[2].partition("/")[0]
-    return place.rpartition("@")[2].lower() if "${" in place else (urlsplit(address).hostname or "")
+    return place.rpartition("@")[2].lower() if "${" in place else (split_address(address).hostname or "")
 
 
 def _covers(prefix: str, path: str) -> bool:

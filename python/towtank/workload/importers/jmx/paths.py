@@ -7,7 +7,7 @@ result gets a leading slash if it has none (HTTPSamplerBase.getUrl of JMeter 5.5
 from __future__ import annotations
 
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from towtank.workload.importers.draft import literal
 from towtank.workload.importers.jmx.texts import Texts
@@ -17,11 +17,25 @@ _SAFE = "/%:@!$&'()*+,;=~-._?"
 Place = tuple[int, int]
 
 
+def split_address(address: str) -> SplitResult:
+    """Split an address. If its host cannot be that of an address (`http://[a/x`), only path and query are kept.
+
+    Examples
+    --------
+    >>> split_address("http://[a/x").hostname, split_address("http://[a/x").path
+    (None, '/x')
+    """
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit(f"///{address.partition('://')[2].partition('/')[2]}")
+
+
 def path_of(text: str, place: Place, texts: Texts) -> str:
     """Return the path and the query of a sampler as a template."""
     text = texts.opened(text, ADDRESSES)
     if text.startswith(ADDRESSES):
-        split = urlsplit(text)
+        split = split_address(text)
         text = split.path + (f"?{split.query}" if split.query else "")
     # The fragment after # is removed, because clients never send it to the server.
     text = _sendable(text.partition("#")[0], place, texts)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import quote_plus
 
 from towtank.workload.importers.bodies import body_keys, parts_of
 from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
@@ -15,7 +15,7 @@ from towtank.workload.importers.jmx.arguments import Field, as_written, fields_o
 from towtank.workload.importers.jmx.cookies import CookieManagers
 from towtank.workload.importers.jmx.elements import Elements
 from towtank.workload.importers.jmx.pacing import THROUGHPUT_TIMERS, Paced
-from towtank.workload.importers.jmx.paths import ADDRESSES, path_of
+from towtank.workload.importers.jmx.paths import ADDRESSES, path_of, split_address
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
 from towtank.workload.importers.textfile import beside, relative_to_workload
@@ -406,7 +406,7 @@ def _spellings(address: str) -> list[str]:
 
     If the port is the default port of the scheme, these are the address with the port and without it.
     """
-    split = urlsplit(address.split("${", maxsplit=1)[0])
+    split = split_address(address.split("${", maxsplit=1)[0])
     if not split.hostname:
         return []
     usual = 80 if split.scheme == "http" else 443
