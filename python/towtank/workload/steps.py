@@ -398,8 +398,7 @@ class Repeat(FileModel):
 CALLS: dict[str, type[CallStep]] = {"sql": Sql, "file": FileStep, "tcp": Tcp, "ldap": Ldap}
 """Classes of steps that use a driver, by the key that identifies the step."""
 
-# Kinds of steps by their keys. The brackets around a kind distinguish it from a key of the file in pydantic's
-# error paths.
+# Kinds of steps by their keys. The brackets distinguish a kind from a key of the file in pydantic's error paths.
 _KINDS = {
     **dict.fromkeys(METHODS, "<request>"),
     **{key: f"<{key}>" for key in CALLS},
