@@ -47,9 +47,9 @@ def test_arithmetic(text, value):
 @pytest.mark.parametrize(
     ("text", "position", "words"),
     [
-        ("", 0, "its end"),
-        ("1 +", 3, "its end"),
-        ("users * ", 8, "its end"),
+        ("", 0, "the end of the formula"),
+        ("1 +", 3, "the end of the formula"),
+        ("users * ", 8, "the end of the formula"),
         ("a b", 2, "operator"),
         ("(a", 2, "')'"),
         ("a < b < c", 6, "two values at a time"),
