@@ -21,7 +21,9 @@ _LOADS = np.linspace(25, 1000, 40)
 
 
 def run(*, quick: bool) -> None:
-    """Measure both curves of closed systems, print medians with intervals, store the raw runs."""
+    """Measure the curves of a closed and of a load-dependent system; print median CPU times with intervals; store the
+    raw runs.
+    """
     users = np.array([60.0, 120, 240, 360, 420, 500, 620, 750])
     ones: dict[str, Observations] = {
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),
@@ -55,9 +57,9 @@ def _measured(curve: ClosedCurve, truth: tuple[float, ...], users: Any) -> Obser
 
 
 def _once(name: str, points: Observations) -> dict[str, float]:
-    """Return the CPU time of a curve with its bands, fitted to the points.
+    """Return the CPU time to fit a curve to the points and to compute its bands. [s]
 
-    Nothing from earlier rounds is reused. The time includes the tables of the exact solution.
+    The time includes the exact solution. Nothing is cached between rounds.
     """
     before = time.process_time()
     rows = predict(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)

@@ -18,7 +18,7 @@ RATE, CONNECTIONS, DELAY_MS = 1_000, 8, 5.0
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the errors, store the raw runs."""
+    """Measure the response-time errors of every generator, print them, and store the raw runs."""
     rounds, seconds = (2, 5) if quick else (6, 8)
     names = ["towtank", *(name for name in peers.available() if name != "minimal")]
     runs = harness.turns(names, rounds, lambda name: _once(name, seconds))

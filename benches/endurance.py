@@ -17,19 +17,19 @@ MINUTES = 60.0
 QUICK_MINUTES = 2.0
 # Time of the first memory sample; by then, every code path of a run has been executed. [s]
 _FIRST_S = 60.0
-# Time in addition to the load: for files and process start before the first request, and for the last sample. [s]
+# Time for starting the process and for the last memory sample, in addition to the load. [s]
 _SPARE_S = 5.0
 
 
 def run(*, quick: bool, minutes: float | None = None) -> None:
-    """Measure, print the growth of memory and the achieved share of the load, store the raw runs.
+    """Run the load; print the growth of memory and the share of requests that were started; store the raw samples.
 
     Parameters
     ----------
     quick : bool
         If true, the load lasts two minutes instead of an hour.
     minutes : float or None
-        Length of the load instead of either. [min]
+        Length of the load; overrides `quick`. [min]
     """
     length_s = 60.0 * (minutes or (QUICK_MINUTES if quick else MINUTES))
     with (

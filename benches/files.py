@@ -19,7 +19,7 @@ _READ_BYTES = 4096
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, store the raw runs."""
+    """Measure the CPU time per read of each generator, print the ratios, and store the raw runs."""
     if harness.program("fio") is None:
         raise harness.Skipped("fio is not installed (apt-get install fio)")
     rounds, seconds = (4, 3) if quick else (8, 5)

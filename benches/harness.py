@@ -71,7 +71,7 @@ def cores() -> tuple[int, int]:
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program: among the installed peers, otherwise on `PATH`."""
+    """Return the path of a program in the folder of installed peers, otherwise on `PATH`; None if it is missing."""
     places = f"{PEERS / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
     return shutil.which(name, path=places)
 
@@ -82,7 +82,7 @@ def spend(command: list[str], *, environment: dict[str, str] | None = None) -> S
     Raises
     ------
     SystemExit
-        If the command fails: without one of its generators, a bench would compare nothing.
+        If the command fails.
     """
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.monotonic()
@@ -202,14 +202,14 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
     Parameters
     ----------
     servers : sequence of int
-        Processes of the bench that are still running when the block ends. Their CPU time does not count as other work,
-        nor does that of this process and of its ended children.
+        Process ids of the bench's servers. The CPU time of these processes, of this process and of its ended children
+        does not count as other work.
 
     Yields
     ------
     list of float
-        Empty during the block. After it, the list has one value: the share of this CPU time in the time of all CPUs, in
-        [0, 1].
+        Empty during the block. Then one value: the fraction of the CPU time of all CPUs that other work used, in [0,
+        1].
     """
     found: list[float] = []
     started, busy_s, own_s = time.monotonic(), _busy_s(), _own_s(servers)
@@ -219,14 +219,14 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
 
 
 def _busy_s() -> float:
-    """Return the CPU time of this host that was not idle, including stolen time."""
+    """Return the CPU time of this host that was not idle, including stolen time. [s]"""
     words = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     user, nice, system, _idle, _waiting, *rest = (int(word) for word in words[1:9])
     return (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
 
 
 def _own_s(servers: Sequence[int]) -> float:
-    """Return the CPU time of this process, of its ended children, and of the servers."""
+    """Return the CPU time that this process, its ended children and the servers have used. [s]"""
     times = os.times()
     total = times.user + times.system + times.children_user + times.children_system
     for server in servers:

@@ -59,7 +59,7 @@ SERVERS: dict[str, Callable[[], AbstractContextManager[tuple[str, int]]]] = {
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, store the raw runs.
+    """Measure the CPU time per request with Towtank and h2load, print the ratios, and store the raw runs.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def succeeded(output: str) -> int:
     Raises
     ------
     SystemExit
-        If the output lacks this number, or if requests failed: the load would then not be the requested one.
+        If the output lacks this number, or if requests failed.
     """
     found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", output)
     if found is None or any(int(count) for count in found.groups()[1:]):

@@ -17,7 +17,7 @@ _SPARE_FILES = 200
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print bytes per user and the growth, store the raw runs."""
+    """Measure memory per idle user and its growth under load; print the results; store the raw runs."""
     few, many = 1_000, min(12_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - _SPARE_FILES)
     rounds = 2 if quick else 6
     if many < 4 * few:

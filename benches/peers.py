@@ -32,8 +32,8 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """Load that every generator must produce: requests at the given rate; without a rate, as many as its connections
-    allow.
+    """A load that every generator must produce. Without `rate`, a generator sends as many
+    requests as its connections allow.
     """
 
     address: str
@@ -119,7 +119,7 @@ def wrk(case: Case, _folder: Path) -> Report:
 
 
 def oha(case: Case, _folder: Path) -> Report:
-    """Run `oha`; if a rate is given, with the option of oha that corrects for coordinated omission."""
+    """Run `oha`. With a rate, oha corrects for coordinated omission."""
     rate = ["-q", str(case.rate), "--latency-correction"] if case.rate else []
     options = ["--no-tui", "-z", f"{case.seconds}s", "-c", str(case.connections), "--output-format", "json", *rate]
     spent = harness.spend([_path("oha"), *options, case.url])
@@ -130,7 +130,7 @@ def oha(case: Case, _folder: Path) -> Report:
 
 
 def vegeta(case: Case, folder: Path) -> Report:
-    """Run `vegeta`; without a rate it has as many workers as connections."""
+    """Run `vegeta`. Without a rate, it has one worker per connection."""
     out = folder / "vegeta.bin"
     (folder / "targets").write_text(f"GET {case.url}\n")
     limit = ["-rate", str(case.rate)] if case.rate else ["-rate", "0", "-max-workers", str(case.connections)]

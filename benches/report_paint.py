@@ -1,7 +1,7 @@
 """Time until the first paint of a report in Chromium, and time until the report is interactive.
 
-A page is interactive when interactive figures have replaced the static drawings in and near the part that is visible
-first, and the last task of more than 50 ms has ended. The page is read from a file; the machine must be otherwise idle.
+A page is interactive when interactive figures have replaced the drawings in and near the initially visible area, and
+the last task of more than 50 ms has ended. The page is read from a file. The machine must be otherwise idle.
 """
 
 from __future__ import annotations

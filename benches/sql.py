@@ -48,7 +48,7 @@ class _Database:
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the ratios, store the raw runs."""
+    """Measure the CPU time per statement with Towtank and pgbench, print the ratios, and store the raw runs."""
     rounds, seconds = (4, 3) if quick else (8, 5)
     with _postgresql() as database:
         for sessions in SESSIONS:

@@ -21,7 +21,7 @@ _NAMES = {"p99": 0.99, "p99.9": 0.999, "max": 1.0}
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print the reports of each generator beside the true times, store the raw runs."""
+    """Measure the response times that each generator reports, print their errors, and store the raw runs."""
     rounds = 1 if quick else 3
     names = ["towtank", *peers.available(with_rate=True)]
     runs = harness.turns(names, rounds, _once)
@@ -35,9 +35,7 @@ def run(*, quick: bool) -> None:
 
 
 def _shape() -> dict[str, int]:
-    """Return when the stall begins, how long it lasts, and the length of the load, which contains only one
-    stall. [s]
-    """
+    """Return the start of the stall, its length, and the length of the load. [s]"""
     return {"stall_every_s": 10, "stall_for_s": 2, "seconds": 18}
 
 
@@ -65,7 +63,9 @@ def _once(name: str) -> dict[str, float | None]:
 def truth(
     log: npt.NDArray[np.int64], first_ns: int | None, rate: float, seconds: float, stall_s: float
 ) -> dict[str, float]:
-    """Compute from the server's log the response times of requests that arrive exactly when they are due. [s]
+    """Return quantiles of the response times of requests that arrive exactly when they are due. [s]
+
+    The response times are computed from the server's log.
 
     Parameters
     ----------

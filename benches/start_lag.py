@@ -1,14 +1,13 @@
-"""Start lag of requests, and share of started requests, at fractions of the calibrated envelope.
+"""Start lag of requests at fractions of the highest rate of one load thread (the envelope).
 
-The envelope is the highest rate of one load thread without think time; it is measured first. Then an open Poisson load
-runs at 25, 50, 60 and 75 % of the envelope, after one second to settle. For every request of the steady stage, the
-bench records the actual minus the intended start. It also reports the share of due requests that were started, over
-both stages.
+First, the bench measures the envelope without think time. Then it runs an open Poisson load at 25, 50, 60 and 75 % of
+the envelope. After one second to settle, it records the actual minus the intended start of every request. It also
+reports the fraction of due requests that were started.
 
 No lag can be shorter than a period in which the machine does not run the generator. So before and after the load, a
-program that only reads the clock runs on both cores, and reports the share of time lost in gaps of more than 1 ms.
-Each round reports the CPU use of other programs. The results of the quieter half of the rounds are printed beside those
-of all rounds.
+program that only reads the clock runs on both cores, and reports the fraction of time lost in gaps of more than 1 ms.
+Each round reports the CPU use of other programs. The bench prints the results of all rounds, and those of the half of
+the rounds with the least CPU use of other programs.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SHARES = (0.25, 0.50, 0.60, 0.75)
 
 
 def run(*, quick: bool) -> None:
-    """Measure, print lag and rate at each fraction of the envelope, store the raw runs."""
+    """Measure start lag and achieved rate at each fraction of the envelope, print them, and store the raw runs."""
     rounds, seconds = (2, 4) if quick else (6, 6)
     lost = [_hiccups(seconds)]
     with harness.null_server() as (address, server):
@@ -46,7 +45,7 @@ def run(*, quick: bool) -> None:
 
 
 def _quieter(runs: list[dict[str, float]]) -> str:
-    """Return a text with the lags of the rounds that had the least other work, and with the amount of that work."""
+    """Format the lags of the rounds with the least CPU use of other programs, and this CPU use."""
     chosen = harness.quieter_half(runs)
     lags = ", ".join(f"{row['lag_p99_us']:,.0f}" for row in chosen)
     others = ", ".join(f"{row['other_work']:.1%}" for row in chosen)
@@ -54,7 +53,7 @@ def _quieter(runs: list[dict[str, float]]) -> str:
 
 
 def _hiccups(seconds: int) -> list[dict[str, float]]:
-    """Measure, on both cores concurrently, the time that a program loses in gaps of more than a millisecond."""
+    """Measure the time that a program loses in gaps of more than 1 ms, on both cores concurrently."""
     compiler = harness.program("cc")
     if compiler is None:
         print("  skipped: hiccups of the machine, no C compiler is installed (apt-get install gcc libc6-dev)")

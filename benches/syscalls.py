@@ -15,7 +15,7 @@ CONNECTIONS, SECONDS = 64, 3
 
 
 def run(*, quick: bool) -> None:  # noqa: ARG001 - one traced run each: a count has no spread worth rounds
-    """Count, print, store the raw runs."""
+    """Count the system calls of Towtank and wrk per request, print the counts, and store the raw runs."""
     strace = harness.program("strace")
     if strace is None:
         raise harness.Skipped("strace is not installed (apt-get install strace)")

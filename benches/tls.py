@@ -28,7 +28,7 @@ _OURS = {"towtank": False, "towtank, verifying": True}
 
 
 def run(*, quick: bool) -> None:
-    """Measure handshakes and requests, print the ratios, store the raw runs."""
+    """Measure the CPU time per handshake and per request, print the ratios, and store the raw runs."""
     rounds, seconds = (4, 3) if quick else (6, 5)
     with _server() as (address, authority):
         for what, names in (("handshake", [*_OURS, "wrk", "s_time"]), ("request", [*_OURS, "wrk"])):

@@ -1,4 +1,4 @@
-"""Towtank's engine as the generator in the benches: makes its plans, runs it and reads its records."""
+"""Runs Towtank's engine as the generator in the benches: makes plans, runs them and reads the records."""
 
 from __future__ import annotations
 
@@ -150,8 +150,7 @@ def read(folder: Path, spent: harness.Spent) -> Done:
     Raises
     ------
     SystemExit
-        If a request failed: the load would then not be the requested one. Arrivals that were not started in time raise
-        no error, because they are a result, which `start_lag` reports.
+        If a request failed. Arrivals that were not started in time raise no error: `start_lag` reports them.
     """
     engine = json.loads((folder / "engine" / "engine.json").read_text())
     if engine["totals"]["failed"]:

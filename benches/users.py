@@ -58,8 +58,9 @@ class Crowd:
 
     @property
     def spread_s(self) -> float:
-        """Time over which the first requests are spread. A multiple of Z, so that later requests are spread evenly,
-        too. [s]
+        """Time over which the first requests are spread. [s]
+
+        It is a multiple of the think time, so that later requests are also spread evenly.
         """
         connecting_s = self.users / _CONNECTS_PER_S if self.own else 0.0
         return self.think_s * max(1, math.ceil(connecting_s / self.think_s))
@@ -68,7 +69,7 @@ class Crowd:
     def settle_s(self) -> float:
         """Time between the start of the last user and the measurement. [s]
 
-        Users with their own connections must all have opened them by then.
+        By then, every user with its own connection has opened it.
         """
         return self.spread_s + 2.0 if self.own else 2.0
 
@@ -132,7 +133,7 @@ def _plan(crowd: Crowd, addresses: list[str], out: Path) -> dict[str, Any]:
 
 
 def _drive(crowd: Crowd) -> dict[str, Any]:
-    """Run one load, and read the kernel's counters and the memory of both processes once a second."""
+    """Run one load; once a second, read the kernel's counters and the memory of engine and server."""
     with (
         harness.crowded_server(crowd.users if crowd.own else POOL) as (addresses, server),
         tempfile.TemporaryDirectory(prefix="towtank-bench-") as name,
@@ -167,7 +168,7 @@ def _watch(engine: subprocess.Popen[bytes], server: int) -> list[dict[str, float
 
 
 def _look(engine: int, server: int) -> dict[str, float]:
-    """Return the current number of sockets, and the memory of the kernel and of both processes. [1], [bytes]"""
+    """Return the numbers of sockets [1] and the memory of the kernel, the engine and the server [bytes]."""
     sockets = Path("/proc/net/sockstat").read_text()
     counts = dict(re.findall(r"(inuse|tw|orphan) (\d+)", sockets.partition("TCP:")[2].partition("\n")[0]))
     memory = _memory()
@@ -213,7 +214,7 @@ def _read(folder: Path, crowd: Crowd, samples: list[dict[str, float]]) -> dict[s
     length_s = float(measured.lengths[steady].sum())
     response = done.times_s("response")
     rate = float(measured.requests.started[steady].sum()) / length_s
-    # R is only a ten-thousandth of Z here, so the median of R gives practically the same rate as the mean.
+    # The response time is only 1e-4 of the think time, so its median gives nearly the same rate as its mean.
     expected = crowd.users / (crowd.think_s + response["p50"])
     of_users = measured.user_s[steady].sum() / length_s
     return {

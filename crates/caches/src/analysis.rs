@@ -20,11 +20,11 @@ const SAMPLES_AT_LEAST: usize = 400;
 /// Settings of the analysis of a trace.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Cache sizes in entries at which to report miss ratios. They are also the limits on entries in the table of
-    /// caches with two limits. [1]
+    /// Cache sizes in entries at which to report miss ratios. For caches with two limits, they are the limits on
+    /// entries. [1]
     pub entries: Vec<u64>,
-    /// Cache sizes in bytes at which to report miss ratios. They are also the limits on bytes in the table of caches
-    /// with two limits. [byte]
+    /// Cache sizes in bytes at which to report miss ratios. For caches with two limits, they are the limits on bytes.
+    /// [byte]
     pub bytes: Vec<u64>,
     /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
@@ -49,7 +49,7 @@ impl Default for Settings {
     }
 }
 
-/// Counts hits: exactly, from the references to all keys, or approximately, from those to a sample of the keys.
+/// Counts hits exactly from all keys, or approximately from a sample of the keys.
 enum Counter {
     Exact(Box<Exact>),
     Sampled(Box<Sampled>),
@@ -244,10 +244,10 @@ impl Counter {
     }
 }
 
-/// Miss ratio: misses (`all` - `hits`) divided by the exact total `of`, limited to [0, 1].
+/// Returns the miss ratio, (`all` - `hits`) / `of`, limited to [0, 1].
 ///
-/// If keys are sampled, `all` is an estimate of `of`, and the difference between them counts as hits. If this estimate
-/// is too high and nearly all references miss, the quotient exceeds 1.
+/// `of` is the exact number of references or bytes. `all` is its estimate from sampled keys. If the estimate is too
+/// high, the quotient can exceed 1.
 fn missed(all: f64, hits: f64, of: f64) -> f64 {
     if of > 0.0 {
         ((all - hits) / of).clamp(0.0, 1.0)
@@ -298,8 +298,10 @@ fn trace(plan: &Plan, counter: &Counter, totals: &Totals) -> Trace {
     }
 }
 
-/// Smallest cache size to report at a sampling rate. A smaller cache holds fewer sampled keys than there are random
-/// groups, so the error of its miss ratio cannot be estimated. [entries]
+/// Returns the smallest cache size to report at a sampling rate. [entries]
+///
+/// The error of the miss ratio of a smaller cache cannot be estimated: the cache holds fewer sampled keys than there
+/// are random groups.
 fn resolution(rate: f64) -> f64 {
     if rate < 1.0 {
         GROUPS as f64 / rate
@@ -335,10 +337,10 @@ fn entries_curve(plan: &Plan, counter: &Counter, totals: &Totals) -> Vec<Entries
         .collect()
 }
 
-/// Half-width of the 95 % confidence interval of a miss ratio, estimated from the random groups of the sample. It is
-/// `None` if a cache of `entries` holds less than one sampled key per group.
+/// Returns the half-width of the 95 % confidence interval of a miss ratio.
 ///
-/// The interval is corrected for the finite number of keys: its width is 0 if all keys were sampled.
+/// The interval is estimated from the random groups of the sample and corrected for the finite number of keys. Returns
+/// `None` if a cache of `entries` holds less than one sampled key per group.
 fn interval<T>(rate: f64, groups: &[T], ratio: impl Fn(&T) -> f64, entries: f64) -> Option<f64> {
     let enough = !groups.is_empty() && entries >= resolution(rate);
     let seen = (1.0 - rate).sqrt();

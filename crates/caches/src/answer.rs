@@ -103,8 +103,7 @@ pub struct SamplingAnswer {
     pub keys: usize,
     /// Number of counted references to the keys in the sample. [1]
     pub references: u64,
-    /// Number of references of the trace, minus the estimate of this number from the sample. The difference is added to
-    /// the hits of the smallest cache. [1]
+    /// Actual minus estimated number of references of the trace; added to the hits of the smallest cache. [1]
     pub correction_references: f64,
     /// Number of random groups of keys, from which confidence intervals are computed. [1]
     pub groups: usize,

@@ -58,25 +58,25 @@ impl Exact {
         }
     }
 
-    /// Upper bound on the memory in use. [byte]
+    /// Returns an upper bound on the memory in use. [byte]
     #[must_use]
     pub fn memory(&self) -> usize {
         self.numbers.text_bytes() + BYTES_OF_A_KEY * self.numbers.len()
     }
 
-    /// Number of different keys so far. [1]
+    /// Returns the number of different keys so far. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Sum of the sizes of all keys so far. [byte]
+    /// Returns the sum of the sizes of all keys so far. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recency.bytes()
     }
 
-    /// Returns pairs of two numbers: a number of references, and the number of keys with this many references.
+    /// Returns pairs `(n, keys)`: `keys` keys have exactly `n` references.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let mut sorted: Vec<u64> = self.references.iter().copied().filter(|&n| n > 0).collect();

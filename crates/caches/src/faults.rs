@@ -38,7 +38,7 @@ impl Faults {
         }
     }
 
-    /// Number of all faults, including those that are only counted. [1]
+    /// Returns the number of all faults, including those that are only counted. [1]
     #[must_use]
     pub fn count(&self) -> u64 {
         self.faults.len() as u64 + self.more

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map whose keys are hashes. The map uses them unchanged instead of hashing them again.
+/// A map whose keys are hashes, which it does not hash again.
 pub type ByHash = HashMap<u64, u32, BuildHasherDefault<Mixed>>;
 const NONE: u32 = u32::MAX;
 
@@ -33,7 +33,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Hash of a key. It determines whether the key is in the sample, and is the same in every run.
+/// Returns the hash of a key. It determines whether the key is in the sample, and is the same in every run.
 #[must_use]
 pub fn hash(key: &[u8]) -> u64 {
     let mut state = mix(key.len() as u64 ^ 0x9e37_79b9_7f4a_7c15);
@@ -63,7 +63,7 @@ struct Key {
 }
 
 impl Numbers {
-    /// Number of different keys. [1]
+    /// Returns the number of different keys. [1]
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
@@ -75,7 +75,7 @@ impl Numbers {
         self.keys.is_empty()
     }
 
-    /// Sum of the lengths of the texts of all keys. [byte]
+    /// Returns the sum of the lengths of the texts of all keys. [byte]
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text.len()

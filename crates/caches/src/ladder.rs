@@ -31,14 +31,14 @@ impl Ladder {
         Self(all.into_iter().collect())
     }
 
-    /// The cache sizes in ascending order.
+    /// Returns the cache sizes in ascending order.
     #[must_use]
     pub fn sizes(&self) -> &[u64] {
         &self.0
     }
 
-    /// Index of the smallest cache size that is at least `distance`, that is, of the smallest cache that hits. If all
-    /// sizes are smaller than `distance`, the index is the number of sizes.
+    /// Returns the index of the smallest cache size that is at least `distance`. If all sizes are smaller, returns the
+    /// number of sizes.
     #[must_use]
     pub fn place(&self, distance: u64) -> usize {
         self.0.partition_point(|&size| size < distance)

@@ -69,25 +69,25 @@ impl Line {
         }
     }
 
-    /// Text of the line without blanks at its start and end.
+    /// Returns the text of the line without blanks at its start and end.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         self.bytes.trim_ascii()
     }
 
-    /// Number of times that `byte` occurs in the line. [1]
+    /// Returns the number of times that `byte` occurs in the line. [1]
     #[must_use]
     pub fn count(&self, byte: u8) -> usize {
         memchr::memchr_iter(byte, &self.bytes).count()
     }
 
-    /// Number of cells in the line. [1]
+    /// Returns the number of cells in the line. [1]
     #[must_use]
     pub fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// Text of a cell without blanks at its start and end.
+    /// Returns the text of a cell without blanks at its start and end.
     #[must_use]
     pub fn cell(&self, at: usize) -> &[u8] {
         let text = if self.quoted {
@@ -98,7 +98,7 @@ impl Line {
         text[self.cells[at].text.clone()].trim_ascii()
     }
 
-    /// Position in the line at which a cell begins, in characters from 1.
+    /// Returns the position in the line at which a cell begins, in characters from 1.
     #[must_use]
     pub fn column(&self, at: usize) -> usize {
         self.character(self.cells[at].begin)

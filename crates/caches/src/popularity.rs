@@ -32,8 +32,8 @@ pub struct Popularity {
 }
 
 impl Popularity {
-    /// Popularities by Zipf's law: key i of `keys` is referenced in proportion to i^-skew. `keys` is at least 1, `skew`
-    /// at least 0.
+    /// Creates popularities by Zipf's law: key i of `keys` is referenced in proportion to i^-skew. `keys` is at least
+    /// 1, `skew` at least 0.
     #[must_use]
     pub fn zipf(keys: u64, skew: f64) -> Self {
         let mut groups = Vec::new();
@@ -52,8 +52,8 @@ impl Popularity {
         Self::of(&groups)
     }
 
-    /// Creates popularities from pairs of two numbers: a number of references, and the number of keys with this many
-    /// references. At least one key must have references.
+    /// Creates popularities from pairs `(n, keys)`: `keys` keys have exactly `n` references. At least one key must have
+    /// references.
     #[must_use]
     pub fn counted(groups: &[(u64, u64)]) -> Self {
         let groups: Vec<(f64, f64)> = groups
@@ -77,7 +77,7 @@ impl Popularity {
         }
     }
 
-    /// Share of references that hit in a cache of `entries` entries.
+    /// Returns the share of references that hit in a cache of `entries` entries.
     #[must_use]
     pub fn hit_ratio(&self, entries: u64) -> f64 {
         let room = entries as f64;
@@ -89,7 +89,7 @@ impl Popularity {
         self.alike.iter().map(hits).sum()
     }
 
-    /// Time that an entry stays in a cache of `room` entries after the last reference to it, measured in references.
+    /// Returns the time from the last reference to an entry until a cache of `room` entries evicts it. [references]
     fn time(&self, room: f64) -> f64 {
         // The expected number of cached keys is a concave function of `time`, so Newton's method never overshoots if it
         // starts at 0.
@@ -111,8 +111,8 @@ impl Popularity {
     }
 }
 
-/// Sum of i^-skew over the ranks i with `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` -
-/// 1/2. For the ranks for which this approximation is used, its relative error is 10^-8.
+/// Returns the sum of i^-skew for `from` <= i < `to`, approximated by the integral from `from` - 1/2 to `to` - 1/2.
+/// The relative error is 10^-8 for i above [`SINGLY_AT_MOST`].
 fn between(from: u64, to: u64, skew: f64) -> f64 {
     let (low, high) = (from as f64 - 0.5, to as f64 - 0.5);
     let (power, stretch) = (1.0 - skew, (high / low).ln());

@@ -13,8 +13,7 @@
 
 /// Number of slots in a block: each slot has a mark, which is one bit of a 64-bit word.
 const BLOCK: usize = 64;
-/// Minimum number of slots. Each slot stands for a reference, in the order of the trace. With fewer slots, the marks
-/// would often have to be compacted.
+/// Minimum number of slots, one for each reference. With fewer slots, the marks would often have to be compacted.
 const SLOTS_AT_LEAST: usize = 1024;
 const NOWHERE: u32 = u32::MAX;
 
@@ -66,13 +65,13 @@ impl Recency {
         recency
     }
 
-    /// Number of keys in the stack. [1]
+    /// Returns the number of keys in the stack. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.keys
     }
 
-    /// Sum of the sizes of all keys in the stack. [byte]
+    /// Returns the sum of the sizes of all keys in the stack. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -101,7 +100,7 @@ impl Recency {
         Some(found)
     }
 
-    /// Size of a key in the stack; 0 if the trace has no sizes. [B]
+    /// Returns the size of a key in the stack; 0 if the trace has no sizes. [B]
     #[must_use]
     pub fn size(&self, key: u32) -> u64 {
         match self.slot_of.get(key as usize) {
@@ -169,8 +168,8 @@ impl Recency {
             .add(slot / BLOCK, 1_u32.wrapping_neg(), size.wrapping_neg());
     }
 
-    /// Moves the marks to the first slots without changing their order. At least as many slots become free as remain in
-    /// use, so that the mean cost per reference is constant.
+    /// Moves the marks to the first slots without changing their order. At least half of the slots become free, so the
+    /// amortized cost per reference is constant.
     fn compact(&mut self) {
         let slots = (2 * self.keys).max(SLOTS_AT_LEAST).next_multiple_of(BLOCK);
         let mut key_at = Vec::with_capacity(slots);
@@ -219,8 +218,7 @@ impl Sums {
             keys[block + 1] = word.count_ones();
         }
         if !bytes_at.is_empty() {
-            // Slots without a mark have 0 bytes, since the marks were just compacted. The sum may therefore include
-            // them.
+            // The sum may include slots without a mark: their size is 0 after compaction.
             bytes.push(0);
             bytes.extend(
                 bytes_at
@@ -251,7 +249,7 @@ impl Sums {
         }
     }
 
-    /// Sum over all blocks from the first one to `block`, inclusive.
+    /// Returns the sum over all blocks from the first one to `block`, inclusive.
     fn up_to(&self, block: usize) -> (u32, u64) {
         let (mut keys, mut bytes) = (0_u32, 0_u64);
         let mut at = block + 1;

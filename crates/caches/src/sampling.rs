@@ -81,7 +81,7 @@ impl Sampled {
         }
     }
 
-    /// Current share of all keys that are sampled.
+    /// Returns the current share of all keys that are sampled.
     #[must_use]
     pub fn rate(&self) -> f64 {
         self.threshold as f64 / HASHES
@@ -123,7 +123,7 @@ impl Sampled {
     }
 }
 
-/// Half-width of the 95 % confidence interval of a mean; `values` has a value for each random group.
+/// Returns the half-width of the 95 % confidence interval of a mean, from one value for each random group.
 #[must_use]
 pub fn half_width(values: &[f64]) -> f64 {
     let count = values.len() as f64;
@@ -146,13 +146,13 @@ impl Part {
         }
     }
 
-    /// Number of keys in this part of the sample. [1]
+    /// Returns the number of keys in this part of the sample. [1]
     #[must_use]
     pub fn keys(&self) -> usize {
         self.recency.keys()
     }
 
-    /// Sum of the sizes of the keys in this part of the sample. [byte]
+    /// Returns the sum of the sizes of the keys in this part of the sample. [byte]
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.recency.bytes()

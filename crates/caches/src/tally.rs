@@ -1,13 +1,12 @@
-//! Hits by size of the cache, for the curves and the table of limits.
+//! Counts hits by cache size, for miss-ratio curves and for caches with two limits.
 //!
 //! A cache with two limits, on bytes B and on the number of entries F, evicts the least recently used entries until
 //! both limits are met. As long as no entry shrinks, an entry is always evicted before the entries above it in the
-//! stack. The cache then holds the longest part from the top of the stack that fits into both limits. Therefore a
-//! reference hits if its distance is at most F entries *and* at most B bytes, and one pass gives a whole table of
-//! limits.
+//! stack. Therefore a reference hits if its distance is at most F entries *and* at most B bytes. One pass over the
+//! trace thus gives the hits for all pairs of limits.
 //!
-//! Metadata in the same memory reduces the space for bytes. It is kept for up to F entries, even if their bytes are no
-//! longer cached. Since metadata only grows, the same argument holds.
+//! Metadata in the same memory reduces the space for content. A cache keeps the metadata of up to F entries, even if
+//! their content is no longer cached. Metadata only grows, so entries are still evicted in the order of the stack.
 
 use crate::ladder::Ladder;
 use crate::recency::Distance;
@@ -22,7 +21,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Memory that metadata occupy after references to `held` different keys. [byte]
+    /// Returns the memory that metadata occupy after references to `held` different keys. [byte]
     #[must_use]
     pub fn metadata(&self, bytes_of_an_entry: u64, held: u64) -> u64 {
         let entries = self.entries.map_or(held, |most| most.min(held));
@@ -37,7 +36,7 @@ pub struct Plan {
     pub entries: Ladder,
     /// Cache sizes in bytes.
     pub bytes: Ladder,
-    /// Caches with two limits; each of them gives one row of the table of limits.
+    /// Caches with two limits.
     pub limits: Vec<Limits>,
     /// Size of the metadata of each entry. Metadata reduce the memory that is left for content. [byte]
     pub metadata_bytes: u64,
@@ -58,7 +57,7 @@ pub struct Seen {
     pub held: u64,
 }
 
-/// Hits of a cache of one size, or of the cache of one row of the table of limits.
+/// Hits of one cache: of one size, or with one pair of limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hits {
     /// Number of references whose content is in the cache. [1]
@@ -128,7 +127,7 @@ impl Tally {
         }
     }
 
-    /// Number of hits for each cache size in `Plan::entries`.
+    /// Returns the number of hits for each cache size in `Plan::entries`.
     #[must_use]
     pub fn hits_by_entries(&self) -> Vec<f64> {
         let sums = self.by_entries.iter().scan(0.0, |sum, hits| {
@@ -138,7 +137,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Number of hits for each cache size in `Plan::bytes`.
+    /// Returns the number of hits for each cache size in `Plan::bytes`.
     #[must_use]
     pub fn hits_by_bytes(&self) -> Vec<Hits> {
         let sums = self.by_bytes.iter().scan(Hits::default(), |sum, hits| {
@@ -149,7 +148,7 @@ impl Tally {
         sums.collect()
     }
 
-    /// Number of hits for each row of the table of limits.
+    /// Returns the number of hits for each cache in `Plan::limits`.
     #[must_use]
     pub fn hits_by_limits(&self) -> &[Hits] {
         &self.by_limits

@@ -6,8 +6,7 @@ use std::io::{self, BufRead};
 use crate::faults::{Fault, Faults};
 use crate::line::{LINE_AT_MOST, Line};
 
-/// Accepted names of the column of keys. The two lists that follow contain the accepted names of the columns of sizes
-/// and times.
+/// Accepted names of the columns of keys, sizes and times.
 const KEY_NAMES: [&str; 6] = ["key", "path", "url", "file", "block", "page"];
 const BYTES_NAMES: [&str; 3] = ["bytes", "size", "size_bytes"];
 const TIME_NAMES: [&str; 3] = ["time", "time_s", "timestamp"];
@@ -96,7 +95,7 @@ impl<R: BufRead> Reader<R> {
         self.places.bytes.is_some()
     }
 
-    /// Number of the current line, from 1.
+    /// Returns the number of the current line, from 1.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -174,7 +173,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Position of the column whose name is in `names`. Records a fault if there are several such columns.
+    /// Returns the position of the column whose name is in `names`. Records a fault if there are several such columns.
     fn column(&mut self, what: &str, names: &[&str]) -> Option<usize> {
         let found: Vec<usize> = (0..self.header.len())
             .filter(|&at| names.contains(&self.header[at].to_lowercase().as_str()))
@@ -217,7 +216,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Size and time in the current line; `None` if the line has a fault.
+    /// Returns the size and time in the current line; `None` if the line has a fault.
     fn values(&mut self) -> Option<(u64, Option<f64>)> {
         if !self.split() {
             return None;

@@ -15,7 +15,7 @@ fn answer(references: &[(u64, u64)], settings: &Settings) -> Answer {
     analyse(trace(references).as_bytes(), settings).expect("the trace is right")
 }
 
-/// Number of misses of a simulated cache with a limit on entries and a limit on bytes.
+/// Returns the number of misses of a simulated cache with a limit on entries and a limit on bytes.
 fn misses(references: &[(u64, u64)], entries: u64, bytes: u64, metadata: u64) -> usize {
     let mut cache = TwoLimits::new(entries, bytes, metadata);
     references

@@ -42,7 +42,7 @@ impl From<&Digest> for Content {
     }
 }
 
-/// Bytes that a call sent and received. They are counted during the call, so they are also known if it fails.
+/// Bytes that a call has sent and received. They are counted during the call, and also for failed calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Meter {
     /// Bytes that the client received from the server.

@@ -53,8 +53,7 @@ mod tests {
         assert!(next > number);
     }
 
-    /// The bytes are those of xorshift64*, computed by hand. The shift by 12 bits leaves the state 1 unchanged, the
-    /// shift by 25 bits makes it 1 + 2^25, and the shift by 27 bits changes nothing.
+    /// Compares the first eight bytes with xorshift64* computed by hand: the state 1 becomes `1 + 2^25`.
     #[test]
     fn bytes_are_those_of_xorshift64_star() {
         let mut noise = Noise(1);

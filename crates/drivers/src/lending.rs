@@ -19,8 +19,8 @@ struct State {
     /// Sessions that have orders but no thread yet.
     queue: VecDeque<(u32, u64)>,
     places: HashMap<u32, Slot>,
-    /// Serial number of the slot entry created last. A session that was discarded has another serial number than a
-    /// later session with the same slot.
+    /// Serial number of the newest slot entry. It distinguishes a discarded session from a later session in the same
+    /// slot.
     serial: u64,
     idle: usize,
     threads: usize,

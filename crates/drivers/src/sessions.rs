@@ -17,7 +17,7 @@ use crate::executor::{Attempt, Call, Done, Known, Orders, no_such_task};
 use crate::session::Session;
 use crate::turns::{Edge, SESSION, Thread, Turn, Watch};
 
-/// Slot number (number in the load thread) of a session that no longer has a slot, because it is closing.
+/// Slot number of a closing session, which no longer has a slot.
 const NOWHERE: u32 = u32::MAX;
 
 /// Seat: memory for one session. After the session has ended, its seat and the number of the seat are reused.
@@ -45,7 +45,7 @@ pub(crate) struct Sessions {
     done: Rc<RefCell<Vec<Done>>>,
     seats: Vec<Seat>,
     free: Vec<u32>,
-    /// Seat of the session of each slot, plus one; 0 for a slot without a session. The index is the slot number.
+    /// For each slot number, the seat of its session plus one; 0 if the slot has no session.
     of_place: Vec<u32>,
     /// Sessions to continue in the next pass of the event loop: the seat and the generation number of each.
     again: Vec<(u32, u32)>,

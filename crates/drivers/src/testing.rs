@@ -11,8 +11,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use crate::turns::{Edge, Thread, Turn, Watch};
 
-/// Longest time that a test waits for a socket event. A test that reaches this limit waits for an event that never
-/// occurs, and fails. [ms]
+/// Longest wait of a test for a socket event; a test that reaches this limit fails. [ms]
 const PATIENCE_MS: u16 = 20_000;
 
 #[derive(Clone)]

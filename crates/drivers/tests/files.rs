@@ -1,5 +1,4 @@
-//! Tests the file driver through an executor: all of its operations, and that it cannot access files outside of its
-//! folder.
+//! Tests all operations of the file driver through an executor. The driver must not access files outside its folder.
 
 mod common;
 
@@ -285,7 +284,6 @@ fn a_read_of_the_page_cache_is_made_at_once_and_is_no_other() {
     assert_eq!(refused, (FailureKind::Refused, "ENOENT".to_owned()));
     let refused = bench.refusal(FileAction::Read, "../one", None);
     assert_eq!(refused.0, FailureKind::Internal);
-    // A file that was closed is opened again for the read. Symbolic links are refused.
     bench.answer(FileAction::Close, "one", None);
     std::os::unix::fs::symlink("one", folder.0.join("link")).expect("a link");
     let read = bench.done(FileAction::Read, "one", (None, Some(10)), None);

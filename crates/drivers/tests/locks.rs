@@ -13,8 +13,7 @@ use towtank_drivers::{Call, Done, Executor, Operation, Orders, Server, Task};
 const STATEMENTS: [&str; 2] = ["begin immediate", "commit"];
 const BEGIN: u32 = 0;
 const COMMIT: u32 = 1;
-/// Time limit of a call, longer than any machine needs. A call that takes this long waits for an event that never
-/// occurs. [ns]
+/// Time limit of a call, longer than any machine needs. [ns]
 const TIMEOUT_NS: u64 = 20_000_000_000;
 
 struct Bench {
@@ -100,8 +99,7 @@ fn who_lets_go_of_a_lock_is_not_kept_waiting_by_who_waits_for_it() {
         let mut bench = Bench::new(&database);
         bench.ask(0, BEGIN);
         bench.well(0);
-        // The thread of the first call is idle or soon will be. Both orders arrive before this idle thread can wake up
-        // and take one, so a second thread is needed.
+        // Both orders arrive before the idle thread of the first call can wake up, so a second thread is needed.
         std::thread::sleep(Duration::from_millis(1));
         bench.ask(1, BEGIN);
         bench.ask(0, COMMIT);

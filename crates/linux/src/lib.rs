@@ -21,25 +21,25 @@ fn read_ns(clock: ClockId) -> u64 {
     })
 }
 
-/// Time of the clock `CLOCK_MONOTONIC`. [ns]
+/// Returns the time of the clock `CLOCK_MONOTONIC`. [ns]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     read_ns(ClockId::CLOCK_MONOTONIC)
 }
 
-/// Time of the wall clock, since the start of 1970. [ns]
+/// Returns the time of the wall clock, since the start of 1970. [ns]
 #[must_use]
 pub fn wall_ns() -> u64 {
     read_ns(ClockId::CLOCK_REALTIME)
 }
 
-/// CPU time that the calling thread has used. [ns]
+/// Returns the CPU time that the calling thread has used. [ns]
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time that all threads of this process have used. [ns]
+/// Returns the CPU time that all threads of this process have used. [ns]
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     read_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID)

@@ -49,13 +49,13 @@ impl Failure {
         Self::Refused,
     ];
 
-    /// Index in [`Failure::ALL`], in `[0, COUNT)`.
+    /// Returns the index in [`Failure::ALL`], in `[0, COUNT)`.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Name of the failure reason in result files.
+    /// Returns the name of the failure reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -126,13 +126,13 @@ impl NotStarted {
     /// All reasons why an arrival was not started, in the order of their index.
     pub const ALL: [Self; Self::COUNT] = [Self::Overflow, Self::Stopped];
 
-    /// Index in [`NotStarted::ALL`], in `[0, COUNT)`.
+    /// Returns the index in [`NotStarted::ALL`], in `[0, COUNT)`.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Name of the reason in result files.
+    /// Returns the name of the reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -53,13 +53,13 @@ impl Pool {
         Some(&self.fields[start..start + self.columns])
     }
 
-    /// Number of rows, at least 1.
+    /// Returns the number of rows, at least 1.
     #[must_use]
     pub fn rows(&self) -> u64 {
         (self.fields.len() / self.columns.max(1)) as u64
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.columns

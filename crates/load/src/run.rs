@@ -192,7 +192,7 @@ impl Prepared {
         places.map(server).collect()
     }
 
-    /// Limit on concurrent requests over an HTTP/2 connection.
+    /// Returns the limit on concurrent requests over an HTTP/2 connection.
     fn streams(&self) -> u32 {
         match self.plan.connections.mode {
             ConnectionMode::Pool => self.plan.connections.streams.unwrap_or(STREAMS),

@@ -116,7 +116,7 @@ fn schedule_as(nice: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
 }
 
-/// Limit on the number of open files in a descriptor table; `None` if there is no limit.
+/// Returns the limit on the number of open files in a descriptor table; `None` if there is no limit.
 #[must_use]
 pub fn file_limit() -> Option<u64> {
     let mut limit = libc::rlimit {

@@ -117,7 +117,7 @@ impl Wheel {
             .is_some_and(|node| node.previous != NONE)
     }
 
-    /// Number of keys with a deadline.
+    /// Returns the number of keys with a deadline.
     #[must_use]
     pub fn len(&self) -> usize {
         self.scheduled

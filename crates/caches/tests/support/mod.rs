@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-/// Random numbers from the generator `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014). A seed gives the same numbers
-/// in every run.
+/// Returns a `SplitMix64` random number generator (Steele, Lea and Flood, OOPSLA 2014) with this seed.
 pub fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {

@@ -32,7 +32,7 @@ pub(crate) enum Said<'a> {
 pub(crate) struct Message<'a> {
     /// Number of the request to which the message responds; 0 if the server sent the message without a request.
     pub(crate) number: u32,
-    /// Content of the message: an entry, the result of the operation, or something that is ignored.
+    /// Content of the message.
     pub(crate) said: Said<'a>,
 }
 

@@ -87,7 +87,7 @@ const fn constructed(number: u8) -> u8 {
 }
 
 impl Filter {
-    /// Adds the indices of all values that the filter uses to `found`.
+    /// Appends to `found` the index of every value that the filter uses.
     pub(super) fn places(&self, found: &mut Vec<usize>) {
         match self {
             Self::And(all) | Self::Or(all) => all.iter().for_each(|inner| inner.places(found)),
@@ -118,8 +118,8 @@ impl Filter {
         match self {
             Self::And(all) => each(out, constructed(0), all),
             Self::Or(all) => each(out, constructed(1), all),
-            // The operand is a filter, that is, a `CHOICE`, whose tag shows the alternative. The tag of `not` must not
-            // replace that tag, so the encoded operand keeps its own tag inside.
+            // The operand is a `CHOICE`, whose tag identifies the alternative. The tag of `not` therefore encloses this
+            // tag and does not replace it.
             Self::Not(one) => each(out, constructed(2), std::slice::from_ref(one)),
             Self::Equal(one) => one.write(constructed(3), values, out),
             Self::Substrings(parts) => parts.write(values, out),

@@ -118,8 +118,7 @@ impl Session {
         }
     }
 
-    /// Performs one operation. The entries found are added to a table as `task` requires; without a task the entries
-    /// are only counted.
+    /// Performs one operation. Adds the found entries to the table of `task`; without a task, only counts them.
     async fn exchange(
         &mut self,
         request: &DirectoryRequest,

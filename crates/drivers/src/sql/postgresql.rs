@@ -34,8 +34,8 @@ const TEXT: i16 = 0;
 /// Status in the message `ReadyForQuery` if no transaction is open.
 const IDLE: u8 = b'I';
 
-/// Longest message that a session accepts. When the library has read the head of a message, it allocates memory for the
-/// whole message. [B]
+/// Longest message that a session accepts. `Message::parse` allocates memory for a whole message as soon
+/// as it has read the header. [B]
 const MESSAGE_CEILING: i32 = 64 << 20;
 
 type Columns = Arc<[String]>;
@@ -94,8 +94,8 @@ fn take(received: &mut BytesMut) -> Result<Option<Message>, Failed> {
     Message::parse(received).map_err(|error| protocol(&error))
 }
 
-/// Length of an error code (SQLSTATE, appendix A of the PostgreSQL manual). A longer text in its place is not reported,
-/// since texts of any length could fill the report.
+/// Length of an error code (SQLSTATE, appendix A of the PostgreSQL manual). Longer codes are truncated, since texts of
+/// any length could fill the report.
 const CODE_CHARACTERS: usize = 5;
 
 /// Converts an error message of the server to a failure with the code of the error. A fatal error ends the session.

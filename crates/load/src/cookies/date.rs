@@ -91,8 +91,8 @@ fn days_of(month: i64, year: i64) -> i64 {
     days_since_1970(next_year, next_month, 1) - days_since_1970(year, month, 1)
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar. The calculation uses the calendar's 400-year cycle and
-/// years that begin in March, so that the leap day is the last day of its year.
+/// Returns the number of days from 1970-01-01 to a date of the Gregorian calendar. The calculation uses the calendar's
+/// 400-year cycle and years that begin in March, so that the leap day is the last day of its year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month <= 2 {
         (year - 1, month + 9)

@@ -27,7 +27,7 @@ impl Site {
         }
     }
 
-    /// The host in lower case, without port and brackets.
+    /// Returns the host in lower case, without port and brackets.
     #[must_use]
     #[inline]
     pub fn host(&self) -> &[u8] {
@@ -52,7 +52,7 @@ impl Site {
     }
 }
 
-/// Path of a cookie without the attribute Path (RFC 6265, section 5.1.4).
+/// Returns the path of a cookie without the attribute Path (RFC 6265, section 5.1.4).
 pub(super) fn default_path(request_path: &[u8]) -> &[u8] {
     let path = request_path
         .split(|byte| *byte == b'?')

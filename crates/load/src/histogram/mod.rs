@@ -36,7 +36,7 @@ const PAGES: usize = (index_of(HIGHEST_TRACKABLE_NS) >> PAGE_BITS) + 1;
 const NO_PAGE: u8 = u8::MAX;
 const _: () = assert!(PAGES < NO_PAGE as usize);
 
-/// Index of the counter that counts a value; the value is at most [`HIGHEST_TRACKABLE_NS`].
+/// Returns the index of the counter that counts a value; the value is at most [`HIGHEST_TRACKABLE_NS`].
 const fn index_of(value_ns: u64) -> usize {
     let bucket = u64::BITS
         - UNIT_MAGNITUDE
@@ -166,19 +166,19 @@ impl<C: Counter> Histogram<C> {
         self.sum_ns = 0;
     }
 
-    /// Number of recorded values.
+    /// Returns the number of recorded values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Number of values that were above [`HIGHEST_TRACKABLE_NS`].
+    /// Returns the number of values that were above [`HIGHEST_TRACKABLE_NS`].
     #[must_use]
     pub const fn saturated(&self) -> u64 {
         self.saturated
     }
 
-    /// Exact sum of the recorded values. [ns]
+    /// Returns the exact sum of the recorded values. [ns]
     #[must_use]
     pub const fn sum_ns(&self) -> u128 {
         self.sum_ns

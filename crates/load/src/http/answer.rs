@@ -75,7 +75,7 @@ impl Answer {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the body received so far; `None` if no digest was requested.
+    /// Returns the digest of the body received so far; `None` if no digest was requested.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         self.digest.as_deref()
@@ -127,7 +127,7 @@ impl Answer {
         self.body_bytes += bytes.len() as u64;
     }
 
-    /// Limits on the size of the response.
+    /// Returns the limits on the size of the response.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.limits
@@ -146,13 +146,13 @@ impl Answer {
         self.status
     }
 
-    /// Value of the first header field with this case-insensitive name; `None` if the head is not kept.
+    /// Returns the value of the first header field with this case-insensitive name; `None` if the head is not kept.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers(name).next()
     }
 
-    /// Values of all header fields with this case-insensitive name, in order; none if the head is not kept.
+    /// Returns the values of all header fields with this case-insensitive name, in order; none if the head is not kept.
     pub fn headers<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         self.fields
             .split(|&byte| byte == b'\n')
@@ -163,7 +163,7 @@ impl Answer {
             })
     }
 
-    /// The kept part of the body; empty if the body is not kept.
+    /// Returns the kept part of the body; empty if the body is not kept.
     #[must_use]
     #[inline]
     pub fn body(&self) -> &[u8] {
@@ -176,7 +176,7 @@ impl Answer {
         self.wanted.body && self.body_bytes > self.body.len() as u64
     }
 
-    /// Length of the body received so far, without chunk headers. [B]
+    /// Returns the length of the body received so far, without chunk headers. [B]
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.body_bytes

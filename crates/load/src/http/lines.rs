@@ -53,7 +53,7 @@ impl LineBuffer {
         }
     }
 
-    /// Length of the incomplete line received so far. [B]
+    /// Returns the length of the incomplete line received so far. [B]
     pub(super) fn len(&self) -> usize {
         self.partial.len()
     }

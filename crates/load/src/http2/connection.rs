@@ -170,7 +170,7 @@ impl Connection {
         }
     }
 
-    /// Limit on the number of concurrent requests.
+    /// Returns the limit on the number of concurrent requests.
     #[must_use]
     pub fn limit(&self) -> u32 {
         if self.is_draining() {
@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Number of open requests.
+    /// Returns the number of open requests.
     #[must_use]
     pub fn in_hand(&self) -> usize {
         self.streams.len()
@@ -333,12 +333,12 @@ impl Connection {
         }
     }
 
-    /// Output buffer for control frames.
+    /// Returns the output buffer for control frames.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Number of bytes that wait to be written. [B]
+    /// Returns the number of bytes that wait to be written. [B]
     pub(super) fn unwritten(&self) -> usize {
         self.out.len() - self.written
     }

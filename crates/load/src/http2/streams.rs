@@ -39,7 +39,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Number of open streams.
+    /// Returns the number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open
     }

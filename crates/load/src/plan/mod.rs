@@ -277,7 +277,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Name of the phase in plans and result files.
+    /// Returns the name of the phase in plans and result files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -399,7 +399,7 @@ impl Load {
         }
     }
 
-    /// Largest number of users of each group over all stages; empty if no stage states users by group.
+    /// Returns the largest number of users of each group over all stages; empty if no stage states users by group.
     #[must_use]
     pub fn users_of_groups(&self) -> Vec<u32> {
         let Load::Closed { stages, .. } = self else {

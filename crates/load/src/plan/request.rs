@@ -70,7 +70,7 @@ pub enum Does {
 }
 
 impl Does {
-    /// The name of the effect in plans and result files.
+    /// Returns the name of the effect in plans and result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -245,7 +245,7 @@ impl Request {
     }
 }
 
-/// Current time of the system clock, needed to detect expired cookies. [ms since 1970]
+/// Returns the current time of the system clock, needed to detect expired cookies. [ms since 1970]
 pub(crate) fn wall_ms() -> i64 {
     (sys::wall_ns() / 1_000_000) as i64
 }

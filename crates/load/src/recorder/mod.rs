@@ -91,7 +91,7 @@ impl Totals {
             .for_each(|(sum, more)| *sum += more);
     }
 
-    /// Number of failed requests, for all reasons.
+    /// Returns the number of failed requests, for all reasons.
     #[must_use]
     pub fn failed_in_all(&self) -> u64 {
         self.failed.iter().sum()
@@ -150,7 +150,7 @@ pub struct Framing {
 }
 
 impl Handshakes {
-    /// Sum of `surplus` and `unasked`.
+    /// Returns the sum of `surplus` and `unasked`.
     #[must_use]
     pub const fn all(self) -> u64 {
         self.full + self.resumed
@@ -177,19 +177,19 @@ impl LiveCounts {
         self.handshakes.resumed += other.handshakes.resumed;
     }
 
-    /// Median response time of requests; `None` if no request has a response time. [ns]
+    /// Returns the median response time of requests; `None` if no request has a response time. [ns]
     #[must_use]
     pub fn response_p50_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.5)
     }
 
-    /// 95th percentile of the response time of requests; `None` if no request has a response time. [ns]
+    /// Returns the 95th percentile of the response time of requests; `None` if no request has a response time. [ns]
     #[must_use]
     pub fn response_p95_ns(&self) -> Option<u64> {
         self.response.value_at_quantile(0.95)
     }
 
-    /// 99th percentile of the start lag; `None` if no request was started. [ns]
+    /// Returns the 99th percentile of the start lag; `None` if no request was started. [ns]
     #[must_use]
     pub fn lag_p99_ns(&self) -> Option<u64> {
         self.lag.value_at_quantile(0.99)
@@ -249,7 +249,7 @@ pub struct Recorder {
 }
 
 impl Shape {
-    /// Memory of a recorder after [`Recorder::make_room`]. [B]
+    /// Returns the memory of a recorder after [`Recorder::make_room`]. [B]
     #[must_use]
     pub const fn full_bytes(self) -> usize {
         let series = self.pages + self.transactions * self.groups;

@@ -45,7 +45,7 @@ impl Segments {
         Ok(segments)
     }
 
-    /// Path of the current segment.
+    /// Returns the path of the current segment.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -136,7 +136,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
-    /// Name of the reason in result files.
+    /// Returns the name of the reason in result files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -317,7 +317,7 @@ impl SegmentWriter {
         self.order(Work::Stages(stages, edits))
     }
 
-    /// Sums over all intervals that were passed to the writing thread so far; `in_flight` is zero.
+    /// Returns the sums over all intervals that were passed to the writing thread so far; `in_flight` is zero.
     #[must_use]
     pub fn totals(&self) -> &Totals {
         &self.totals

@@ -41,7 +41,7 @@ pub(super) struct Spread {
 }
 
 impl Spread {
-    /// Number of separate tables of file descriptors.
+    /// Returns the number of separate tables of file descriptors.
     pub(super) fn tables(self) -> u64 {
         if self.own_tables { self.threads } else { 1 }
     }
@@ -61,7 +61,7 @@ struct Need {
 }
 
 impl Need {
-    /// Largest number of connections of a load thread if the plan runs with `threads` load threads.
+    /// Returns the largest number of connections of a load thread if the plan runs with `threads` load threads.
     fn of_thread(self, threads: u64) -> u64 {
         self.owners.div_ceil(threads) * self.each
     }
@@ -195,7 +195,7 @@ pub(super) fn missing_ports(plan: &Plan, places: &[ResolvedTarget], groups: &[u1
     places.iter().enumerate().filter_map(fault).collect()
 }
 
-/// Number of users whose operations include a request or call to the target.
+/// Returns the number of users whose operations include a request or call to the target.
 fn users_of(plan: &Plan, target: usize, groups: &[u16]) -> u64 {
     let each = plan.groups.iter().map(|group| {
         let mixed = group.mix.iter().filter(|entry| entry.weight > 0.0);

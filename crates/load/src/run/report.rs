@@ -55,7 +55,7 @@ fn counted<const N: usize>(names: [&str; N], counts: &[u64; N]) -> Value {
     )
 }
 
-/// Number of CPUs that the load threads can use at the same time.
+/// Returns the number of CPUs that the load threads can use at the same time.
 fn cores(plan: &Plan) -> usize {
     let mut cpus = plan.cpus.clone();
     cpus.sort_unstable();

@@ -40,7 +40,7 @@ impl Timeline {
         &self.listed
     }
 
-    /// Index of the drain, the last stage, in which users finish.
+    /// Returns the index of the drain, the last stage, in which users finish.
     pub(super) fn drain(&self) -> usize {
         self.stages.len()
     }
@@ -50,7 +50,7 @@ impl Timeline {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }
 
-    /// Time at which a stage ends. The drain has no end. [ns]
+    /// Returns the time at which a stage ends. The drain has no end. [ns]
     pub(super) fn end_ns(&self, stage: usize) -> u64 {
         self.stages.end_ns(stage).unwrap_or(u64::MAX)
     }

@@ -52,7 +52,7 @@ impl RatePiece {
         }
     }
 
-    /// Arrival rate at the actual end of the period. [1/s]
+    /// Returns the arrival rate at the actual end of the period. [1/s]
     pub(super) fn reached(self) -> f64 {
         self.cut_ns.map_or(self.to, |cut_ns| {
             let share = (cut_ns as f64 / 1e9 - self.start_s) / self.duration_s;
@@ -112,7 +112,7 @@ impl TimeChange {
         }
     }
 
-    /// Time at which the integral of the arrival rate reaches `target`; `None` if it never does. [ns]
+    /// Returns the time at which the integral of the arrival rate reaches `target`; `None` if it never does. [ns]
     fn instant_of(&mut self, target: f64) -> Option<u64> {
         loop {
             let piece = *self.pieces.get(self.piece)?;

@@ -183,7 +183,7 @@ impl Stages {
         }
     }
 
-    /// Number of stages without the drain.
+    /// Returns the number of stages without the drain.
     #[must_use]
     pub fn len(&self) -> usize {
         self.in_order.len()
@@ -195,13 +195,13 @@ impl Stages {
         self.in_order.is_empty()
     }
 
-    /// Number of edits applied.
+    /// Returns the number of edits applied.
     #[must_use]
     pub fn edits(&self) -> usize {
         self.edits
     }
 
-    /// End of each stage except the drain, which has no end. [ns]
+    /// Returns the end of each stage except the drain, which has no end. [ns]
     #[must_use]
     pub fn ends_ns(&self) -> Vec<u64> {
         self.in_order
@@ -210,7 +210,7 @@ impl Stages {
             .collect()
     }
 
-    /// End of a stage; `None` for the drain. [ns]
+    /// Returns the end of a stage; `None` for the drain. [ns]
     #[must_use]
     pub fn end_ns(&self, stage: usize) -> Option<u64> {
         self.in_order
@@ -218,7 +218,7 @@ impl Stages {
             .map(|stage| nanoseconds(stage.end_s))
     }
 
-    /// Index of the stage at the time `now_ns`; `None` during the drain.
+    /// Returns the index of the stage at the time `now_ns`; `None` during the drain.
     #[must_use]
     pub fn stage_at(&self, now_ns: u64) -> Option<usize> {
         self.in_order
@@ -312,12 +312,12 @@ impl Stages {
         listed
     }
 
-    /// Number of the first user of each group, if the plan gives users by group.
+    /// Returns the number of the first user of each group, if the plan gives users by group.
     pub(super) fn first_users(&self) -> &[u32] {
         &self.first_users
     }
 
-    /// Number of users over each stage, for all groups together or for each group; empty for an open load.
+    /// Returns the number of users over each stage, for all groups together or for each group; empty for an open load.
     pub(super) fn ramps(&self) -> Vec<Vec<Ramp>> {
         let mut lanes: Vec<Vec<Ramp>> = Vec::new();
         for stage in &self.in_order {
@@ -338,7 +338,7 @@ impl Stages {
         lanes
     }
 
-    /// Arrival rate over each stage, for all groups together or for each group; empty for a closed load.
+    /// Returns the arrival rate over each stage, for all groups together or for each group; empty for a closed load.
     pub(super) fn pieces(&self) -> Vec<Vec<Vec<RatePiece>>> {
         let mut lanes: Vec<Vec<Vec<RatePiece>>> = Vec::new();
         for stage in &self.in_order {
@@ -358,7 +358,7 @@ impl Stages {
     }
 }
 
-/// Arrival rate at the end of a stage. [1/s]
+/// Returns the arrival rate at the end of a stage. [1/s]
 fn reached(pieces: &[RatePiece]) -> f64 {
     pieces.last().map_or(0.0, |last| last.reached())
 }

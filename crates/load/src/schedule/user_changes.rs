@@ -45,7 +45,7 @@ impl Ramp {
         ramp
     }
 
-    /// Number of users at the end of the stage.
+    /// Returns the number of users at the end of the stage.
     pub(super) fn reached(&self) -> u32 {
         if self.to > self.from {
             self.from + self.steps
@@ -60,7 +60,7 @@ impl Ramp {
         self.start_ns + offset_ns as u64
     }
 
-    /// Number of starts or departures of users in the stage before the time `at_ns`.
+    /// Returns the number of starts or departures of users in the stage before the time `at_ns`.
     fn steps_before(&self, at_ns: u64) -> u32 {
         let (mut low, mut high) = (0, self.steps);
         while low < high {

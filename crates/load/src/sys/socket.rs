@@ -24,7 +24,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// The TCP address; `None` for a Unix socket.
+    /// Returns the TCP address; `None` for a Unix socket.
     #[must_use]
     pub fn tcp(&self) -> Option<SocketAddr> {
         match self {

@@ -48,7 +48,7 @@ impl Ways {
         Self { all, first: 0 }
     }
 
-    /// All addresses, in the order of the name's resolution.
+    /// Returns all addresses, in the order of the name's resolution.
     #[must_use]
     pub fn all(&self) -> &[Address] {
         &self.all

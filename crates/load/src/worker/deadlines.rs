@@ -37,7 +37,7 @@ impl Deadlines {
         self.0.pop(now_ns)
     }
 
-    /// Time of the next check, if any user has an entry. [ns]
+    /// Returns the time of the next check, if any user has an entry. [ns]
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.0.next_deadline()

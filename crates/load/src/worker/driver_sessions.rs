@@ -120,7 +120,7 @@ impl Calls {
         }))
     }
 
-    /// Number of calls that were passed to the executor but not sent yet, because no call thread is free.
+    /// Returns the number of calls that were passed to the executor but not sent yet, because no call thread is free.
     pub(super) fn kept_waiting(&self) -> u64 {
         let busy = |place: &Connection| place.phase == Phase::Busy;
         let late =
@@ -137,12 +137,12 @@ impl Calls {
         }
     }
 
-    /// Index of the session that belongs to a user and a column.
+    /// Returns the index of the session that belongs to a user and a column.
     pub(super) fn own_place(&self, user: usize, column: usize) -> usize {
         user * self.targets.len() + column
     }
 
-    /// Index of the target of the session with index `place`.
+    /// Returns the index of the target of the session with index `place`.
     fn target_of(&self, place: usize) -> usize {
         let column = match self.ownership {
             Ownership::Pool(size) => place / size,

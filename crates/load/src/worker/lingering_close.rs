@@ -57,7 +57,7 @@ impl LingeringClose {
         }
     }
 
-    /// Time at which the next connection must be reset. [ns]
+    /// Returns the time at which the next connection must be reset. [ns]
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.until_ns.front().map(|(until_ns, _)| *until_ns)
     }

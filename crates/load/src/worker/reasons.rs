@@ -115,7 +115,7 @@ impl Reason {
         }
     }
 
-    /// Reason for the failure of an exchange whose response was incomplete; `None` for other failures.
+    /// Returns the reason for the failure of an exchange whose response was incomplete; `None` for other failures.
     pub(super) fn of_answer(failure: Failure, exchange: &Exchange, is_http2: bool) -> Option<Self> {
         match failure {
             Failure::Closed if exchange.bytes_in > 0 => Some(Self::Broken(CUT)),

@@ -134,7 +134,7 @@ impl Stub {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Texts of all received calls, in the order of arrival.
+    /// Returns the texts of all received calls, in the order of arrival.
     pub fn texts(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.text).collect()
     }

@@ -157,7 +157,7 @@ impl Server {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Paths of all received requests, in the order of arrival.
+    /// Returns the paths of all received requests, in the order of arrival.
     pub fn paths(&self) -> Vec<String> {
         self.seen()
             .iter()

@@ -8,9 +8,13 @@ use super::packets::{self, Malformed};
 use super::values::{self, Kind};
 use towtank_damaging::{Damaging, rounds};
 
-/// All bytes that MariaDB 10.11 sent in one session: its greeting, the login, and the responses to the preparation and
-/// the execution of `select id, name, price, made, took, note from thing where id >= ?` with two rows. Then follow the
-/// error of a statement on a missing table, and the same rows for a statement that was sent as text.
+/// All bytes that MariaDB 10.11 sent in one session:
+///
+/// * greeting and login;
+/// * responses to preparing and executing `select id, name, price, made, took, note from thing where id >= ?`, with two
+///   rows;
+/// * the error of a statement on a missing table;
+/// * the same two rows for a statement that was sent as text.
 const RECORDED: &[u8] = include_bytes!("../../../tests/data/mysql-session.bin");
 
 /// Returns the complete packets at the start of `bytes`, whatever their sequence numbers.

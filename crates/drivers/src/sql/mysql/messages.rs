@@ -174,7 +174,7 @@ pub(super) struct Prepared {
     pub(super) number: u32,
     /// Number of parameters of the statement.
     pub(super) parameters: usize,
-    /// Number of packets with definitions that follow, including the packets that end the lists of definitions.
+    /// Number of packets with definitions that follow, including end packets.
     pub(super) packets: usize,
 }
 

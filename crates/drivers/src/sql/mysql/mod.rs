@@ -404,8 +404,8 @@ impl Session {
         self.read(task, is_binary, meter).await
     }
 
-    /// Returns `true` if the server has closed the idle session. Any data from the server mean this, since a server
-    /// sends data to an idle session only to close it.
+    /// Returns `true` if the server has closed the idle session or sent data to it. A server sends data to an idle
+    /// session only to close it.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.wire.is_closed() || !self.wire.received.is_empty()
     }
@@ -453,8 +453,8 @@ mod tests {
         let mut out = BytesMut::new();
         let values = [Some(b"a".to_vec()), None];
         put_values(&mut out, 5, &[1, 0, 1], &values);
-        // The bytes are those of statement 5 without cursor, with iteration count 1. The first and the third value are
-        // NULL. Then follow three types, all of them text, and the only value that is not NULL.
+        // Expected: statement 5, no cursor, iteration count 1; NULL bitmap of values 1 and 3; three types (text); the
+        // value `a`.
         let expected = [
             &[5, 0, 0, 0, 0, 1, 0, 0, 0][..],
             &[0b101, 1],

@@ -98,7 +98,7 @@ fn error_of(bytes: &[u8]) -> ProtocolError {
 /// or the error.
 type Sample = (&'static [u8], Wanted, Result<usize, ProtocolError>);
 
-/// Valid and invalid responses of every kind, with their expected results.
+/// Returns valid and invalid responses of every kind, with their expected results.
 fn samples() -> Vec<Sample> {
     use ProtocolError::*;
     vec![

@@ -89,7 +89,7 @@ const fn tables() -> Tables {
     made
 }
 
-/// Length of the text in Huffman code. [B]
+/// Returns the length of the text in Huffman code. [B]
 #[must_use]
 pub fn encoded_bytes(text: &[u8]) -> usize {
     let bits: usize = text

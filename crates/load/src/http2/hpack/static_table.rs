@@ -18,7 +18,7 @@ pub const STATIC_FIELDS: [(&[u8], &[u8]); 61] = [
     (b"transfer-encoding", b""), (b"user-agent", b""), (b"vary", b""), (b"via", b""), (b"www-authenticate", b""),
 ];
 
-/// Index of the entry with this name and value in the static table, if any.
+/// Returns the index of the entry with this name and value in the static table, if any.
 #[must_use]
 pub fn find(name: &[u8], value: &[u8]) -> Option<usize> {
     let place = STATIC_FIELDS
@@ -27,7 +27,7 @@ pub fn find(name: &[u8], value: &[u8]) -> Option<usize> {
     place.filter(|_| !value.is_empty()).map(|place| place + 1)
 }
 
-/// Index of the first entry with this name in the static table, if any.
+/// Returns the index of the first entry with this name in the static table, if any.
 #[must_use]
 pub fn find_name(name: &[u8]) -> Option<usize> {
     let place = STATIC_FIELDS.iter().position(|(have, _)| *have == name);

@@ -127,7 +127,7 @@ fn others() -> Vec<Error> {
     ]
 }
 
-/// Every failure that the library can report, including known and unknown alerts.
+/// Returns every failure that the library can report, including known and unknown alerts.
 fn all() -> Vec<Error> {
     let alerts = (0..=255).map(|code| Error::AlertReceived(Alert::from(code)));
     let faults = certificate_faults()
