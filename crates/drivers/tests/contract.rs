@@ -204,7 +204,7 @@ fn postgresql() -> Case {
     }
 }
 
-/// All bytes of a session with MariaDB 10.11: greeting, login, and the response to a prepared statement with two rows.
+/// Returns the case of MySQL: a recorded session with MariaDB 10.11 and a prepared statement that returns two rows.
 fn mysql() -> Case {
     let recorded = include_bytes!("data/mysql-session.bin");
     let end_of = |packets: usize| {

@@ -1,8 +1,7 @@
 //! `towtank-engine simulate [FILE] [options]`: simulates a model, or a list of models with common random numbers.
 //!
 //! The input is JSON, from the file or from standard input. The output is JSON: `{"answers": [...], "comparisons":
-//! [...]}` or, with exit status 2, `{"faults": [...]}`. There is one comparison with the first model for each further
-//! model.
+//! [...]}` or, with exit status 2, `{"faults": [...]}`. Each model after the first is compared with the first model.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

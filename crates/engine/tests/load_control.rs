@@ -209,7 +209,7 @@ fn closed(stages: &[Value]) -> Value {
     json!({"kind": "closed", "users_at_most": 8, "stages": stages})
 }
 
-/// A plan with a settle stage of ten minutes, which a command is to end early, and then a steady stage.
+/// Returns a plan with a settle stage of ten minutes, which a command ends early, and a steady stage.
 fn settling() -> Value {
     closed(&[
         stage("up", "ramp_up", 0.0, 4),

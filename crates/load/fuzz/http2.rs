@@ -33,8 +33,7 @@ impl Exchanges for Side {
 /// A frame: its kind, flags, stream number and payload.
 pub type Frame = (u8, u8, u8, Vec<u8>);
 
-/// Result of a connection: its error, the ended exchanges, status, length and stored body of each response, and all
-/// output.
+/// Error of the connection, ended exchanges, responses (status, length, stored body), and all output.
 type Outcome = (
     Result<(), Broken>,
     Vec<Ended>,
@@ -89,8 +88,8 @@ fn outcome(pieces: &[&[u8]], body_bytes: usize) -> Outcome {
     (result, ended, kept, said)
 }
 
-/// Bytes of a server. An empty SETTINGS frame comes first, so that the client does not reject most inputs at once.
-/// Frames with correct lengths follow.
+/// Returns the bytes of a server: an empty SETTINGS frame, and these frames with correct lengths. Without the first
+/// frame, the client would reject most inputs at once.
 fn server(frames: &[Frame]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 4, 0, 0, 0, 0, 0];
     for (kind, flags, stream, payload) in frames {
@@ -108,9 +107,9 @@ pub fn check(input: (u16, Vec<Frame>, Vec<u8>)) {
     let mut bytes = server(&frames);
     bytes.extend_from_slice(&rest);
     let (first, second) = bytes.split_at(usize::from(split).min(bytes.len()));
-    // A body of 300,000 bytes must wait until the server enlarges the flow-control windows. What is sent between the
-    // two pieces thus depends on the split, so this case is only tested for panics. A body of 1,000 bytes is sent
-    // before the first piece, so that the outcomes can be compared.
+    // A body of 300,000 bytes waits until the server enlarges the flow-control windows. The output then depends on the
+    // split of the input, so this case is only tested for panics. A body of 1,000 bytes is sent before the first piece,
+    // so its outcomes can be compared.
     let _ = outcome(&[first, second], 300_000);
     let (whole, parts) = (outcome(&[&bytes], 1_000), outcome(&[first, second], 1_000));
     assert_eq!(

@@ -136,8 +136,8 @@ fn by_scanner(bytes: &[u8], head: bool, names: &[String]) -> Result<Response, Pr
     })
 }
 
-/// Result of hyper's client for the bytes. All bytes are available from the start, so no operation has to wait, and
-/// repeated polling completes the future.
+/// Returns the response that hyper's client reads from the bytes. All bytes are available from the start, so repeated
+/// polling completes the future.
 fn by_hyper(bytes: &[u8], head: bool) -> Result<Response, String> {
     let text = |error: hyper::Error| format!("{error:?}");
     let stream = Stream {

@@ -140,7 +140,7 @@ impl Jar {
     /// Appends the stored cookies that match the request to its Cookie header, whose value begins at `start` of `out`.
     /// A request has only one Cookie header (RFC 6265, section 5.4).
     ///
-    /// Cookies that are already in the header come from the plan step, and stored cookies of the same name are not
+    /// The header may already contain cookies from the plan step. A stored cookie with the name of one of them is not
     /// sent. The clock function `now_ms` [ms since 1970] is called only if a stored cookie has an expiry time.
     pub fn join(
         &mut self,

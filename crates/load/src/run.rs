@@ -200,8 +200,8 @@ impl Prepared {
         }
     }
 
-    /// Returns the rule by which the users of one load thread own connections. A pool is divided so that the parts of
-    /// all threads add up to its size.
+    /// Returns the rule by which the users of one load thread own connections. The pool sizes of all threads sum to the
+    /// size in the plan.
     fn ownership(&self, worker: usize) -> Ownership {
         let (connections, threads) = (&self.plan.connections, self.plan.threads);
         match connections.mode {

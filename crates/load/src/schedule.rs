@@ -12,8 +12,8 @@ pub use arrivals::{Arrival, Arrivals};
 pub use stages::{Change, DRAIN, Edit, Refused, Stages};
 pub use user_changes::{UserChange, UserChanges};
 
-/// Assigns a group to every user. Among the first n users, the number of each group is as close to its share of n as
-/// whole users permit. The next user goes to the group that is furthest below its share (largest remainder).
+/// Assigns a group to every user. Each user goes to the group that is furthest below its share of the users so far
+/// (largest remainder).
 #[must_use]
 pub fn assign_groups(shares: &[f64], users: usize) -> Vec<u16> {
     let mut counts = vec![0_u32; shares.len()];

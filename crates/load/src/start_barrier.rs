@@ -62,7 +62,7 @@ impl StartBarrier {
         start
     }
 
-    // The lock is used even if it is poisoned: the counters are correct even after a panic of a thread.
+    // Locks the state even if the lock is poisoned: the counters are correct even after a panic of a thread.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -146,8 +146,8 @@ pub fn own_files() -> io::Result<()> {
     }
 }
 
-/// Number of ports for outgoing connections, that is, the limit on connections from one address of this host to the
-/// same address and port; `None` if the system does not report it.
+/// Returns the number of ports for outgoing connections; `None` if the system does not report it. This number limits
+/// the connections from one address of this host to the same address and port.
 #[must_use]
 pub fn ports() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;

@@ -17,7 +17,7 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 7;
 const LAST_TICK: u64 = (1 << (SLOT_BITS * LEVELS as u32)) - 1;
 
-/// Number of the list of keys that are due and not fetched yet. Lower numbers belong to the lists of the slots.
+/// Number of the list of due keys, which follows the lists of the slots.
 const DUE: usize = LEVELS * SLOTS;
 const LISTS: usize = DUE + 1;
 
@@ -151,9 +151,9 @@ impl Wheel {
         Some(key)
     }
 
-    /// Time at which [`Wheel::expire`] must be called next; no deadline fires before it. It may be earlier than any
-    /// deadline, namely the time at which the keys of a slot move to a lower level. Each slot causes one such call,
-    /// whatever the number of its keys. [ns]
+    /// Returns the time at which [`Wheel::expire`] must be called next; no deadline fires before it. [ns]
+    ///
+    /// It is earlier than any deadline if keys of a slot then move to a lower level. Each slot causes one such call.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         if self.heads[DUE] != NONE {
@@ -178,7 +178,7 @@ impl Wheel {
         self.now = self.now.max(tick.min(LAST_TICK));
     }
 
-    /// Level, slot and first tick of the next non-empty slot that time enters.
+    /// Returns level, slot and first tick of the next non-empty slot that time enters.
     ///
     /// All keys of a level are due before those of higher levels, so this slot is on the lowest level with a key.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {

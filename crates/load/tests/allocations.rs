@@ -1,5 +1,5 @@
-//! After the warm-up, a request must allocate no heap memory, and a stall of the server hardly any. A counting
-//! allocator measures this while a test server receives the requests.
+//! Checks that requests allocate no heap memory after the warm-up, and that a stall of the server allocates little. A
+//! counting allocator measures this while a test server receives the requests.
 #![allow(unsafe_code)] // An allocator is unsafe by its trait; this one only counts and hands on.
 
 mod support;
@@ -83,7 +83,7 @@ fn start(looks: &'static Mutex<Vec<u64>>, serve: Serve) -> SocketAddr {
     address
 }
 
-/// A plan without special features: two weighted transactions with one status check each, without think time.
+/// Returns a plan with two weighted transactions, one status check in each, and no think time.
 fn plain(address: SocketAddr) -> Value {
     let with_check = |step: usize, path: &str| {
         let mut request = get(step, &json!([path]));

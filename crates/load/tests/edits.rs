@@ -288,8 +288,8 @@ fn the_unit_process_goes_on_over_an_edit() {
 
 #[test]
 fn a_rate_that_is_cut_short_goes_on_from_where_it_was() {
-    // The rate is 10 t /s until the edit at 4 s, and then falls from 40 /s to 0 within 4 s. Both parts have the same
-    // number of arrivals, 40 /s times 4 s divided by 2, which is 80.
+    // The rate is 10 t /s until the edit at 4 s, and then falls from 40/s to 0 within 4 s. Before and after the edit,
+    // `40 * 4 / 2 = 80` arrivals are due.
     let plan = open(
         "constant",
         &[

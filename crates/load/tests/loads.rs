@@ -57,8 +57,8 @@ fn an_open_load_offers_every_arrival_with_any_number_of_threads() {
         assert_eq!(index.len(), threads);
         let arrivals = sum(&results, |line| line["arrivals"][0].as_u64());
         assert_eq!(arrivals, 100);
-        // Each gap between two arrivals is counted by only one thread. With any number of threads, the sum of the gaps
-        // is therefore the intended start of the last arrival: 99 gaps of 5 ms are 495 ms.
+        // Each gap between arrivals is counted by only one thread. The sum of the gaps is therefore the intended start
+        // of the last arrival: `99 * 5 ms = 495 ms`.
         let gaps_ns = sum(&results, |line| line["gaps_sum_ns"].as_u64());
         assert_eq!(gaps_ns, 495_000_000);
         let picked = sum(&results, |line| {

@@ -124,8 +124,8 @@ fn an_answer_that_came_while_the_thread_stood_still_is_in_time() {
     });
     let mut request = get(0, &json!(["/"]));
     request["timeout_s"] = json!(0.4);
-    // This search keeps the thread busy for seconds: a match may begin at every `a`, and no part of the text repeats,
-    // which would shorten the search.
+    // This search keeps the thread busy for seconds: a match may begin at every `a`. The text has no repetitions, which
+    // would shorten the search.
     request["checks"] = json!([{"kind": "regex", "pattern": "a[ab]{300}[^ab]", "not": true}]);
     let mut plan = plan_of(server.address, &json!([request]));
     plan["load"] = closed(2, 0.1);

@@ -87,8 +87,8 @@ fn knots_beyond_the_end_of_the_stage_do_not_count() {
 
 #[test]
 fn a_trace_that_is_cut_short_leaves_the_rate_that_it_reached() {
-    // The rate is 2 t /s until the edit at 4 s, which gives 16 arrivals. It then falls from 8 /s to 0 within 4 s, which
-    // gives 16 more (8 /s times 4 s, divided by 2).
+    // The rate is 2 t /s until the edit at 4 s, and then falls from 8/s to 0 within 4 s. Before and after the edit,
+    // `8 * 4 / 2 = 16` arrivals are due.
     let knots = json!([[0, 0], [10, 20]]);
     let stages = json!([
         stage("steady", 10.0, "rates", &knots),

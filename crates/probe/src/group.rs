@@ -102,8 +102,7 @@ pub struct Standing {
     alive: u64,
 }
 
-/// Number of open files, and limit on open files, of one process of the group: of all its processes, the one that is
-/// closest to its own limit.
+/// Open files and limit on open files of the process of the group that is closest to its own limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fullest {
     open: u64,
@@ -231,8 +230,8 @@ impl Group {
             .is_some_and(|usage| usage.stat.alive())
     }
 
-    /// If the root processes of any groups have changed, determines again which control group and which memory layouts
-    /// show that a process is a member.
+    /// Determines again which control group and which memory layouts show that a process is a member, if the root
+    /// process of any group has changed.
     fn settle_kinship(&mut self, with: &Reader<'_>) {
         if self.settled_with != with.roots {
             let others = with.roots.iter().filter(|pid| **pid != self.root);
@@ -427,10 +426,11 @@ impl Group {
         json.count("memory_anonymous_bytes", found.map(|sets| sets.anonymous));
     }
 
-    /// Writes the number of processes and threads of an operating-system user: of those that own processes of the
-    /// group, the user closest to its limit. This is only done if the number on the whole host is near the limit.
+    /// Writes the number of processes and threads of the operating-system user that is closest to its limit, among the
+    /// users that own processes of the group.
     ///
-    /// Otherwise no user can be near the limit, and nothing needs to be counted.
+    /// Nothing is counted unless the number of processes on the whole host is near the lowest limit: otherwise no user
+    /// can be near its limit.
     fn write_user(&self, with: &mut Reader<'_>, json: &mut Json) {
         let limited = |(pid, member): (&u32, &Member)| Some((*pid, member.last?.processes_limit?));
         let lowest = self

@@ -126,10 +126,11 @@ impl Ledger {
         self.settle(&all_vanished);
     }
 
-    /// Computes the totals of input and output (`io`). When a parent waits for a child, the kernel adds the child's
-    /// `io` to that of the parent. This shows in the page faults of ended `children`, since every process has page
-    /// faults from its first instruction on. After a wait, the `io` of ended members may be part of that of living
-    /// members. It is then not added, and the total is only kept from decreasing.
+    /// Computes the totals of input and output (`io`), which never decrease.
+    ///
+    /// When a parent waits for a child, the kernel adds the child's `io` to that of the parent. The page faults of the
+    /// parent's `children` then increase, since every process has page faults. After such a wait, the `io` of ended
+    /// members is not added: that of living members may already include it.
     fn settle_io(&mut self, balance: &Balance) {
         let nobody_waited_for = balance.reaped[MINOR_FAULTS] == 0;
         for place in 0..self.io_total.len() {

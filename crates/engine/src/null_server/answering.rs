@@ -20,7 +20,7 @@ use super::requests::{Request, RequestReader};
 use super::schedule::Schedule;
 use super::work::Work;
 
-/// Event data of the first listening socket; the other listening sockets have the numbers that follow. Connections have
+/// Event data of the first listening socket. Further listening sockets have consecutive numbers; connections have
 /// lower numbers.
 const LISTENERS: u64 = 1 << 62;
 const STOP: u64 = u64::MAX - 1;

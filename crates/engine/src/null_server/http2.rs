@@ -60,8 +60,8 @@ pub struct Connection {
     block_of: Option<(u32, bool)>,
     coming: Vec<Coming>,
     going: VecDeque<Going>,
-    /// Flow-control windows, granted by the client to the server: the initial window of each stream, and `window`, the
-    /// rest of the window of the connection. [B]
+    /// Flow-control windows that the client grants: `stream_window` is the initial window of each stream, `window` is
+    /// the unused window of the connection. [B]
     stream_window: i64,
     window: i64,
     /// Number of bytes that the client may still send before the server enlarges the window. [B]

@@ -1,7 +1,7 @@
 //! Computes the time of a response from the arrival time of the request.
 
-/// Periods in which the server sends no responses (stalls). The first begins `every_ns` after the start, and the others
-/// follow at the same interval.
+/// Periods in which the server sends no responses (stalls). A stall begins every `every_ns`, for the first time
+/// `every_ns` after the start.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_field_names)] // the unit belongs to each name
 pub struct Stalls {

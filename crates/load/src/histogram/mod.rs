@@ -47,7 +47,7 @@ const fn index_of(value_ns: u64) -> usize {
     ((bucket as usize) << HALF_COUNT_MAGNITUDE) + sub_bucket
 }
 
-/// Lowest value that is counted by the counter at `index`, and the width of the counter's range. [ns]
+/// Returns the lowest value of the counter at `index`, and the width of its range. [ns]
 const fn range_of(index: usize) -> (u64, u64) {
     let octave = index >> HALF_COUNT_MAGNITUDE;
     let bucket = octave.saturating_sub(1);
@@ -190,9 +190,10 @@ impl<C: Counter> Histogram<C> {
         self.count == 0
     }
 
-    /// Returns the quantile: the smallest recorded value such that at least the fraction `quantile`, in `[0, 1]`, of
-    /// all recorded values is not above it; `None` if there are no values. Like `HdrHistogram`, this returns the
-    /// highest value of the quantile's counter. [ns]
+    /// Returns the smallest recorded value that at least the fraction `quantile` of all recorded values does not
+    /// exceed; `None` if there are no values. [ns]
+    ///
+    /// `quantile` is in [0, 1]. Like `HdrHistogram`, this returns the highest value of the quantile's counter.
     #[must_use]
     pub fn value_at_quantile(&self, quantile: f64) -> Option<u64> {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);

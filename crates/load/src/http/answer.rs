@@ -18,7 +18,7 @@ pub struct Limits {
     pub capture_bytes: usize,
 }
 
-/// Selection of the parts of the next response to keep, and the method of its request.
+/// Parts of the next response to keep, and method of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// `true` to keep the fields of the response head.
@@ -139,7 +139,7 @@ impl Answer {
         self.wanted
     }
 
-    /// Status of the final response, 0 before it is known.
+    /// Returns the status of the final response, or 0 before it is known.
     #[must_use]
     #[inline]
     pub fn status(&self) -> u16 {

@@ -108,13 +108,12 @@ pub struct Connection {
     pub(super) reader: FrameReader,
     pub(super) streams: Streams,
     next_stream: u32,
-    /// Highest stream number that the server will process. If the server does not read its input, this number is set to
-    /// that of the last opened stream, so that no further stream is opened.
+    /// Highest stream number that the server will process. If the server does not read its input, this is the number of
+    /// the last opened stream, so that no further stream is opened.
     pub(super) last_stream: u32,
     pub(super) send_window: i64,
     pub(super) receive_left: u32,
-    /// Streams on which more of the request body can be sent: unsent parts are left, and the stream's flow-control
-    /// window is not used up.
+    /// Streams with unsent parts of the request body and an open flow-control window.
     pub(super) sending: VecDeque<u32>,
     /// Received bytes of an incomplete block of header fields. `block_stream` is the number of its stream, or 0 if
     /// there is no such block. `block_ends` is `true` if the stream ends with this block.
@@ -123,8 +122,7 @@ pub struct Connection {
     pub(super) block_ends: bool,
     /// Number of consecutive received frames that did not advance any response.
     pub(super) idle_frames: u32,
-    /// Number of bytes that may still arrive for cancelled requests: the sum of the unused flow-control windows of
-    /// these requests. [B]
+    /// Number of bytes that may still arrive for cancelled requests: the sum of their unused flow-control windows. [B]
     pub(super) late_bytes: u64,
     has_sent_goaway: bool,
 }

@@ -145,8 +145,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles data of a cancelled request, since the server may have sent it before the reset arrived. A correct
-    /// server sends at most the rest of the request's flow-control window, and nothing after it has ended a stream.
+    /// Handles data of a cancelled request, which the server may have sent before the reset arrived. More data than the
+    /// unused flow-control windows of cancelled requests allow is an error.
     fn late_data(&mut self, bytes: u64) -> Taken {
         let Some(left) = self.late_bytes.checked_sub(bytes) else {
             return broken(ErrorCode::StreamClosed);
@@ -201,8 +201,8 @@ impl Connection {
             return broken(ErrorCode::ProtocolError);
         }
         self.count_idle()?;
-        // The encoded form of an allowed head is no longer than its decoded form, apart from changes of the table size
-        // at the start, for which one more frame is allowed. A longer block belongs to a head that is too large.
+        // An encoded head is at most as long as the decoded head, plus changes of the table size, for which one frame
+        // is allowed. A longer block belongs to a head that is too large.
         if self.block.len() + payload.len() > self.bounds.header_bytes + FRAME_BYTES {
             return broken(ErrorCode::EnhanceYourCalm);
         }

@@ -37,8 +37,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns `true` if the call may have a note of the kind `does`, since its operation stores, reads or removes a
-    /// complete object as the kind states.
+    /// Returns `true` if the operation has the effect `does` on a complete object, so that the call may have such a
+    /// note.
     #[must_use]
     pub fn can(&self, does: Does) -> bool {
         let Operation::File { action } = &self.operation else {

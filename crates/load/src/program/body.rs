@@ -278,14 +278,13 @@ impl Outgoing {
         (self.written, self.segment, self.offset) = (0, 0, 0);
     }
 
-    /// Requests a digest of the next request's content: of a text or file body, or, in a form, of the parts that are
-    /// files or generated.
+    /// Requests a digest of the next request's content. In a form, the digest covers only files and generated parts.
     pub fn watch(&mut self) {
         self.digest = Some(Box::default());
     }
 
-    /// Digest of the request's content, complete once all of the content was generated; `None` if no digest was
-    /// requested.
+    /// Returns the digest of the request's content; `None` if no digest was requested or content is still to be
+    /// generated.
     #[must_use]
     pub fn content(&self) -> Option<&Digest> {
         let whole = self.segment == self.segments.len();

@@ -89,8 +89,9 @@ fn values_of<'a>(answer: &'a Answer, column: &Column) -> impl Iterator<Item = &'
 }
 
 impl Call {
-    /// Compiles a call of the plan, and its task: the description of the call for the driver, with this number.
-    /// `response_s` is the time limit of calls without their own limit; `capture_bytes` limits the kept rows.
+    /// Compiles a call of the plan, and creates the driver's task with this number.
+    ///
+    /// `response_s` is the time limit of calls without their own limit. `capture_bytes` limits the kept rows.
     #[must_use]
     pub fn new(
         call: &plan::Call,

@@ -50,7 +50,7 @@ impl Constants {
 #[derive(Debug)]
 enum Field {
     Constant(usize),
-    /// The path of the request, if it is not constant; the value is the encoded field name.
+    /// A path that is not constant: the encoded field name.
     Path(Name),
     Varying(Name, Text),
     /// Basic authentication that is not constant: the encoded field name, user name and password.
@@ -66,9 +66,9 @@ pub(super) struct Fields {
     extra: [Name; 2],
 }
 
-/// Index of the Cookie field among the optional fields. In the rendered values, it precedes the field's value.
+/// Index of the Cookie field among the optional fields. A rendered Cookie value is preceded by this index.
 const COOKIE: u8 = 0;
-/// Index of the Content-Length field among the optional fields. In the rendered values, it precedes the field's value.
+/// Index of the Content-Length field among the optional fields. A rendered length is preceded by this index.
 const CONTENT_LENGTH: u8 = 1;
 
 impl Fields {

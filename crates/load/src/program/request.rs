@@ -119,7 +119,7 @@ impl Request {
         self.fields.is_some()
     }
 
-    /// Error message for a request that cannot be sent because of its `path` or its headers, with transaction and step.
+    /// Returns the error message for a request that cannot be sent, with its transaction, its step and its `path`.
     #[must_use]
     pub fn reason(&self, why: Unsendable, path: &[u8]) -> String {
         let label = &self.label;

@@ -134,7 +134,7 @@ pub struct LiveCounts {
 /// Numbers of completed TLS handshakes, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handshakes {
-    /// Full handshakes: the server presents a certificate, and both sides agree on a new secret.
+    /// Full handshakes: the server presents a certificate, and client and server agree on a new secret.
     pub full: u64,
     /// Handshakes that resumed an earlier TLS session.
     pub resumed: u64,

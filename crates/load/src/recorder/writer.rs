@@ -17,8 +17,7 @@ use super::{Recorder, Shape, Totals};
 use crate::histogram::Histogram;
 use crate::worker::Gaps;
 
-/// A segment (result file) that has reached this length is followed by a new one. A segment lasts for hours, is small
-/// enough to be copied easily, and if it is lost, little is lost. [B]
+/// Length at which a new segment (result file) begins: small enough to copy, and enough for hours. [B]
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// Number of empty recorders that are created at the start. If more intervals wait for the disk, more recorders are
 /// created.
@@ -26,8 +25,8 @@ pub const STOCK: usize = 3;
 /// Limit on the number of intervals that wait for the disk. A disk that accepts nothing for a minute counts as failed,
 /// since memory must not grow with the length of the run.
 const BEHIND_AT_MOST: usize = 60;
-/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] is reached. The wait helps if the disk is
-/// fast enough, but a late load thread has passed many intervals to the writer at once.
+/// Time for which a load thread waits for the disk once [`BEHIND_AT_MOST`] intervals are unwritten. After a delay, a
+/// load thread passes many intervals at once, which a fast disk can still write.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// A stage of the load, as listed in the header line.

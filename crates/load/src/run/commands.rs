@@ -46,8 +46,8 @@ impl Input {
                 .collect();
         }
         if self.bytes.len() > LINE_BYTES_AT_MOST {
-            // The line is longer than the limit, so its start is dropped. The rest is refused as an invalid command
-            // when the end of the line arrives.
+            // The line is longer than the limit, so its start is dropped. The remaining line is refused as an invalid
+            // command.
             self.bytes.clear();
         }
         (lines, !open)

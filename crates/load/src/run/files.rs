@@ -22,7 +22,8 @@ const THREADS_AT_MOST: u64 = 1024;
 /// it.
 const LINGERING_AT_MOST: u64 = 1024;
 
-/// The limit on open files divided by this number is the limit on connections that wait for the server to close them.
+/// At most the fraction 1 / `LINGERING_SHARE` of the open files may be connections that wait for the server to close
+/// them.
 const LINGERING_SHARE: u64 = 4;
 
 /// Division of the connections and other open files among load threads.
@@ -245,7 +246,7 @@ mod tests {
             owners: 19_932,
             ..PER_USER
         };
-        // The 19,932 connections, 4 wakers and 64 other files together use exactly the limit of 20,000 files.
+        // Connections, wakers and other files: `19,932 + 4 + 64 = 20,000`.
         assert_eq!(threads(need, 4, 20_000), Some((4, false)));
         assert_eq!(threads(need, 5, 20_000), Some((5, true)));
         assert_eq!(threads(PER_USER, 1, u64::MAX), Some((1, false)));
@@ -255,9 +256,8 @@ mod tests {
 
     #[test]
     fn no_table_is_fuller_than_the_limit_and_no_thread_too_many() {
-        // A million connections over 51 threads need, for each thread, 19,608 connections, 51 wakers and 64 other
-        // files: fewer than 20,000. With 50 threads, the 20,000 connections of each thread would leave no files for
-        // wakers and other files.
+        // Connections, wakers and other files of each thread: `19,608 + 51 + 64 < 20,000` with 51 threads, but
+        // `20,000 + 50 + 64 > 20,000` with 50 threads.
         assert_eq!(threads(PER_USER, 1, 20_000), Some((51, true)));
         assert_eq!(threads(PER_USER, 60, 20_000), Some((60, true)));
         let two_targets = Need {

@@ -26,7 +26,7 @@ impl Timeline {
         }
     }
 
-    /// Time since the start of the run. [ns]
+    /// Returns the time since the start of the run. [ns]
     pub(super) fn now_ns(&self) -> u64 {
         sys::monotonic_ns().saturating_sub(self.origin_ns)
     }
@@ -45,7 +45,7 @@ impl Timeline {
         self.stages.len()
     }
 
-    /// Index of the stage at the time `now_ns`; after the planned stages, index of the drain.
+    /// Returns the index of the stage at the time `now_ns`. After the planned stages, this is the drain.
     pub(super) fn stage_at(&self, now_ns: u64) -> usize {
         self.stages.stage_at(now_ns).unwrap_or(self.drain())
     }
@@ -55,7 +55,7 @@ impl Timeline {
         self.stages.end_ns(stage).unwrap_or(u64::MAX)
     }
 
-    /// Time of the last edit of the stages. [ns]
+    /// Returns the time of the last edit of the stages; 0 if there is no edit. [ns]
     pub(super) fn last_edit_ns(&self) -> u64 {
         self.edits.last().map_or(0, |edit| edit.at_ns)
     }

@@ -60,7 +60,7 @@ impl RatePiece {
         })
     }
 
-    /// Integral of the arrival rate over the period, that is, the expected number of arrivals.
+    /// Returns the expected number of arrivals in the period: the integral of the arrival rate.
     fn integral(self) -> f64 {
         let length_s = self
             .cut_ns
@@ -68,8 +68,10 @@ impl RatePiece {
         length_s * f64::midpoint(self.from, self.reached())
     }
 
-    /// Time at which the integral of the rate over this period reaches `wanted`; `None` if that is outside the period.
-    /// If an edit shortens a period, the times of arrivals before its new end do not change by a nanosecond. [ns]
+    /// Returns the time at which the integral of the rate over this period reaches `wanted`; `None` if it does not.
+    /// [ns]
+    ///
+    /// If an edit shortens the period, earlier arrivals do not move by a nanosecond.
     fn instant_of(self, wanted: f64) -> Option<u64> {
         if wanted >= self.duration_s * f64::midpoint(self.from, self.to) {
             return None;
@@ -78,8 +80,9 @@ impl RatePiece {
         (self.cut_ns.is_none_or(|cut_ns| at_ns < cut_ns)).then_some(at_ns)
     }
 
-    /// Time t within the period at which the integral of the arrival rate reaches `wanted`. It is the solution of
-    /// `from` t + (`to` - `from`) t² / (2 duration) = `wanted`, in a form without cancellation. [s]
+    /// Returns the time t within the period at which the integral of the arrival rate reaches `wanted`. [s]
+    ///
+    /// t is the solution of `from` t + (`to` - `from`) t² / (2 duration) = `wanted`, in a form without cancellation.
     fn time_of(self, wanted: f64) -> f64 {
         if wanted <= 0.0 {
             return 0.0;

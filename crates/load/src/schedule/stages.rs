@@ -116,8 +116,8 @@ impl Timed {
         RatePiece::new(self.start_s, self.duration_s, (from, to), self.cut_ns())
     }
 
-    /// Periods of the stage in which the rate is linear: one period between each two successive points, and one with
-    /// constant rate from the last point to the end of the stage.
+    /// Returns the periods of the stage in which the rate is linear: one between each two points, and one with constant
+    /// rate after the last point.
     fn moving_pieces(&self, knots: &[(f64, f64)]) -> Vec<RatePiece> {
         let last = knots.last().map(|(at_s, rate)| {
             let rest_s = (self.duration_s - at_s).max(0.0);
@@ -138,7 +138,7 @@ impl Timed {
         pieces
     }
 
-    /// End of the stage, if an edit has shortened it. [ns]
+    /// Returns the end of the stage if an edit has shortened the stage. [ns]
     fn cut_ns(&self) -> Option<u64> {
         let short = self.end_s < self.start_s + self.duration_s;
         short.then(|| nanoseconds(self.end_s))
@@ -276,7 +276,7 @@ impl Stages {
         }
     }
 
-    /// The stages in the form of the result files, followed by the drain, whose length is not planned.
+    /// Returns the stages in the form of the result files. The last stage is the drain, whose length is not planned.
     #[must_use]
     pub fn listed(&self) -> Vec<Stage> {
         let ramps: Vec<Vec<Ramp>> = self.ramps();

@@ -52,8 +52,7 @@ impl Socket {
     /// port that is free for this address.
     ///
     /// # Errors
-    /// If the system refuses immediately. For Unix sockets every refusal is immediate, even if only the queue of the
-    /// server
+    /// If the system refuses immediately. For Unix sockets every refusal is immediate, even if only the server's queue
     /// is full.
     pub fn connect(address: &Address, source: Option<IpAddr>) -> io::Result<Self> {
         match address {

@@ -108,8 +108,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Index of the address for attempt `number`, counted from 0: first the preferred address, then all others in their
-    /// order.
+    /// Returns the index of the address for attempt `number`, from 0: first the preferred address, then all other
+    /// addresses in the order of resolution.
     fn place(&self, number: usize) -> usize {
         match number {
             0 => self.first,
@@ -120,7 +120,7 @@ impl Attempt {
 }
 
 impl TargetState {
-    /// Number of addresses if users are permanently assigned to addresses; 0 if a user may use any address.
+    /// Returns the number of addresses to which users are permanently assigned; 0 if a user may use any address.
     pub(super) fn places(&self) -> usize {
         if self.balance == Balance::User {
             self.addresses.len()

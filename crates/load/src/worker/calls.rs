@@ -256,9 +256,10 @@ impl Worker<'_> {
         self.finish_call(exchange, Some(place), Err(Failure::Timeout), now_ns);
     }
 
-    /// Handles a deadline that has passed and that may be the deadline for opening the session. Returns `true` if
-    /// nothing remains to be done. Either the session was still being opened, so the call has failed to connect, or the
-    /// call's own time limit is later and becomes its deadline.
+    /// Handles a deadline that may be the time limit for opening the session.
+    ///
+    /// If the session is still being opened, the call fails to connect. Otherwise the time limit of the call becomes
+    /// its deadline. Returns `false` if this time limit has passed, too.
     fn end_opening(&mut self, exchange: usize, place: usize, now_ns: u64) -> bool {
         let one = &self.exchanges[exchange];
         let call = &self.program.calls[(one.request & !CALL) as usize];

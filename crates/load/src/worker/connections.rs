@@ -54,8 +54,8 @@ impl Ownership {
     }
 }
 
-/// Number that identifies a connection in its events. It contains the generation of the socket, which distinguishes
-/// events of an earlier socket with the same connection index.
+/// Returns the number that identifies a connection in its events. It contains the generation of the socket, so that
+/// events of an earlier socket are recognized.
 fn event_data(connection: usize, generation: u32) -> u64 {
     (u64::from(generation) << 32) | connection as u64
 }

@@ -14,7 +14,7 @@ pub const UNLISTED: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Deadlines(Wheel);
 
-/// Number of the first time slot that begins at or after the deadline.
+/// Returns the first time slot that begins at or after the deadline.
 #[must_use]
 pub fn slot_of(deadline_ns: u64) -> u64 {
     deadline_ns.div_ceil(SLOT_NS)

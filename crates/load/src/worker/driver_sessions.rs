@@ -57,9 +57,9 @@ impl CallsEnded {
 #[derive(Debug)]
 pub(super) struct Calls {
     pub(super) executor: Executor,
-    /// For each target with a driver, its number among these targets, called its column; `None` for other targets.
+    /// Column of each target: its number among the targets with a driver. `None` for targets without a driver.
     pub(super) columns: Vec<Option<usize>>,
-    /// Index of the target with each column number.
+    /// Target index of each column.
     pub(super) targets: Vec<usize>,
     pub(super) ownership: Ownership,
     /// Pool of sessions for each column; only with mode `pool`.

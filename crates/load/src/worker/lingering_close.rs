@@ -7,8 +7,8 @@ use crate::sys::{Event, Socket};
 /// Limit on the wait for the server to close a connection. When it is reached, the client resets the connection. [ns]
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// Connections for a single request that wait for the server to close first. The port of the side that closes first is
-/// blocked for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
+/// Connections for a single request that wait for the server to close first. The peer that closes first blocks its port
+/// for a minute (TIME-WAIT of RFC 9293), and the load engine needs its ports.
 #[derive(Debug)]
 pub(super) struct LingeringClose {
     /// Limit on the number of waiting connections. Beyond it, the oldest waiting connection is reset.

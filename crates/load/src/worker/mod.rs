@@ -74,8 +74,8 @@ const EVENTS_AT_ONCE: usize = 512;
 /// Limit on the delay of time-outs in a thread that never finishes processing its events. [ns]
 const LOOK_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Limit on the starts between two readings of the sockets: starts of arrivals, or of users whose pause is over. A
-/// response that has arrived is thus recorded after at most this number of starts.
+/// Limit on the arrivals, or on the users whose pause is over, that are handled between two reads of the sockets.
+/// Received responses are therefore recorded soon.
 const AT_ONCE: usize = 32;
 
 /// Size of the read buffer; large, so that large bodies need few reads. [B]
@@ -303,7 +303,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Time since the start of the run. [ns]
+    /// Returns the time since the start of the run. [ns]
     fn now_ns(&self) -> u64 {
         self.clock.now_ns()
     }

@@ -50,8 +50,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Time of the next start, departure or arrival. Events of other threads are skipped, so that they do not wake this
-    /// thread.
+    /// Returns the time of the next start, departure or arrival in this thread. Events of other threads are skipped.
     pub(super) fn next_admission_ns(&mut self) -> Option<u64> {
         if self.drain_until_ns.is_some() {
             return None;

@@ -107,7 +107,8 @@ impl Reason {
         }
     }
 
-    /// Reason why a handshake failed. It may be that the server and the engine have no version of HTTP in common.
+    /// Creates the reason for a failed handshake. The alert `no_application_protocol` means that the server does not
+    /// speak HTTP/2.
     pub(super) fn tls(error: &rustls::Error) -> Self {
         match error {
             rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Self::NoHttp2,

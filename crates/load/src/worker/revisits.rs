@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revisit {
     pub connection: u32,
-    /// Number of the socket among all sockets that the connection slot has had. If the slot has a later number, this
-    /// socket is already closed.
+    /// Generation of the socket in its connection slot. If the slot has a later generation, this socket is already
+    /// closed.
     pub generation: u32,
     /// `true` if the peer has closed the connection.
     pub closed: bool,

@@ -85,8 +85,8 @@ pub struct Setup<'a> {
     pub cpu: Option<usize>,
     /// `true` if this thread must get a separate table of open files.
     pub own_files: bool,
-    /// Limit on the connections of a single request that wait for the server to close them. Beyond it, the oldest of
-    /// them is reset.
+    /// Limit on connections for a single request that wait for the server to close them. Beyond it, the oldest of these
+    /// connections is reset.
     pub lingering_at_most: usize,
     /// Header line of the result files (segments). The start time of the run is filled in once it is known.
     pub header: Header,

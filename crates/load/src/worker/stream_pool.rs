@@ -13,8 +13,8 @@ struct Slot {
     position: Option<u32>,
 }
 
-/// Connections to one target, arranged by their number of requests. No operation takes longer if there are more
-/// connections.
+/// Connections to one target, arranged by their number of requests. The cost of an operation does not depend on the
+/// number of connections.
 #[derive(Debug)]
 pub(super) struct StreamPool {
     first: u32,
@@ -23,7 +23,7 @@ pub(super) struct StreamPool {
     closed: Vec<u32>,
     /// For each number of requests, the open connections that carry exactly this number and accept another request.
     open: Vec<Vec<u32>>,
-    /// Lower bound on the smallest number of requests whose list in `open` is not empty.
+    /// Lower bound on the index of the first non-empty list in `open`.
     least: usize,
 }
 

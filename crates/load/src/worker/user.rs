@@ -212,7 +212,7 @@ pub enum Phase {
 pub struct Connection {
     /// Socket of the connection, if it is open or being opened.
     pub socket: Option<Socket>,
-    /// Number of the socket among those that used this entry. Events of earlier sockets have a lower number.
+    /// Generation of the socket in this entry. Events of earlier sockets have a lower generation.
     pub generation: u32,
     /// Index of the exchange that the connection carries or is opened for.
     pub exchange: u32,

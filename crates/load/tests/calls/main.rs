@@ -110,8 +110,7 @@ fn a_wait_behind_a_slow_call_counts_from_the_intended_start() {
         let totals = &results.engine["totals"];
         let stopped = totals["not_started"]["stopped"].as_u64().unwrap_or(0);
         assert_eq!(totals["ok"].as_u64().map(|ok| ok + stopped), Some(40));
-        // The next arrival comes 50 ms after the start of the slow call, which takes 400 ms. It must therefore wait for
-        // 350 ms.
+        // The next arrival waits for the slow call: `400 - 50 = 350` ms.
         let lag_ms = results.engine["generator"]["lag_p99_ms"]
             .as_f64()
             .expect("a lag");

@@ -311,8 +311,7 @@ fn a_pool_has_exactly_its_size_over_all_threads_and_the_wait_is_told_apart() {
             .intervals()
             .filter(|line| line.get("connection_wait").is_some());
         assert!(waits.count() > 0);
-        // The exchanges alone take 20 times 20 ms. The response times also include the wait for a connection, so their
-        // sum must be larger.
+        // The exchanges take `20 * 20 ms`. The response times also include the wait for a connection.
         let waited: u64 = results.count("step", 0, "/response_sum_ns");
         assert!(waited > 20 * 20_000_000, "{waited}");
     }

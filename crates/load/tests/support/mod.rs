@@ -315,8 +315,6 @@ const TRIES: usize = 5;
 
 /// Runs a plan to its end in this process. The run is repeated if a stall of the machine kept all users from starting.
 pub fn run(mut plan: Value) -> Results {
-    // If the machine stalls until the end of the load, no user starts and the server gets no request. The plan is then
-    // run again.
     let mut runs = std::iter::repeat_with(|| run_once(&mut plan)).take(TRIES);
     runs.find(|results| !results.was_missed())
         .expect("a user who comes before the load is over")

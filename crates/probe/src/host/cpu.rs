@@ -6,8 +6,7 @@ use crate::text;
 /// CPU times since boot, of one CPU or of all CPUs. [ns]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Time in user mode, including that of processes with reduced priority. The kernel counts the time of guests in
-    /// both values that are added here (user and nice). [ns]
+    /// Time in user mode, including processes with reduced priority (`user` + `nice`) and time of guests. [ns]
     pub user: u64,
     /// Time in the kernel, without the time in interrupts. [ns]
     pub system: u64,

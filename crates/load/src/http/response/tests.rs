@@ -24,8 +24,7 @@ const HEAD: Wanted = Wanted {
 /// All properties of a response that a caller can read.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
-    /// Number of bytes of the stream that belong to the response; `None` if the response did not end; or the error of
-    /// the scanner.
+    /// Length of the response [B], `None` if the response did not end, or the error of the scanner.
     end: Result<Option<usize>, ProtocolError>,
     status: u16,
     fields: Vec<u8>,

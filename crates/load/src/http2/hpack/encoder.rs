@@ -3,13 +3,13 @@
 use super::static_table::{find, find_name};
 use super::{DEFAULT_TABLE_BYTES, FIELD_OVERHEAD_BYTES, STATIC_FIELDS, huffman, integer};
 
-/// Encoding of literal fields that are added to the dynamic table: the leading bits, and the number of prefix bits.
-/// `NOT_INDEXED` is the same for literals that are not added (RFC 7541, section 6.2).
+/// Leading bits and number of prefix bits of literal fields that are added to the dynamic table (RFC 7541, section
+/// 6.2). `NOT_INDEXED` is for literal fields that are not added.
 const INDEXED: (u8, u32) = (0x40, 6);
 const NOT_INDEXED: (u8, u32) = (0x00, 4);
 
-/// Number of constant fields that may be added to the dynamic table: those with a smaller number than this. It is no
-/// restriction, as a table of 4 KiB holds fewer entries (the smallest entry takes 33 bytes).
+/// Constant fields with a smaller number may be added to the dynamic table. The limit is no restriction: a table of
+/// 4 KiB holds fewer fields, since the smallest takes 33 bytes.
 const REMEMBERED: usize = 255;
 
 /// A field name that is encoded in advance, for fields whose values vary.

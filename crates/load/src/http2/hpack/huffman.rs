@@ -43,8 +43,8 @@ struct Tables {
     first_code: [u32; LONGEST + 2],
     /// Position in `symbols` of the first symbol of each code length.
     first_place: [u16; LONGEST + 2],
-    /// Table that is indexed by the next `QUICK_BITS` bits. Each entry is the symbol whose code these bits begin with,
-    /// and the length of the code; both are zero if the code is longer than `QUICK_BITS`.
+    /// Decoding table, indexed by the next `QUICK_BITS` bits: a symbol and the length of its code. Both are zero if the
+    /// code is longer than `QUICK_BITS`.
     quick: [(u8, u8); 1 << QUICK_BITS],
 }
 

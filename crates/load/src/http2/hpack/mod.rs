@@ -24,8 +24,8 @@ pub const DEFAULT_TABLE_BYTES: usize = 4096;
 /// Overhead that counts as part of a field's size, in addition to its name and value (RFC 7541, section 4.1). [B]
 pub const FIELD_OVERHEAD_BYTES: usize = 32;
 
-/// Reason why a block of fields is malformed. The connection cannot be used afterwards, since the tables of both sides
-/// differ.
+/// Reason why a block of fields is malformed. The connection cannot be used afterwards, since the dynamic tables of
+/// client and server differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
     /// The block ends in the middle of a field.
