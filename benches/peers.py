@@ -216,7 +216,7 @@ PEERS: dict[str, Peer] = {
 
 
 def available(*, with_rate: bool = False) -> list[str]:
-    """Return the names of the installed generators; print the others with the commands that install them."""
+    """Return the names of the installed generators. For every missing generator, print the command that installs it."""
     names = []
     for name, peer in PEERS.items():
         needed = "cc" if name == "minimal" else name

@@ -86,7 +86,7 @@ CROWDS = (
     Crowd(10_000_000, 1_000.0, own=False, steady_s=60.0),
 )
 QUICK = (Crowd(25_000, 2.5, own=True, steady_s=10.0), Crowd(100_000, 10.0, own=False, steady_s=10.0))
-# Memory per connection (in the kernel and in both programs), and memory per user (in the engine), each with a reserve.
+# Memory per connection (in the kernel, the engine and the server) and per user (in the engine), each with a reserve.
 # [bytes]
 _BYTES_PER_CONNECTION, _BYTES_PER_USER = 12_000, 500
 _EVERY_S = 1.0

@@ -17,7 +17,7 @@ pub struct Exact {
     pub tally: Tally,
     /// Number of references to each key. [1]
     references: Vec<u64>,
-    /// Number of references with a size that differs from the largest earlier size of the same key. [1]
+    /// Number of references whose size differs from the largest size of their key so far. [1]
     pub resized: u64,
 }
 

@@ -49,7 +49,7 @@ pub struct Sampled {
     largest: BinaryHeap<u64>,
     /// Number of counted references to sampled keys. [1]
     pub references: u64,
-    /// Number of references to sampled keys with a size that differs from the largest earlier size of the same key. [1]
+    /// Number of references to sampled keys whose size differs from the largest size of their key so far. [1]
     pub resized: u64,
 }
 

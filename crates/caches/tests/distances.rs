@@ -272,8 +272,7 @@ fn independent_references_hit_as_che_says() {
                 "{skew}, {room}: {predicted} {exact}"
             );
         }
-        // If each key occurs often, the popularities counted in the trace give nearly the same hit ratio as those of
-        // Zipf's law.
+        // If each key occurs often, the counted popularities give nearly the same hit ratio as Zipf's law.
         let point = found
             .curve
             .iter()

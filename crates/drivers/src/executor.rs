@@ -216,8 +216,8 @@ impl Executor {
         }
     }
 
-    /// Gives an order to the session with the number `place`. This number always belongs to the same target. Orders to
-    /// a session are carried out one after the other.
+    /// Gives an order to the session with the number `place`, which always belongs to the same target. A session
+    /// carries out its orders one after the other.
     pub fn order(&mut self, target: usize, place: u32, orders: Orders) {
         let works = self.works(target);
         let Some(lending) = self.lending.as_ref().filter(|_| works) else {

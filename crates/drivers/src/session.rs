@@ -68,7 +68,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The failure of the operation.
+    /// If the server refuses the operation or violates the protocol, or if the session ends.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -93,8 +93,8 @@ impl Session {
         }
     }
 
-    /// Returns `true` if the server has sent data to the idle session that is neither a notice nor a closing message.
-    /// Such data would be taken for the response to the next call. Plain TCP connections may receive bytes at any time.
+    /// Returns `true` if the idle session has received data that could be taken for the response to the next call.
+    /// Notices and closing messages do not count, nor do the bytes of plain TCP connections.
     pub(crate) fn has_unasked(&self) -> bool {
         match self {
             Self::Postgresql(session) => postgresql::has_unasked(&session.wire.received),
@@ -160,7 +160,7 @@ pub(crate) trait Working: Send {
     /// Performs one operation.
     ///
     /// # Errors
-    /// The failure of the operation.
+    /// If the database or the operating system refuses the operation.
     fn perform(&mut self, task: &Task, call: &Call, meter: &mut Meter) -> Result<Answer, Failed>;
 
     /// Performs an operation if it needs no wait; returns `None` if it might have to wait.

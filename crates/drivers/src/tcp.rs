@@ -77,7 +77,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The failure of the operation.
+    /// If the connection ends early, or the values of the call are invalid.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,

@@ -376,9 +376,8 @@ fn users_beyond_the_limit_on_open_files_get_threads_with_files_of_their_own() {
     signal(&engine, "TERM");
     assert_eq!(engine.0.wait().expect("an end").code(), Some(0));
     let summary = folder.engine_json();
-    // Each thread needs files for its users, 64 spare files, and files for the wakers. One thread would need 300 + 64 +
-    // 1 = 365, two threads 150 + 64 + 2 = 216 each, and three threads 100 + 64 + 3 = 167 each. Only with three threads
-    // is the limit of 200 met.
+    // Files of each thread: users, 64 spare files, and wakers. One thread needs `300 + 64 + 1 = 365`, two need
+    // `150 + 64 + 2 = 216`, three need `100 + 64 + 3 = 167`. The limit is 200.
     assert_eq!(summary["threads"], 3);
     let files = json!({"limit": 200, "tables": 3, "connections_at_most": 300});
     assert_eq!(summary["open_files"], files);

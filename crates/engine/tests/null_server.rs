@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Server {
     process: Child,
     address: String,
-    /// All addresses of the server. The first of them is also in `address`.
+    /// All addresses of the server, beginning with `address`.
     addresses: Vec<String>,
 }
 
@@ -168,7 +168,7 @@ impl Client {
     }
 }
 
-/// Reads the times of the arrival and of the response of each request from the log of a server. [ns]
+/// Returns the arrival time and the response time of each request in the log of a server. [ns]
 fn log_of(path: &PathBuf) -> Vec<(u64, u64)> {
     let text = fs::read_to_string(path).expect("the log is there");
     fs::remove_file(path).expect("the log is ours");

@@ -21,8 +21,7 @@ enum Deal {
     Random,
     Weighted(Alias),
     Sequential,
-    /// Number of the next row, which the next user that requests a row receives. No row is reserved for a particular
-    /// user.
+    /// Number of the next row, which any user may receive.
     Unique(AtomicU64),
 }
 

@@ -74,8 +74,7 @@ impl StartBarrier {
     }
 }
 
-/// Handle of one load thread. If a thread ends before the start, its handle is dropped and the others do not wait for
-/// it.
+/// Handle of one load thread. If a thread ends before the start, dropping the handle releases the waiting threads.
 #[derive(Debug)]
 pub struct Participant<'a>(&'a StartBarrier);
 

@@ -84,8 +84,8 @@ pub fn sharp_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0, 0, 0) };
 }
 
-/// Nice value of load threads. It gives them priority over other programs on their CPU, but not so much that the probe
-/// and conductor processes starve while load threads are busy.
+/// Nice value of load threads. It gives them priority over other programs on their CPU. The probe and the conductor
+/// still get CPU time while load threads are busy.
 const LOAD_THREAD_NICE: i32 = -5;
 
 /// Time slice of load threads: 0.1 ms, the shortest that Linux accepts (the default is about 3 ms). Since Linux 6.12, a
@@ -134,8 +134,8 @@ pub fn file_limit() -> Option<u64> {
 /// # Errors
 /// If the system has no memory for the table, or forbids it.
 pub fn own_files() -> io::Result<()> {
-    // Safety: the calls take only numbers. Containers often forbid `unshare` but not `close_range`, which with this
-    // flag also copies the table. It closes no descriptors, since all of them are below its range.
+    // Safety: the calls take only numbers. Containers often forbid `unshare` but not `close_range`, which also copies
+    // the table with this flag. It closes nothing, since all open descriptors are below its range.
     unsafe {
         if libc::unshare(libc::CLONE_FILES) == 0 {
             return Ok(());
@@ -273,7 +273,7 @@ impl Epoll {
         }
     }
 
-    /// Returns the event with this index among those of the last [`Epoll::wait`].
+    /// Returns the event with this index, from the last call of [`Epoll::wait`].
     #[must_use]
     pub fn event(&self, index: usize) -> Event {
         let event = self.events[index];

@@ -180,7 +180,7 @@ impl Wheel {
 
     /// Returns level, slot and first tick of the next non-empty slot that time enters.
     ///
-    /// All keys of a level are due before those of higher levels, so this slot is on the lowest level with a key.
+    /// All keys of a level are due before the keys of higher levels, so this slot is on the lowest level with a key.
     fn next_slot(&self) -> Option<(usize, usize, u64)> {
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         let slot = self.occupied[level].trailing_zeros() as usize;

@@ -175,8 +175,8 @@ fn a_ramp_that_is_cut_short_leaves_the_users_it_reached() {
         stage("ramp_down", 2.0, "users", 2.0),
     ]);
     let edits = [next(3_500_000_000, 0), next(5 * SECOND, 1)];
-    // Users 0 to 3 start at 0, 1, 2 and 3 s. The settle stage begins at 3.5 s and requires 4 users. These are already
-    // present, so no user starts or leaves in it.
+    // Users 0 to 3 start at 0, 1, 2 and 3 s. The settle stage begins at 3.5 s with these 4 users, so no user
+    // starts or leaves in it.
     let found: Vec<_> = user_changes(&plan, &edits)
         .iter()
         .map(|change| (change.at_ns, change.user, change.starts))

@@ -95,8 +95,7 @@ fn a_waiting_arrival_keeps_its_intended_start() {
     results.check_identity();
     let ok = total(&results, "/ok");
     assert!(ok >= 2, "{ok}");
-    // Arrivals come every 25 ms, but the only user takes 50 ms for each. Arrival k, counted from 0, is due at 25 k ms
-    // and starts at 50 k ms or later, so it waits at least 25 k ms.
+    // Arrivals come every 25 ms, but the only user takes 50 ms for each. Arrival k waits at least `50 k - 25 k` ms.
     let waited_ns =
         results.count("step", 0, "/response_sum_ns") - results.count("step", 0, "/exchange_sum_ns");
     assert!(

@@ -24,8 +24,7 @@ fn a_user_does_once_then_its_mix_then_exit() {
     assert_eq!(results.outcome.reason, "finished");
 }
 
-/// Each user of each group makes two requests over two new connections. Both connections of a user must go to the same
-/// server.
+/// Each user makes two requests over two new connections, which must go to the same server.
 #[test]
 fn users_stay_with_one_address_and_each_address_has_its_part_of_each_group() {
     for threads in [1, 2] {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::json::Json;
 
-/// Increase of CPU time and of run-queue wait between two readings of the same process or thread.
+/// Increase of CPU time and of run-queue wait of one process or thread between two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the unit ends each name")]
 pub struct Growth {
@@ -16,7 +16,7 @@ pub struct Growth {
     pub cpu_ns: u64,
     /// Increase of the time during which the process or thread was ready to run and waited for a CPU. [ns]
     pub wait_ns: u64,
-    /// Time between the two readings, which is never 0. [ns]
+    /// Time between the readings, which is never 0. [ns]
     pub in_ns: u64,
 }
 

@@ -21,8 +21,7 @@ use crate::own_cgroup::CpuTime;
 
 /// Changes between two samples, summed over the members of a group.
 ///
-/// The elements of each array are user time, system time (both in clock ticks), minor page faults and major page
-/// faults.
+/// Each array contains user time and system time [clock ticks], minor page faults and major page faults.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Balance {
     /// Usage by all living members and by the children for which they waited.
@@ -158,8 +157,8 @@ mod tests {
     fn a_control_group_adds_what_nobody_of_the_group_waited_for() {
         let mut cpu = CpuTotal::default();
         assert_eq!(cpu.settle([100, 10], Some(used(1000, 800))), [100, 10]);
-        // The control group used 80, of which 60 in user mode; the sum over the processes counted 20. The excess is
-        // 80 - 20 = 60, of which 60 / 80 is user time: 45 user time and 15 system time are added.
+        // The control group used 80, of which 60 in user mode; the processes used 20. The excess `80 - 20 = 60` is
+        // divided like the usage of the control group: 45 user time and 15 system time.
         assert_eq!(cpu.settle([120, 10], Some(used(1080, 860))), [165, 25]);
         // A member outside of the control group works, so the sum over the processes grows by more than the control
         // group.
@@ -276,8 +275,8 @@ mod tests {
         }
     }
 
-    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets the measured total and the
-    /// true total of usage, and then the same two totals of io.
+    /// Simulates random forks, work, ends, waits and samples. At each sample, `check` gets four totals: measured usage,
+    /// true usage, measured io and true io.
     fn simulate(
         seed: u64,
         waits: fn(u64) -> bool,
@@ -375,8 +374,8 @@ mod tests {
             io_standing: [7; 4],
             ..Balance::default()
         });
-        // At its last sample, the usage of the child was 90. Then it used 5 more and ended. So the `children` fields of
-        // the parent grew by 90 + 5 = 95, and the io of the parent by that of the child, 4.
+        // After its last sample with usage 90, the child used 5 more and ended. The parent's `children` fields grew by
+        // `90 + 5 = 95`, and its io by 4.
         let ended = Balance {
             standing: [155; 4],
             reaped: [95; 4],

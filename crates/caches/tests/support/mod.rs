@@ -43,8 +43,7 @@ pub fn trace(references: &[(u64, u64)]) -> String {
     text
 }
 
-/// Result of a reference: `entry` is `true` if the metadata of the key are in the cache, and `bytes` is `true` if the
-/// content of the key is in the cache.
+/// Result of a reference: `entry` is `true` if the metadata of the key are cached, `bytes` if the content is cached.
 pub struct Found {
     pub entry: bool,
     pub bytes: bool,

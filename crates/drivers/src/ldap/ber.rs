@@ -115,7 +115,7 @@ pub(crate) fn frame(bytes: &[u8], tag: u8, at_most: usize) -> Result<Option<usiz
     Ok(Some(head + content))
 }
 
-/// BER elements that are read one after the other from these bytes.
+/// The remaining elements of a BER encoding, as bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Elements<'a>(pub(crate) &'a [u8]);
 

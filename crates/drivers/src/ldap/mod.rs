@@ -175,7 +175,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The failure of the operation.
+    /// If the server refuses the operation or violates the protocol, or if the session ends.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,
@@ -211,7 +211,7 @@ impl Session {
 impl Drop for Session {
     /// Sends an abandon request for an operation in progress, and then an unbind request.
     fn drop(&mut self) {
-        // If the last message was sent only in part, nothing is sent: the server would read it as the rest of that
+        // If the last message was only partly sent, nothing more is sent: the server would read it as part of that
         // message.
         if self.is_waiting && self.wire.out.is_empty() {
             let (given_up, number) = (self.number, self.count());

@@ -97,8 +97,8 @@ pub struct Change {
     pub verb: Verb,
     /// Name of the attribute to change.
     pub attribute: String,
-    /// Indices of the values among the values of the call. Without values, `delete` and `replace` remove all existing
-    /// values.
+    /// Indices of the attribute values among the values of the call. Without attribute values, `delete` and `replace`
+    /// remove all existing values.
     #[serde(default)]
     pub values: Vec<usize>,
 }

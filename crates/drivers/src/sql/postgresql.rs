@@ -381,7 +381,7 @@ fn affected(tag: &[u8]) -> u64 {
     }
 }
 
-/// Returns the names of the columns, from the description of the rows.
+/// Returns the column names in a row description.
 fn described(body: &RowDescriptionBody) -> Result<Columns, Failed> {
     let names = body.fields().map(|field| Ok(field.name().to_owned()));
     let names: Vec<String> = names.collect().map_err(|error| protocol(&error))?;
@@ -421,7 +421,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The failure of the operation.
+    /// If the server refuses the operation or violates the protocol, or if the session ends.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,

@@ -15,8 +15,8 @@ use crate::session::{Value, Working};
 
 /// Largest number of prepared statements that a session keeps.
 const PREPARED_AT_MOST: usize = 256;
-/// Time that a session waits for a lock beyond the time limit of the call. Before this additional time has passed, the
-/// load thread discards the call and its session.
+/// Time that is added to the call's time limit to give the lock time-out of SQLite. The load thread discards the call
+/// before this time-out.
 const BEYOND_THE_CALL: Duration = Duration::from_secs(2);
 
 struct Session {
@@ -89,9 +89,8 @@ fn reason(error: &Error) -> String {
     }
 }
 
-/// Binds a value to a parameter: whole numbers as integers, everything else as text. Numeric columns convert text to
-/// numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>), but expressions do not. Therefore whole
-/// numbers are bound as integers.
+/// Binds a value to a parameter: a whole number as an integer, everything else as text. Only numeric columns convert
+/// text to numbers (type affinity, section 3 of <https://sqlite.org/datatype3.html>); expressions do not.
 struct Bound<'a>(&'a Value);
 
 impl ToSql for Bound<'_> {

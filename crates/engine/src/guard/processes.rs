@@ -115,9 +115,8 @@ pub fn reap() -> Option<Reaped> {
     }
 }
 
-/// Returns `true` if any child remains. Orphaned descendants become children of this process, so it has no child only
-/// if no descendant remains. This check is immediate, whereas a search of `/proc` takes time and may miss a process
-/// that was just started.
+/// Returns `true` if any descendant remains: orphaned descendants become children of this process. A search of `/proc`
+/// would be slower, and could miss a process that was just started.
 pub fn any_left() -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::All, look) != Err(Errno::ECHILD)

@@ -113,7 +113,7 @@ struct Held {
 #[derive(Debug)]
 struct Connection {
     stream: TcpStream,
-    /// Serial number of the connection. It differs from those of earlier connections in the same slot.
+    /// Serial number of the connection, which distinguishes it from earlier connections in the same slot.
     generation: u64,
     reader: RequestReader,
     /// HTTP/2 state of the connection, if the client uses HTTP/2.
@@ -225,8 +225,7 @@ impl Worker {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // Either the client closed the connection already, or too many files are open. In both cases the
-                    // thread continues.
+                    // The client has closed the connection already, or too many files are open. The thread continues.
                     if matches!(
                         Errno::from_raw(error.raw_os_error().unwrap_or(0)),
                         Errno::EMFILE | Errno::ENFILE

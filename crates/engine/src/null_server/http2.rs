@@ -72,8 +72,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first bytes. They must be the connection preface of HTTP/2 or the start of it;
-    /// otherwise the result is `None`.
+    /// Creates a connection from its first bytes; `None` if they are not a prefix of the HTTP/2 connection preface.
     pub fn begun_with(start: &[u8]) -> Option<Self> {
         let length = start.len().min(PREFACE.len());
         (start[..length] == PREFACE[..length]).then(Self::new)

@@ -12,8 +12,7 @@ const GATHERED_BYTES: usize = 64 << 10;
 
 /// Writes one line per request: arrival time and response time by `CLOCK_MONOTONIC` [ns], separated by a blank.
 ///
-/// Each thread writes whole lines to its own clone of the file. Only the lines of the same thread are therefore in the
-/// order of the responses.
+/// Each thread writes its lines separately, so only the lines of one thread are in the order of the responses.
 #[derive(Clone, Debug)]
 pub struct Log {
     file: Arc<Mutex<File>>,

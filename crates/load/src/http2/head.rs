@@ -102,8 +102,8 @@ impl<'a> HeadReader<'a> {
         let fits = if self.is_trailers {
             ends
         } else {
-            // Errors are a head without status, an upgrade (101), which the client never requests, and an informational
-            // head that ends the stream, since a final head must follow.
+            // A head is refused if it has no status, if it is an upgrade (101), or if it is informational and ends the
+            // stream.
             self.status != 0 && self.status != 101 && !(is_informational && ends)
         };
         if self.malformed || !fits {

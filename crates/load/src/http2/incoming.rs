@@ -267,7 +267,8 @@ impl Connection {
             return;
         };
         if stream.sending {
-            // The server has completed its response before it received the whole request body, so the rest is not sent.
+            // The server completed its response before it received the whole request body, so the unsent part is
+            // dropped.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);

@@ -139,7 +139,7 @@ pub enum Op {
         percent: f64,
         /// Operations of the branch that is chosen with probability `percent`.
         then: Vec<Op>,
-        /// Operations of the other branch.
+        /// Operations of the branch that is chosen otherwise.
         #[serde(default, rename = "else")]
         otherwise: Vec<Op>,
     },

@@ -34,8 +34,8 @@ pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         faults,
         deepest: 0,
     };
-    // Loops in `once` and `exit` may contain a transaction that has loops, too. The counters of the loops in
-    // transactions are therefore numbered after those of the groups, so that no counter is used twice.
+    // Loops in `once` and `exit` may contain a transaction with loops. The loops of transactions therefore have loop
+    // counters after those of the groups.
     let groups: Vec<GroupCode> = plan
         .groups
         .iter()

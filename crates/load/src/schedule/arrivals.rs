@@ -16,8 +16,7 @@ pub struct Arrival {
     pub index: u64,
     /// Intended start of the transaction. [ns]
     pub at_ns: u64,
-    /// Time since the previous arrival of the same sequence; for the first arrival, time since the start of the run.
-    /// [ns]
+    /// Time since the previous arrival of the sequence, or since the start of the run for the first arrival. [ns]
     pub gap_ns: u64,
     /// Index of the group whose user executes the transaction.
     pub group: usize,
@@ -172,8 +171,8 @@ struct Unit {
 
 impl Lane {
     fn new(plan: &Plan, group: Option<usize>, pieces: Arc<[RatePiece]>) -> Self {
-        // The sequence for all groups uses the random generators with number 0, and the sequence of a group those with
-        // the number of the group, counted from 1.
+        // Number of the random generators: 0 for a sequence of all groups together, otherwise the number of the group
+        // from 1.
         let number = group.map_or(0, |group| group as u64 + 1);
         Self {
             group,

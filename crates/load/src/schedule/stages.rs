@@ -41,7 +41,7 @@ impl fmt::Display for Refused {
     }
 }
 
-/// The load stages in order. Times of stages that are over are actual times; the others are planned times.
+/// The load stages in order, with actual times of past stages and planned times of later stages.
 #[derive(Debug, Clone, Default)]
 pub struct Stages {
     in_order: Vec<Timed>,

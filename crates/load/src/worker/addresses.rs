@@ -54,7 +54,7 @@ impl Ways {
         &self.all
     }
 
-    /// Removes each address for which there is no source address of the same family, unless no address would remain.
+    /// Removes each IP address without a source address of the same family, unless no address would remain.
     pub fn within_reach(&mut self, sources: &Sources) {
         let reached = |address: &&Address| {
             matches!(address, Address::Unix(_)) || !sources.of(address).is_empty()
@@ -97,7 +97,7 @@ impl Ways {
 /// Progress of a connection that tries the addresses of a host name one after the other.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attempt {
-    /// Index of the host name among those of the target.
+    /// Index of the host name among the addresses of the target.
     pub(super) choice: usize,
     /// Number that selects the source address, in rotation.
     pub(super) turn: usize,

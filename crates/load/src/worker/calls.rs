@@ -197,12 +197,10 @@ impl Worker<'_> {
         kind_of(failed)
     }
 
-    /// Sets the start of a call to the time at which a call thread began it, if the driver uses separate call threads.
-    /// The time between the intended start and this start is start lag. The wait for a session of the pool is not start
-    /// lag, as it is part of the exchange.
+    /// Sets the start of a call to the time at which its call thread began it, and records the start lag. Calls of
+    /// drivers without call threads start when they are passed to the executor.
     ///
-    /// Other calls start when they are passed to the executor. They wait at most until the server has rolled back the
-    /// previous transaction.
+    /// The wait for a session of the pool is not start lag, as it is part of the exchange.
     fn note_leaving(&mut self, exchange: usize, place: usize, left_ns: u64) {
         let Some(calls) = &self.calls else { return };
         let handed_ns = calls.sessions[place].handed_ns;

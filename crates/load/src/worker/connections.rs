@@ -121,8 +121,8 @@ impl Worker<'_> {
     }
 
     /// Begins to connect to the next address of the host name; `met` is the reason why the previous address failed.
-    /// Each of the remaining addresses gets the same part of the remaining time, so that an address that does not
-    /// respond leaves time for the others.
+    /// The remaining time is divided equally among the remaining addresses: an address that does not respond must leave
+    /// time for later addresses.
     ///
     /// # Errors
     /// The reason why the last address failed, after all addresses were tried.

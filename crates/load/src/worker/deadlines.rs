@@ -83,8 +83,7 @@ mod tests {
             users.extend(found);
         }
         assert_eq!(users, [0, 1, 2]);
-        // The wheel has seven levels, and may wake the thread once per level for each of the two slots with deadlines,
-        // but not for each slot within 30 s.
+        // The wheel may wake the thread once for each of its seven levels and each of two slots: `2 * 7 = 14`.
         assert!(wakes.len() <= 14, "{wakes:?}");
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Session {
     pub(super) location: usize,
     /// `true` if the session is open.
     pub(super) is_open: bool,
-    /// `true` if the user of the session has an open database transaction in it.
+    /// `true` while a database transaction is open in the session.
     pub(super) is_held: bool,
 }
 

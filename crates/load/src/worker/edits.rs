@@ -66,8 +66,8 @@ impl Edits {
         });
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         list.push(Arc::clone(&proposal));
-        // A thread reads the clock before it reads the count, and this order must be the same for all threads (see the
-        // module documentation). This requires sequential consistency.
+        // Every thread must read the clock before this count. Sequential consistency keeps the order in all threads
+        // (see the module documentation).
         self.count.store(list.len(), Ordering::SeqCst);
         proposal
     }
@@ -91,9 +91,11 @@ fn take_due(proposals: &mut VecDeque<Arc<Proposal>>, now_ns: u64) -> Option<Arc<
 }
 
 impl Worker<'_> {
-    /// Collects new proposals. It must be called after the clock was read. `before_ns` is the previous reading of the
-    /// clock: all work up to that time is done, so an accepted edit for that time or an earlier one can no longer be
-    /// made.
+    /// Collects new proposals; must be called after the clock was read. `before_ns` is the previous reading of the
+    /// clock.
+    ///
+    /// Proposals for `before_ns` or earlier are rejected, since all work up to that time is done. The thread fails if
+    /// such a proposal was already accepted.
     pub(super) fn look_for_edits(&mut self, before_ns: u64) {
         let new = self.edits.after(self.edits_seen);
         if new.is_empty() {

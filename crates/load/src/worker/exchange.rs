@@ -337,8 +337,8 @@ impl Worker<'_> {
         self.go_on(user);
     }
 
-    /// Continues a user after a response: immediately after a success, and after a failure in the next iteration of the
-    /// event loop. Otherwise immediate failures would delay the other users of the thread.
+    /// Continues a user after a response. After a failure, the user continues in the next iteration of the event loop,
+    /// so that immediate failures do not delay other users.
     fn go_on(&mut self, user: usize) {
         if self.users[user].state == State::Exchanging {
             self.run(user);
@@ -392,8 +392,8 @@ impl Worker<'_> {
             Err(_) if request.go_on => {}
             Err(failure) => self.fail(index, failure),
         }
-        // The user continues in the next iteration of the event loop, since a request that fails without waiting must
-        // not delay the other users of the thread.
+        // The user continues in the next iteration of the event loop, so that immediate failures do not delay other
+        // users.
         self.later(index);
         Flow::Wait
     }

@@ -11,8 +11,8 @@ use super::Worker;
 use super::setup::TargetState;
 use super::user::{NONE, State};
 
-/// Limit on the instructions of a user in one iteration of the event loop. Without this limit, a user that never waits
-/// would delay the other users of the thread. An example is a mix without requests and pauses.
+/// Limit on the instructions of a user in one iteration of the event loop. Without it, a user that never waits (a mix
+/// without requests and pauses) would delay all users of the thread.
 const TURN: usize = 1000;
 
 /// Next step of a user after an instruction.

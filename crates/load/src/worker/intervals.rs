@@ -80,7 +80,7 @@ impl Clock {
         self.set_edge();
     }
 
-    /// Replaces the load stages by those after an edit.
+    /// Replaces the load stages after an edit.
     pub(super) fn follow(&mut self, stages: &Stages) {
         self.stage_ends_ns = stages.ends_ns();
         self.enter_stage();

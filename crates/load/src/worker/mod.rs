@@ -81,9 +81,8 @@ const AT_ONCE: usize = 32;
 /// Size of the read buffer; large, so that large bodies need few reads. [B]
 const READ_BYTES: usize = 128 * 1024;
 
-/// Limit on the memory that the recorders of all threads may allocate before the load begins, so that the memory of the
-/// engine does not grow during the run. If a plan has too many names for this limit, its recorders grow during the run.
-/// [B]
+/// Limit on the memory that the recorders of all threads may allocate before the load begins. Preallocated recorders do
+/// not grow during the run; above this limit, recorders grow. [B]
 const ROOM_BYTES: usize = 16 << 20;
 
 /// Number of concurrent requests, and of waiting arrivals, of all threads for which memory is allocated before the load
@@ -396,7 +395,7 @@ impl<'a> Worker<'a> {
                 .saturating_sub(now_ns)
                 .min(LONGEST_WAIT_NS)
         };
-        // The intended wait is measured from the last reading of the clock; the rest of this iteration is negligible.
+        // The intended wait is measured from the last reading of the clock.
         self.clock.meant_to_wait_ns = now_ns + timeout_ns - self.clock.ticked_ns;
         let waited = self.epoll.wait(timeout_ns);
         let count = waited

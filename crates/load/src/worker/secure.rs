@@ -37,8 +37,8 @@ pub(super) struct Session {
     tls: ClientConnection,
     target: usize,
     begun_ns: u64,
-    /// `true` until the first byte of a response has arrived. Until then, an error still counts as a failure of the
-    /// handshake, since with TLS 1.3 a server rejects the client's certificate only after the handshake.
+    /// `true` until the first byte of a response has arrived. Until then, an error counts as a failed handshake: with
+    /// TLS 1.3, a server rejects the client's certificate only after the handshake.
     fresh: bool,
     /// Bytes received since the last application data. [B]
     fruitless_bytes: usize,
@@ -256,7 +256,7 @@ impl Worker<'_> {
         let close_notify = session.take_in(&self.buffer[..count], &mut self.plain);
         let close_notify = close_notify.map_err(Trouble::Tls)?;
         if session.tls.wants_write() {
-            // Sends the response to a key update as far as possible now; the rest is sent with the next request.
+            // Sends the response to a key update as far as possible. Unsent bytes follow with the next request.
             self.flush(connection).map_err(|_| Trouble::Socket)?;
         }
         Ok(ReadResult::Bytes {

@@ -61,7 +61,7 @@ pub struct Setup<'a> {
     pub stages: Stages,
     /// Times at which the users of a closed load start and leave.
     pub user_changes: UserChanges,
-    /// Arrivals of an open load, those of other load threads included.
+    /// Arrivals of an open load, for all load threads.
     pub arrivals: Arrivals,
     /// Edits of the load stages during the run.
     pub edits: &'a Edits,

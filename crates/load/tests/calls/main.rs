@@ -26,8 +26,8 @@ fn answers(protocol: Protocol) -> Stub {
     Stub::start(protocol, |_| Reply::Row("7".to_owned()))
 }
 
-/// Repeats the transaction of a plan `times` times per user: once in the load, and the other times in `exit`, which the
-/// end of the load does not interrupt. Each execution takes a new row of values.
+/// Executes the transaction of a plan `times` times per user: once in the load and `times - 1` times in `exit`, which
+/// the end of the load does not interrupt. Each execution takes a new row of values.
 fn so_often(mut plan: Value, times: usize) -> Value {
     let rows: Vec<Value> = (0..times)
         .map(|number| json!([number.to_string()]))

@@ -37,7 +37,7 @@ impl Protocol {
         json!({"op": "call", "step": step, "target": 0, "do": operation, "values": values})
     }
 
-    /// Returns an error code that the server can send, and the name of the same error in the results of the engine.
+    /// Returns an error code that the server can send, and its name in the results of the engine.
     pub fn refusal(self) -> (&'static str, &'static str) {
         match self {
             Self::Postgresql => ("42P01", "42P01"),

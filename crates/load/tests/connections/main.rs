@@ -151,7 +151,7 @@ fn a_large_request_goes_whole() {
 }
 
 /// Accepts two connections and reads a request of `bytes` bytes from each, in alternation. Returns the number of bytes
-/// of one request that had arrived when the first byte of the other request arrived. [B]
+/// of one request that had arrived before the first byte of the other request. [B]
 fn read_by_turns(listener: &TcpListener, bytes: usize) -> usize {
     let mut streams = [(); 2].map(|()| listener.accept().expect("a client").0);
     for stream in &streams {
@@ -344,8 +344,8 @@ fn who_waits_for_a_connection_is_served_in_the_order_of_coming() {
     assert_eq!(users.len(), 5, "{paths:?}");
 }
 
-/// The first user occupies the only connection for 2 s. The other users begin at the same time, with a time limit of
-/// 0.2 s. They time out before the connection becomes free, even if the load thread is late.
+/// The first user occupies the only connection for 2 s. All other users time out after 0.2 s, before the connection
+/// becomes free.
 #[test]
 fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let model = json!({"mode": "pool", "size": 1});
@@ -373,7 +373,7 @@ fn who_waits_too_long_times_out_and_leaves_the_queue() {
     let results = run(case.plan);
     assert_eq!(kinds(&results), ["timeout"]);
     assert_eq!(total(&results, "offered"), 4);
-    // The other users left the queue before the connection became free, so the server received no request of them.
+    // Users that timed out left the queue before the connection became free, so the server received no other request.
     assert_eq!(case.server.paths(), ["/holds"]);
 }
 

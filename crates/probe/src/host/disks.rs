@@ -78,8 +78,8 @@ fn file_name(disk: &[u8]) -> String {
     text::owned(disk).replace('/', "!")
 }
 
-/// Returns `true` if this device consists of other devices or of a file on a disk, so that another device counts
-/// the same bytes.
+/// Returns `true` if this device consists of other devices, or of a file on a disk. Another device then counts the same
+/// bytes.
 ///
 /// A file in memory (tmpfs) is not on a disk. A file that is not visible to this process is assumed to be on a disk.
 fn is_stacked(folder: &Path) -> bool {

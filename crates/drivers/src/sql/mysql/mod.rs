@@ -290,7 +290,7 @@ impl Session {
     ) -> Result<Vec<Kind>, Failed> {
         let known = self.known.get(&task.number);
         let known = known.map_or_else(Columns::default, |known| Arc::clone(&known.columns));
-        // The column names are usually those of the last execution. A new list is only made if a name differs.
+        // The column names usually equal those of the last execution. A new list is only made if a name differs.
         let mut changed: Option<Vec<String>> = (known.len() != count).then(Vec::new);
         let mut kinds = Vec::with_capacity(count);
         for place in 0..count {
@@ -390,7 +390,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The failure of the operation.
+    /// If the server refuses the operation or violates the protocol, or if the session ends.
     pub(crate) async fn perform(
         &mut self,
         task: &Task,

@@ -117,7 +117,7 @@ pub(super) fn put_terminated(out: &mut BytesMut, text: &[u8]) {
     out.put_u8(0);
 }
 
-/// Fields of a packet, read one after the other from the start of these bytes.
+/// The remaining fields of a packet, as bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 

@@ -107,8 +107,8 @@ mod tests {
             let name = format!("name-{number}");
             table.insert(name.as_bytes(), &[number as u8; 20]);
             assert!(table.size <= 200 && table.bytes.len() <= 400);
-            // Each entry takes 32 bytes of overhead, 20 bytes for the value and 6 to 8 bytes for the name, so three
-            // entries fit into 200 bytes.
+            // An entry takes at most `32 + 20 + 8 = 60` bytes (overhead, value and name), so three entries fit into 200
+            // bytes.
             for age in 0..3.min(number + 1) {
                 let (name, value) = table.get(age).expect("an entry");
                 assert_eq!(name, format!("name-{}", number - age).as_bytes());

@@ -228,8 +228,8 @@ fn the_usual_faults_are_said_in_words() {
     }
 }
 
-/// A server of TLS 1.2 that requires a certificate of the client refuses the handshake with the same alert as a server
-/// that accepts no suite, so the sentence names both causes.
+/// Servers of TLS 1.2 send the same alert if they require a client certificate and if they accept no cipher suite. The
+/// sentence therefore names both causes.
 #[test]
 fn a_refused_handshake_has_two_causes() {
     let sentence = sentence(&Error::AlertReceived(
