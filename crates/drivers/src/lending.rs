@@ -99,7 +99,7 @@ impl Lending {
         let session = entry.session.as_mut()?;
         let mut attempt = Attempt::begin(place, call);
         let Some(result) = session.at_once(task, call, &mut attempt.meter) else {
-            // The call was not made here. The time of sending is reset, since a call thread will send the call later.
+            // A call thread will send the call later, so the time of sending is reset.
             call.left_ns.store(0, Ordering::Relaxed);
             return None;
         };
@@ -126,7 +126,7 @@ impl Drop for Lending {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.is_over = true;
-        // Sessions on which no thread is working end here. The other sessions end with the threads that work on them.
+        // Sessions without a working call thread end here. A busy session ends with its call thread.
         state.queue.clear();
         state.places.clear();
         drop(state);
@@ -193,8 +193,8 @@ impl Shared {
                 place.session = session;
             }
             _ => {
-                // The session was discarded by the load thread. It is closed without holding the lock, since closing
-                // may take time.
+                // The load thread discarded the session. The lock is released first, since closing the session may take
+                // time.
                 drop(state);
                 drop(session);
                 state = self.lock();

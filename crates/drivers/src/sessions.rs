@@ -287,8 +287,8 @@ async fn exchange(
     turn: &Rc<Turn>,
 ) -> Result<Answer, Failed> {
     let (server, location, task) = known.find(target, call).ok_or_else(no_such_task)?;
-    // If the server closed the session while it was idle, a new session is opened, just as an HTTP client opens a new
-    // connection. A transaction that was open is lost.
+    // If the server closed the idle session, a new session is opened, as an HTTP client opens a new connection. An open
+    // transaction is lost.
     if let Some(open) = session.as_mut() {
         let (is_held, is_closed) = (open.is_held(), open.is_closed());
         attempt.unasked = open.has_unasked();

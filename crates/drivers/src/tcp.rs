@@ -60,7 +60,7 @@ impl Session {
                 self.wire.receive(meter).await?;
             }
             let now = left.min(self.wire.received.len() as u64);
-            // `clear` keeps the capacity of the buffer, whereas `split_to` would give part of it away.
+            // `clear` keeps the capacity of the buffer; `split_to` would reduce it.
             if now == self.wire.received.len() as u64 {
                 self.wire.received.clear();
             } else {

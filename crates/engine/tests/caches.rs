@@ -33,9 +33,8 @@ fn a_stream_and_a_file_have_the_same_answer() {
     let streamed = run(&options, trace);
     assert_eq!(streamed.status.code(), Some(0));
     let answer = &document(&streamed)["answer"];
-    // The second reference to key a is a hit if the cache holds two entries. The second reference to key b is a hit if
-    // the cache holds three entries or 35 bytes. With one byte of metadata for each of the three entries, these become
-    // 35 + 3 = 38 bytes.
+    // The second reference to key a hits in a cache of two entries. The second reference to key b hits in a cache of
+    // three entries or 35 bytes; with one byte of metadata per entry, `35 + 3 = 38` bytes.
     let limits = answer["limits"].as_array().expect("rows");
     let missed: Vec<f64> = limits
         .iter()

@@ -19,9 +19,9 @@ fn draw_s(pause: &Pause, random: &mut Random) -> f64 {
         Pause::Fixed { mean_s } => mean_s,
         Pause::Exponential { mean_s } => mean_s * random.exponential(),
         Pause::Uniform { min_s, max_s } => min_s + (max_s - min_s) * random.unit(),
-        // Values outside the bounds are rejected, which keeps the shape of the density inside; clipping would
-        // concentrate probability at the bounds. The plan check ensures that enough of the distribution lies inside, so
-        // that the loop ends.
+        // Values outside the bounds are rejected, which keeps the shape of the density inside. Clipping would
+        // concentrate probability at the bounds. The loop ends because the plan check ensures that enough of the
+        // distribution lies inside.
         Pause::Normal {
             mean_s,
             sd_s,
@@ -65,8 +65,8 @@ mod tests {
     #[test]
     fn exponential_has_its_mean_as_deviation() {
         let (mean, deviation, _, _) = moments(&Pause::Exponential { mean_s: 2.0 });
-        // The tolerances are five standard errors for 1e5 values. The standard error of the mean is 2 / sqrt(1e5) =
-        // 0.0063. That of the standard deviation is sqrt(2) times as large, 0.0089.
+        // The tolerances are five standard errors for 1e5 values: `2 / sqrt(1e5) = 0.0063` for the mean, and sqrt(2)
+        // times as much, 0.0089, for the standard deviation.
         assert!((mean - 2.0).abs() < 0.032, "{mean}");
         assert!((deviation - 2.0).abs() < 0.045, "{deviation}");
     }

@@ -203,8 +203,8 @@ fn check_stall() {
     run(plan).check_identity();
     let stall = STALL.lock().expect("the stall");
     assert!(stall.requests > BEFORE_STALL, "{stall:?}");
-    // The limit can be met only because memory is allocated in advance. Otherwise each of the 300 requests during the
-    // stall would allocate a kilobyte, and recorders that wait for the disk would allocate more.
+    // Without memory allocated in advance, each of the 300 requests during the stall would allocate a kilobyte, and
+    // recorders that wait for the disk would allocate more.
     let grown = stall.after.saturating_sub(stall.before);
     assert!(
         grown <= STALL_BYTES + stall.connections * SERVER_THREAD_BYTES,

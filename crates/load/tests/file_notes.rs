@@ -47,8 +47,7 @@ fn what_files_hold_is_told_when_it_is_and_intents_before() {
     assert_eq!(sizes, [&json!(1000), &json!(2000), &json!(2000)]);
     assert_ne!(notes[0]["sha256"], notes[2]["sha256"]);
     assert_eq!(notes[2]["sha256"], notes[3]["sha256"]);
-    // For each change there is a note before the call, and a note of the outcome. Both must contain the same start
-    // time.
+    // The note before a change and the note of its outcome must contain the same start time.
     for (begun, ended) in [(1, 2), (4, 5), (7, 8)] {
         assert_eq!(notes[begun]["t_ns"], notes[ended]["begun_ns"]);
     }

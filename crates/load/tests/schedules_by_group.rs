@@ -56,8 +56,8 @@ fn a_rate_moves_between_the_knots_and_holds_after_the_last() {
         .collect();
     assert_eq!(at.len(), expected.len());
     for (at_ns, expected_s) in at.iter().zip(expected) {
-        // The tolerance is necessary because the fall of the rate from 8/s to 1.9/s takes a microsecond. About 5
-        // millionths of an arrival are due in this time, which shifts the later arrivals.
+        // The rate falls from 8/s to 1.9/s within a microsecond. In this time 5e-6 arrivals are due, which shift later
+        // arrivals.
         assert!((*at_ns as f64 / 1e9 - expected_s).abs() < 3e-6, "{at_ns}");
     }
 }

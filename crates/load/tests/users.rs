@@ -419,8 +419,8 @@ fn think_time_is_told_and_is_no_response_time() {
             .filter_map(|line| line["think"][key].as_u64());
         counts.sum()
     };
-    // Each transaction has two pauses of 0.1 s, and a pause of 0.05 s follows each transaction. The pause after the
-    // last transaction may be cut off by the end of the load.
+    // Each transaction has two pauses of 0.1 s and is followed by a pause of 0.05 s. The end of the load may cut off
+    // the last pause.
     let between = think("count") - 2 * transactions;
     assert!(between == transactions || between + 1 == transactions);
     assert_eq!(

@@ -94,8 +94,7 @@ mod tests {
         let drawn: Vec<f64> = (0..count).map(|_| work.next_ns() as f64 / 1e6).collect();
         let mean = drawn.iter().sum::<f64>() / f64::from(count);
         let square = drawn.iter().map(|time| time * time).sum::<f64>() / f64::from(count);
-        // The standard errors are 0.3 % of the mean and 1.4 % of the mean square. The tolerances are several times as
-        // large.
+        // The tolerances are five standard errors: `5 * 0.3 %` of the mean and `5 * 1.4 %` of the mean square.
         assert!((mean - 1.0).abs() < 0.015, "{mean}");
         assert!((square - 2.0).abs() < 0.14, "{square}");
     }

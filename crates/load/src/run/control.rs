@@ -20,7 +20,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Delay of each live frame after the full second, so that the load threads can publish their counts first. [ns]
 const FRAME_DELAY_NS: u64 = 30_000_000;
 
-/// When standard input ends, users have this time to finish; then the run ends immediately. [ns]
+/// Time that users have to finish after the end of standard input; then the run ends immediately. [ns]
 const INPUT_GRACE_NS: u64 = 5 * SECOND_NS;
 
 /// Longest time between two checks of the control thread for load threads that have ended. [ns]

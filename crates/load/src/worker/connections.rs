@@ -249,8 +249,8 @@ impl Worker<'_> {
         }
         let place = &mut self.connections[connection];
         place.phase = Phase::Busy;
-        // In HTTP/1 the client sends first, so bytes that have already arrived are not part of a response. They are
-        // counted as unrequested, because they would be taken for the response.
+        // In HTTP/1 the client sends first. Bytes that have already arrived would be taken for the response, so they
+        // are counted as unrequested.
         if !place.secure && place.socket.as_ref().is_some_and(Socket::has_bytes) {
             self.recorder.unasked();
         }
@@ -313,7 +313,7 @@ impl Worker<'_> {
         let entry = &mut self.exchanges[exchange];
         if entry.ticket != 0 {
             entry.ticket = 0;
-            // If the request is sent again, the wait was already recorded before it was first sent.
+            // The wait of a request that is sent again was already recorded.
             if entry.sent_again == 0 {
                 self.recorder
                     .connection_wait(now_ns.saturating_sub(entry.started_ns));

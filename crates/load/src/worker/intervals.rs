@@ -166,8 +166,7 @@ impl Worker<'_> {
     /// Passes the current interval, ended at `end_ns`, to the writer and begins the next.
     pub(super) fn close_interval(&mut self, end_ns: u64) {
         let (in_flight, connections) = (self.in_flight(), self.open_connections);
-        // As in exchange times, a call is in flight from the time at which it is sent. The wait for a call thread is
-        // start lag, so calls that still wait are not counted.
+        // A call is in flight once it is sent. Calls that still wait for a call thread are therefore not counted.
         let late = self.calls.as_ref().map_or(0, |calls| calls.kept_waiting());
         let in_flight = in_flight.saturating_sub(late);
         let clock = &mut self.clock;

@@ -191,14 +191,14 @@ pub fn work(mut setup: Setup<'_>, participant: Participant<'_>) -> Result<Ended,
     if roomy {
         writer.make_room();
     }
-    // The priority is raised only after the writing thread was started, which must not inherit it.
+    // The writing thread must not inherit the priority, so it was started before.
     sys::come_first();
     let epoll = Epoll::new(EVENTS_AT_ONCE)
         .map_err(|error| refused("cannot create an epoll instance", &error))?;
     epoll
         .add(&*setup.shared.waker, WAKER)
         .map_err(|error| refused("cannot register the waker", &error))?;
-    // The call threads record times, so they must inherit the priority. They are started after it was raised.
+    // The call threads record times. They start now and inherit the priority.
     let registry = epoll
         .registry()
         .map_err(|error| refused("cannot share the epoll instance", &error))?;

@@ -12,8 +12,7 @@ use super::user::{Connection, Exchange, Phase};
 #[derive(Debug)]
 pub(super) struct Pool {
     free: Free,
-    /// Waiting exchanges, each with the number that it got when it began to wait. If the number of the exchange has
-    /// changed since then, it no longer waits.
+    /// Waiting exchanges, each with its ticket number. An exchange whose ticket has changed no longer waits.
     waiting: VecDeque<(u32, u64)>,
 }
 

@@ -82,7 +82,7 @@ pub struct User {
     pub page_pending_ns: u64,
     /// Length of the current pause. [ns]
     pub pause_ns: u64,
-    /// Slot of the time-out list [`super::deadlines::Deadlines`] that contains the user.
+    /// Time slot of the user in [`super::deadlines::Deadlines`].
     pub listed: u64,
     /// Number of transactions that the user has begun.
     pub iteration: u64,

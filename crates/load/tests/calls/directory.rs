@@ -39,8 +39,7 @@ fn what_is_out_of_time_is_abandoned() {
     assert_eq!(results.failed()["timeout"], 2);
     let expected = ["dc=org", "<abandon>", "<unbind>"];
     assert_eq!(stub.texts(), [expected, expected].concat());
-    // Messages are numbered from 1 in each session. Message 1, the search, timed out, so it is message 1 that is
-    // abandoned.
+    // The search is message 1 of its session. It timed out, so message 1 is abandoned.
     let abandoned = stub
         .seen()
         .into_iter()

@@ -43,14 +43,14 @@ fn a_value_stands_wherever_its_parameter_does_and_may_be_missing() {
 fn what_a_server_must_not_say_costs_the_session() {
     let cases: [(&str, &[u8]); 7] = [
         ("protocol", b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-        // The next five messages are: a packet of 16 MiB or more, a packet out of sequence, a request for a local file,
-        // an invalid column, and a truncated OK packet.
+        // Cases: a packet of 16 MiB or more, a packet out of sequence, a request for a local file, an invalid column, a
+        // truncated OK packet.
         ("protocol", &[0xff, 0xff, 0xff, 1, 0]),
         ("protocol", &[7, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0]),
         ("protocol", &[3, 0, 0, 1, 0xfb, b'/', b'x']),
         ("protocol", &[1, 0, 0, 1, 1, 2, 0, 0, 2, b'x', b'y']),
         ("protocol", &[1, 0, 0, 1, 0]),
-        // In this message, the server reports that the session was killed (error 1927).
+        // The server reports that the session was killed (error 1927).
         ("closed", b"\x0b\0\0\x05\xff\x87\x07#70100no"),
     ];
     for (kind, bytes) in cases {

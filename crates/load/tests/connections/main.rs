@@ -279,7 +279,7 @@ fn counting(most: &Arc<AtomicUsize>, size: usize) -> impl Fn(&Seen) -> Reply + S
     let (now, most) = (AtomicUsize::new(0), Arc::clone(most));
     move |_| {
         most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        // The handler waits at most half a minute, since the other requests may be late.
+        // Waits at most half a minute until `size` requests are in progress.
         let _ = (0..1500).any(|_| {
             std::thread::sleep(Duration::from_millis(20));
             most.load(Ordering::SeqCst) >= size

@@ -361,7 +361,7 @@ fn refusal(packet: &[u8]) -> Failed {
 /// Appends the values of a prepared statement to `out`. The check of the plan guarantees a value for each parameter.
 fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value]) {
     out.put_u32_le(number);
-    // The flags say that no cursor is used. The iteration count is always 1.
+    // Flags: no cursor. The iteration count is always 1.
     out.put_u8(0);
     out.put_u32_le(1);
     if places.is_empty() {
@@ -375,7 +375,7 @@ fn put_values(out: &mut BytesMut, number: u32, places: &[usize], values: &[Value
         });
         out.put_u8(nulls);
     }
-    // The types of the values follow, with two bytes for each value.
+    // The type of each value follows, as two bytes.
     out.put_u8(1);
     for _ in places {
         out.put_slice(&[TEXT, 0]);

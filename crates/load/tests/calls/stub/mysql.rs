@@ -171,9 +171,8 @@ impl Mysql {
         let text = self.statements[usize::from(body[0]) - 1].clone();
         let count = text.matches('$').count();
         let mut values = Vec::new();
-        // The message begins with the number of the statement, flags and a count, 9 bytes together. If there are
-        // values, three parts follow: a bitmap with one bit per value (null or not), a byte that states whether types
-        // are sent, and the types.
+        // The message begins with the number of the statement, flags and a count (9 bytes). Before the values, it
+        // contains a bitmap of NULL values, a byte that states whether types are sent, and the types.
         let mut at = 9 + if count == 0 {
             0
         } else {
