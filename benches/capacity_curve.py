@@ -21,9 +21,7 @@ _LOADS = np.linspace(25, 1000, 40)
 
 
 def run(*, quick: bool) -> None:
-    """Measure the curves of a closed and of a load-dependent system; print median CPU times with intervals; store the
-    raw runs.
-    """
+    """Measure the closed and the load-dependent curve; print median CPU times with intervals; store the raw runs."""
     users = np.array([60.0, 120, 240, 360, 420, 500, 620, 750])
     ones: dict[str, Observations] = {
         "closed": _measured(ClosedCurve(1, 1.0, with_busy=True), (0.0015, 0.001, 0.02), users),

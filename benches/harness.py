@@ -208,8 +208,7 @@ def other_work(servers: Sequence[int]) -> Iterator[list[float]]:
     Yields
     ------
     list of float
-        Empty during the block. Then one value: the fraction of the CPU time of all CPUs that other work used, in [0,
-        1].
+        Empty during the block. Then one value in [0, 1]: the fraction of the CPU time of all CPUs that other work used.
     """
     found: list[float] = []
     started, busy_s, own_s = time.monotonic(), _busy_s(), _own_s(servers)

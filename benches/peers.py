@@ -32,8 +32,8 @@ class User(FastHttpUser):
 
 @dataclass(frozen=True)
 class Case:
-    """A load that every generator must produce. Without `rate`, a generator sends as many
-    requests as its connections allow.
+    """A load that every generator must produce. Without `rate`, a generator sends as many requests as its connections
+    allow.
     """
 
     address: str
