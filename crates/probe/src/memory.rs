@@ -16,14 +16,13 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// Pause after a measurement of all members (a round) while groups do not change, as a multiple of the CPU time of the
-/// last rounds. It limits the cost to half a percent of one CPU.
+/// Pause between measurements of a steady group, as a multiple of the CPU time that the last measurements took. It
+/// limits the cost to 0.5 % of one CPU. [1]
 const REST_WHEN_STEADY: u64 = 200;
-/// Pause after a measurement of all members (a round) while groups change, as a multiple of the CPU time of the last
-/// rounds. It limits the cost to 2 % of one CPU.
+/// Pause between measurements of a changing group, as a multiple of the CPU time that the last measurements took. It
+/// limits the cost to 2 % of one CPU. [1]
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group counts as changed if the sum of its resident sets or its number of processes differs by more than one part
-/// in this number, that is, by more than a tenth.
+/// Reciprocal of the relative change of memory or processes above which a group counts as changed: 1/10. [1]
 const CHANGE: u64 = 10;
 
 /// Proportional set size of one process, or the sum over several processes. [bytes]

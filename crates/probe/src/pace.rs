@@ -139,8 +139,7 @@ mod tests {
             r#"{"work_s":{}}"#,
             "nothing was asked before"
         );
-        // The number of tries is limited, not their time. Each try requests the work again, until the thread of a CPU
-        // has run.
+        // Each try requests the work again, until the thread of a CPU has run.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));

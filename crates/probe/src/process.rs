@@ -39,8 +39,8 @@ pub struct Stat {
     pub session: u32,
     /// Usage of the process itself: user time, system time, minor page faults, major page faults.
     pub own: [u64; 4],
-    /// The same four values for the children that the process reaped, including the children that those children
-    /// reaped.
+    /// Usage of reaped children and their reaped descendants: user time, system time, minor page faults, major page
+    /// faults.
     pub children: [u64; 4],
     /// Number of living threads of the process.
     pub threads: u64,

@@ -56,8 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last step only moves halfway to the new throughputs. They are computed once more from the times,
-            // since otherwise Little's law would give the number of users of each class only within the tolerance.
+            // The throughputs are computed once more from the final times, so that Little's law holds exactly for each
+            // class.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -148,7 +148,7 @@ fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class at all stations, computed from those of the single class that represents all classes.
+/// Returns the residence times of a class at all stations, from the solution of the single class. [s]
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

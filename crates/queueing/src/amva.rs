@@ -22,9 +22,9 @@ const CORRECTIONS: usize = 12;
 /// Method that estimates the numbers of jobs that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// The queue lengths in a network with one job less are estimated as proportional to those with all jobs.
+    /// Scales the queue lengths of the full network to a network with one job less.
     BardSchweitzer,
-    /// The queue lengths in a network with one job less are estimated by solving that network.
+    /// Solves a network with one job less for its queue lengths.
     Linearizer,
 }
 
@@ -140,8 +140,8 @@ impl<'a> Problem<'a> {
         centers.map(|center| center.demand[class]).sum()
     }
 
-    /// Initial numbers of jobs: closed classes have equal numbers at all of their stations, and open classes have the
-    /// queues that they would have without other classes.
+    /// Returns initial numbers of jobs. Closed classes have users × demand / (total demand + think time) jobs at a
+    /// station, and open classes arrival rate × demand.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
@@ -334,9 +334,9 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Factor that removes an arriving job of `class` from the number of jobs of `other` that it finds at a place. It
-    /// is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class, or,
-    /// within a pool, the number of units that the class can hold.
+    /// Returns the factor that removes an arriving job of `class` from the mean number of jobs of `other` at a place.
+    /// It is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class.
+    /// Inside a pool, n is the number of units that the class can hold.
     fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
@@ -451,8 +451,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: the number of servers is at least the number of users whose jobs
-/// could be served before a job of the class. All of these users must belong to closed classes.
+/// Returns `true` if a class never waits at a station. The station then has a server for every user who could be served
+/// first, and all these users belong to closed classes.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

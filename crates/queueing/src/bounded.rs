@@ -58,7 +58,7 @@ struct Bounded<'a> {
     streams: Vec<Incoming>,
     kinds: Vec<Kind>,
     queues: usize,
-    /// Share that each stream has in the arrivals at the queue that it joins.
+    /// Share of each stream in the arrivals at its queue.
     shares: Vec<f64>,
 }
 
@@ -213,8 +213,7 @@ impl<'a> Bounded<'a> {
             .sum()
     }
 
-    /// Speed at which each job in service is served: 1, or an equal share of the total speed of the station if jobs
-    /// share the servers.
+    /// Returns the speed of each job in service: the speed of the station divided by the number of jobs in service.
     fn pace(&self, present: u64) -> f64 {
         let served = match self.order {
             Order::Shared => present,

@@ -88,8 +88,7 @@ impl Parted {
         answer
     }
 
-    /// Reason why an answer is not exact: the hit ratio of a cache is estimated. `None` if the model states all hit
-    /// ratios.
+    /// Returns a fault if the model states the size of a cache instead of its hit ratio. The answer is then not exact.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -198,7 +197,8 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Divides the probability of a transition to the station: hits lead to the delay instead.
+    /// Divides the probability of a transition to the station into misses, which go to the station, and hits, which go
+    /// to the delay.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

@@ -36,7 +36,7 @@ pub struct Closed {
     pub estimate: Vec<f64>,
 }
 
-/// Mean values of a closed network at its full population; for a single class, also those at every smaller population.
+/// Mean values of a closed network at its full population. Some fields also contain values at smaller populations.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput of each class. [1/s]

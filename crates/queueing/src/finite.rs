@@ -13,11 +13,9 @@ pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
 /// Lower limits on the squared coefficients of variation of times in the Markov chain with phases. A smaller limit
 /// needs more phases, so the limits are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
-/// Largest capacity for which the embedded chain at arrivals is used; the other chains allow ten times as many jobs.
-/// [1]
+/// Largest capacity for which the embedded chain at arrivals is used. [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// The embedded chains ignore the largest numbers of events in an interval if their total probability is at most this.
-/// [1]
+/// Total probability of rare large numbers of events that the embedded chains ignore. [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
 /// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, and `gaps` are the
@@ -317,8 +315,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extrapolates results to the squared coefficient of variation `least`, from those at `floor` (`fine`) and at 2
-/// `floor` (`coarse`). `logs` selects extrapolation of the logarithms.
+/// Extrapolates results to the squared coefficient of variation `least`. `fine` and `coarse` are the results at `floor`
+/// and 2 `floor`. `logs` selects extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {

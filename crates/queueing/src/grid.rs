@@ -189,8 +189,8 @@ impl Grid {
         (value, slope)
     }
 
-    /// The product of unit · F'(y) and the rest of the network, for a single server whose series F this grid already
-    /// contains.
+    /// Returns this series with a single server's series F replaced by unit · F'(y). This series must already contain
+    /// F.
     #[must_use]
     pub fn slope_of_geometric(&self, station: &Scaled) -> Self {
         let mut slope = self.clone();
@@ -299,8 +299,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. Passes, for each class, its weight and the distance in the list of values to
-    /// the population with one job less of this class.
+    /// Calls `visit` for every population. For each class, `visit` gets its weight and the index distance to the
+    /// population with one job less of the class.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

@@ -97,8 +97,7 @@ fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> 
     }
 }
 
-/// The smallest additional wait at which the load of the closed classes does not exceed `room`, the number of servers
-/// that they can use.
+/// Returns the smallest additional wait at which the closed classes use at most `room` servers. [s]
 fn least_excess(terms: &[Term], room: f64) -> f64 {
     let load = |excess: f64| -> f64 {
         terms

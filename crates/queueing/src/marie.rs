@@ -39,8 +39,8 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Squared coefficients of variation below 1/2 are reached by extrapolation. `step` is the share of the way from 1
-    // to the requested value that two phases can represent.
+    // Squared coefficients of variation below 1/2 are reached by linear extrapolation from 1 and 1/2. `step` is the
+    // ratio of the computed to the requested change.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -124,8 +124,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Creates the product-form network with the given speeds of the stations that are solved by phases. Of these
-    /// stations, `without` is left out.
+    /// Creates the product-form network from the speeds of the stations that are solved by phases, without station
+    /// `without`.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -187,9 +187,9 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a station that is solved by phases, for the arrivals that the rest of the network generates. With
-    /// `step` = 1, the variation of service times is that of the station; with `step` = 0, service times are
-    /// exponential.
+    /// Returns the speeds of a station that is solved by phases. `rest` contains the throughputs of all other stations,
+    /// the arrival rates at this station. `step` = 1 selects the station's variation of service times, and `step` = 0
+    /// exponential times.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
         // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
@@ -337,8 +337,7 @@ mod tests {
     }
 
     /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
-    /// 0.5 %). An earlier version of the method gave a throughput of up to 609/s where the upper bound was 56.3/s, or a
-    /// response time that was 34 % too long.
+    /// 0.5 %).
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [

@@ -117,7 +117,8 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Squared coefficient of variation as stated, or that of the distribution; 1 if the model states neither.
+    /// Returns the stated squared coefficient of variation, or that of the stated distribution; 1 if the model states
+    /// neither.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {

@@ -47,7 +47,7 @@ impl Center {
         }
     }
 
-    /// A copy of the station with a single class that visits it once, instead of all classes.
+    /// Returns a copy of the station that only one class visits, once.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {
         Self {
@@ -245,7 +245,7 @@ impl Network {
             .sum()
     }
 
-    /// A copy of the network without the pools that have a unit for every user. No job waits for a unit of such a pool.
+    /// Returns a copy of the network without the pools that have a unit for every user.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {

@@ -78,8 +78,7 @@ pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
         .sum()
 }
 
-/// Mean number of jobs of each class, from the total. Each waiting job is assumed to belong to a class with a
-/// probability proportional to the load of the class.
+/// Divides the mean number of jobs `total` among the classes, in proportion to their loads.
 pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
     rates
         .iter()
@@ -137,12 +136,10 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
 }
 
 /// Solves a first-come-first-served station, by Pollaczek and Khinchine's formula for one server and by the
-/// approximation of Allen and Cunneen for several. That approximation starts from the wait for exponential times and
-/// Poisson arrivals. It multiplies this wait by the mean of the squared coefficients of variation of arrivals and
-/// service.
+/// approximation of Allen and Cunneen for several.
 ///
-/// Also solves shared servers if arrivals are not Poisson. In that case the jobs are divided among the classes in
-/// proportion to their loads.
+/// Also solves shared servers if arrivals are not Poisson. The jobs are then divided among the classes in proportion to
+/// their loads.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
@@ -154,8 +151,8 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let single = center.speed.is_single();
     let mut jobs = with_waits(center, rates, second, |_| wait);
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
-        // Shared servers slow all classes by the same factor, for any arrivals. The same holds for a server that serves
-        // the last arrival first, with interruption.
+        // Servers with processor sharing, or with last come, first served and interruption, slow all classes by the
+        // same factor.
         jobs = shares(center, rates, jobs.iter().sum(), load);
     }
     Visit {
@@ -247,7 +244,7 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes with better ranks than `class`, and utilization by these and the classes of the same
+/// Returns the utilization by classes of better ranks than `class`, and the utilization by classes of better or equal
 /// rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
@@ -331,7 +328,7 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes with better ranks than `class`, and load of these and the classes of the same rank. [erlang]
+/// Returns the load of classes of better ranks than `class`, and the load of classes of better or equal rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
@@ -365,14 +362,13 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Increase of a function when the load grows from `better`, the load of the better ranks, to `all`, which also
-/// includes the rank of the class itself. The function is 0 without load.
+/// Returns the increase of `jobs` when the load grows from `better` to `all`. Without load, `jobs` is 0.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Time that a job spends besides service, divided by the same time with exponential service times. Both times are
-/// computed for one server that is as fast as all servers together.
+/// Returns the ratio by which the variation of service times changes the time that a job waits or is interrupted. It is
+/// computed for one server with the speed of all servers.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
@@ -499,7 +495,7 @@ mod tests {
     }
 
     /// Sixteen servers at a utilization of 0.9, service times with scv 2, by Allen and Cunneen: R = S + C S / (m (1 −
-    /// ρ)) (1 + 2) / 2 = 1.554 s. An earlier version gave a wait 16 times as long.
+    /// ρ)) (1 + 2) / 2 = 1.554 s.
     #[test]
     fn sixteen_servers_wait_a_sixteenth() {
         let mut center = center(Speed::Servers(16), &[1.0], Discipline::Fcfs);
@@ -511,8 +507,7 @@ mod tests {
     }
 
     /// Hyperexponential arrivals of scv 4 with balanced means at one exponential server, ρ = 0.8: σ = 0.907572 solves
-    /// the equation of GI/M/1, and R = S / (1 − σ) = 10.8192 s. Poisson arrivals would give 5 s. The order of service
-    /// does not matter.
+    /// the equation of GI/M/1, and R = S / (1 − σ) = 10.8192 s.
     ///
     /// Regular arrivals at ρ = 1/2: σ = exp(−2 (1 − σ)) = 0.203188.
     #[test]

@@ -68,8 +68,8 @@ impl Conditional {
 /// A matrix as a list of its rows.
 pub type Matrix = Vec<Vec<f64>>;
 
-/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when at least as
-/// many jobs are present as the list has entries. Rates are in jobs per mean service time.
+/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present; the rate is 0 beyond the list.
+/// Rates are in jobs per mean service time.
 #[must_use]
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };
@@ -116,7 +116,7 @@ struct Levels {
     servers: usize,
 }
 
-/// The states of a level, which has a fixed number of jobs, are the numbers of jobs in the second phase.
+/// A level contains all states with the same number of jobs. A state is the number of jobs in the second phase.
 impl Levels {
     fn served(&self, jobs: usize) -> usize {
         jobs.min(self.servers)

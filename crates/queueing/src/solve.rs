@@ -129,7 +129,7 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
         .collect()
 }
 
-/// Faults for stations whose open classes exceed the capacity, and for tables that would be too long.
+/// Returns faults for stations that open classes overload, and for stations whose tables would be too long.
 fn unsteady(network: &Network) -> Vec<Fault> {
     let stops = row::stops(network);
     let mut faults = Vec::new();

@@ -42,8 +42,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Largest observed error for networks with ranks. It depends on two conditions: jobs of better ranks interrupt others,
-/// and there are closed classes.
+/// Returns the largest observed error for networks with ranks. It is large with closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())

@@ -99,8 +99,8 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     // Closed classes of better ranks cannot block another class forever, so the utilization by better ranks is limited
     // to less than 1. The limit only takes effect in the first iterations.
     let left = (1.0 - better / servers).max(1e-3);
-    // While a job waits for another user's job, that user cannot send another one. With a single user of a better rank,
-    // no such job arrives during the wait.
+    // A user of a better rank sends no further job while its previous job is present, so `coming` counts only the other
+    // users.
     let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
     let stay = if center.preemptive && better > 0.0 {

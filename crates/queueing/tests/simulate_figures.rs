@@ -84,7 +84,7 @@ fn percentiles_lie_within_their_intervals() {
 
 /// Both stations are equal, so the mean number of jobs at each is half of the users, as exact mean value analysis
 /// confirms. The number of jobs at a station is a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to
-/// settle. Throughput and response time are known to 1 % after a hundredth of that time.
+/// settle.
 #[test]
 fn balanced_stations_are_measured_until_their_queues_settle() {
     for (users, seeds) in [(100_u32, 8), (400, 2)] {
@@ -172,9 +172,8 @@ fn a_warning_counts_failures_in_words() {
     assert!(!has("failed 1 times"), "{warnings:?}");
 }
 
-/// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. A
-/// comparison contains the percentiles of both answers. The interval of their difference contains the exact difference
-/// about as often as the confidence level states, even if a replication has few times beyond the percentile.
+/// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. The
+/// interval of a difference of percentiles contains the exact difference about as often as the confidence level states.
 #[test]
 fn percentiles_of_alternatives_are_those_of_their_answers() {
     let models = [1.0, 0.9].map(|time| model(single(0.8, json!({"services": service(time)}))));

@@ -18,11 +18,10 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Smallest number of failures of a station, over all replications, for a reliable result. With 30 failures, their
-/// number has a relative standard error of 18 %, which is part of the confidence intervals.
+/// Smallest number of failures of a station, over all replications, for a reliable result.
 pub(super) const FAILURES: u64 = 30;
-/// The number of jobs in the system counts as growing if it increases significantly from the third to the fourth
-/// quarter of the run. The values are the level of the one-sided test and the minimum growth relative to the mean.
+/// Test for growth of the number of jobs from the third to the fourth quarter of the run: level of the one-sided test,
+/// and smallest relative growth that counts.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.

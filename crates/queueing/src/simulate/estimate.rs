@@ -6,8 +6,8 @@ const BATCH: usize = 5;
 /// Number of values to remove at the start of a series, by MSER-5.
 ///
 /// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000: the series is
-/// averaged over batches of 5 values, which gives k means Z. The cut d minimizes Σ_{j≥d} (Z_j − mean)² / (k − d)². It
-/// is restricted to the first half, since a later cut would leave too few values.
+/// averaged over batches of 5 values, which gives k means Z. The truncation point d minimizes
+/// Σ_{j≥d} (Z_j − mean)² / (k − d)². It lies in the first half, so that enough values remain.
 #[must_use]
 pub fn mser5(series: &[f64]) -> usize {
     let batches: Vec<f64> = series
@@ -24,7 +24,7 @@ pub fn mser5(series: &[f64]) -> usize {
         squares += deviation * deviation;
         let left = (batches.len() - start) as f64;
         let score = (squares - sum * sum / left).max(0.0) / (left * left);
-        // If several cuts have the same score, as for a constant series, the shortest cut is taken.
+        // Among equal scores, as for a constant series, the earliest truncation point is taken.
         if start <= batches.len() / 2 && score <= best.0 {
             best = (score, start);
         }
@@ -144,10 +144,10 @@ impl Estimate {
 
     /// Creates the mean with an interval from batches within the replications; `measured_s` is the total measured time.
     ///
-    /// With few replications, the error of the mean is itself known poorly: to a quarter for ten replications. A run
-    /// that continues until its interval is narrow tends to stop when the error is underestimated by chance, and the
-    /// interval then contains the true mean too seldom. Eighty batches determine the error to 8 %, and also the
-    /// skewness of the mean, for which t is corrected as in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
+    /// A run that continues until its interval is narrow tends to stop when the error is underestimated by chance. The
+    /// interval then contains the true mean too seldom. Ten replications determine the standard error only to 25 %,
+    /// eighty batches to 8 %. Batches also determine the skewness of the mean, for which t is corrected as in Skart
+    /// (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
     ///
     /// The interval is computed from the replications, as in [`Estimate::of`], if the figure is missing in a batch, or
     /// if the replications differ more than independent batches can explain (5 % level).
@@ -289,9 +289,8 @@ mod tests {
         low <= mean && mean <= high
     }
 
-    /// Simulates runs of normal values. Each run is extended by half until its interval is narrow enough. If the error
-    /// is estimated from ten replications, the interval contains the mean in 93 % of 3,000 runs. If it is estimated
-    /// from eighty batches, it does so in 95 %, and the runs are shorter.
+    /// Simulates runs of normal values, each extended until its interval is narrow enough. An interval from ten
+    /// replications then contains the mean in 93 % of the runs, an interval from eighty batches in 95 %.
     #[test]
     fn an_interval_that_ends_its_run_holds_as_often_as_it_promises() {
         const RUNS: u32 = 3000;

@@ -14,13 +14,12 @@ use super::times::Times;
 use super::walk;
 
 /// Minimum warm-up, in relaxation times. If the time in the system is exponential, transactions longer than the warm-up
-/// contribute 9 exp(-8), or 0.3 %, of the mean at the start of the measured part, and less later.
+/// contribute at most 9 exp(-8) = 0.3 % of the mean.
 const WARM_UP: f64 = 8.0;
 /// Minimum duration of the measured part of a replication, in relaxation times.
 const MEASURED: f64 = 24.0;
-/// Minimum length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
-/// over about two relaxation times. The variance from batches of this length is therefore too small by 4 %, and the
-/// standard error by 2 %.
+/// Minimum length of a batch within a replication, in relaxation times. Correlation between batches of this length
+/// makes the standard error in M/M/1 too small by 2 %.
 const BATCH: f64 = 48.0;
 /// Number of batches over all replications. With 80 batches, the standard error is known to 8 %; more batches improve
 /// this only a little.
@@ -134,8 +133,7 @@ mod tests {
     fn relaxation_is_that_of_the_flow_between_users_and_stations() {
         let closed = plan(r#"{"name": "c", "users": 10, "think_time_s": 5.0}"#);
         assert!((of_class(&closed.classes[0], 12.0, 5.0, 1.0) - 17.0).abs() < 1e-12);
-        // At a light load, the time in the system and the time to settle are both about 1. Their sum is 1 + 1 / (1 / 99
-        // + 0.99 / 1).
+        // At a light load, the sum of the time in the system and the time to settle is 1 + 1 / (1 / 99 + 0.99 / 1).
         let light = of_class(&closed.classes[0], 1.0, 99.0, 0.01);
         assert!((light - (1.0 + 1.0 / (1.0 / 99.0 + 0.99))).abs() < 1e-12);
         // M/M/1 with service time 1 at utilization U = 0.75 has R = 4 and R / (1 - U) = 16.
@@ -144,8 +142,7 @@ mod tests {
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
     }
 
-    /// There are 80 batches in total if the measured time suffices, and none if a replication is too short for two
-    /// batches.
+    /// A replication that is too short for two batches has none.
     #[test]
     fn batches_are_long_beside_the_relaxation_time() {
         assert_eq!(batches(7680.0, 1.0, 10), 8);

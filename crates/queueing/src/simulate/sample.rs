@@ -58,9 +58,9 @@ pub struct Sample {
 impl Sample {
     /// Returns the results of all replications of a model.
     ///
-    /// All replications have the same warm-up: the median of those that MSER-5 requires, and at least some relaxation
-    /// times of the network. A separate warm-up for each replication would depend on its random events. It would remove
-    /// busy periods at the start and keep idle periods, so that mean queue lengths would be too low.
+    /// All replications have the same warm-up: the median of their MSER-5 warm-ups, and at least some relaxation times
+    /// of the network. Separate warm-ups would remove busy periods at the start and keep idle periods. Mean queue
+    /// lengths would then be too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);

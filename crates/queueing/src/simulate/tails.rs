@@ -32,8 +32,8 @@ impl Over<'_> {
         known.max_by(|a, b| a.width.total_cmp(&b.width))
     }
 
-    /// Of all classes that wait at stations whose service times have no fourth moment: the class for which waiting is
-    /// the largest share of its response time. `None` if this share is at most `share`.
+    /// Returns the class with the largest share of waiting in its response time, at stations whose service times have
+    /// no fourth moment. `None` if this share is at most `share`.
     pub(super) fn endless_tail(&self, share: f64) -> Option<Least<'_>> {
         let endless = (self.all_tails())
             .filter(|least| least.width.is_infinite() && least.waiting_share > share);

@@ -69,8 +69,7 @@ fn queue(
 /// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty, where X
 /// is the throughput.
 ///
-/// N is twice the harmonic mean of both queue lengths. If these are equal, N is their sum. N is at most four times the
-/// shorter queue, since the walk seldom leaves the end at which this queue is short.
+/// N is twice the harmonic mean of both queue lengths, and therefore at most four times the shorter one.
 fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     let [up, down] = [first, second].map(|queue| per_s / queue.utilization);
     let both = first.waiting + second.waiting;
