@@ -86,10 +86,9 @@ def _of_count(
 ) -> tuple[float, float] | None:
     """Return the smallest interval that the mean of counts must contain; None if the values are not counts.
 
-    It extends one event in the shortest window to both sides of the mean. It also contains the exact interval of
-    independent arrivals if there are fewer than `_FEW` events. The same applies if the errors within the runs are
-    unknown (`is_known` is False), and there are two counts or all counts are equal. Two counts may be nearly equal by
-    chance.
+    It extends one event in the shortest window to both sides of the mean. It contains the Poisson interval if there are
+    fewer than `_FEW` events. It also contains this interval if the errors within the runs are unknown (`is_known` is
+    False) and the counts are equal or only two.
     """
     values = [estimate.value or 0.0 for estimate in found]
     if len(windows) != len(values):
@@ -115,8 +114,8 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean over the runs that the errors within the runs alone would give; None if such an
-    error is unknown.
+    """Return the interval of the mean over the runs that follows from the errors within the runs; None if one of these
+    errors is unknown.
     """
     if mean is None or any(estimate.low is None for estimate in found):
         return None

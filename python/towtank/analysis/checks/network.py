@@ -10,9 +10,8 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A lost segment that a retransmission timeout repairs is delayed by 200 ms or more (TCP_RTO_MIN of Linux). So is a
-# single segment in flight that a tail loss probe repairs. If one in 1,000 requests has such a delay, the delays
-# determine p99.9. Other retransmissions cost about one round trip.
+# A retransmission timeout or a tail loss probe may delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If it does
+# so in one of 1,000 requests, these delays determine p99.9.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 

@@ -110,10 +110,8 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource of a disk: of the inodes if the disk is short of space, of the space
-    if it is short of inodes.
-
-    A disk may have free space and no inodes, or free inodes and no space.
+    """Render the free share of the inodes of a disk that is short of space, or the free space of a disk that is short
+    of inodes.
     """
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")

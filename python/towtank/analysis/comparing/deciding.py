@@ -59,9 +59,7 @@ class Compared:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the comparison, as text: response times of 0, invalid runs, which are left out, and suspect
-        runs.
-        """
+        """Reasons to doubt the comparison: response times of 0, invalid runs, suspect runs."""
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
             "resolution of the recorded times, so the comparison has no ratio"
@@ -245,8 +243,7 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
     """Return the verdict on all figures together.
 
-    `is_selected` is True if the comparison covers only a part: B lost a larger share of its runs than A, so that its
-    better runs remain, or a side lacks a transaction.
+    `is_selected` is True if B lost a larger share of its runs than A, or if a side lacks a transaction.
     """
     outcomes = {finding.verdict for finding in findings}
     if Outcome.WORSE in outcomes or is_selected:
