@@ -87,8 +87,7 @@ type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// Prepared work of the threads, by the number of threads that execute the kernel. Later turns with this number of
-    /// threads use it again.
+    /// Prepared work of each thread, by the number of threads. Later turns with the same number of threads reuse it.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 

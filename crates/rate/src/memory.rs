@@ -1,8 +1,10 @@
-//! Kernels for main memory. Bandwidth is measured by the triad of STREAM, latency by pointer chasing: each read returns
-//! the address of the next read.
+//! Kernels for main memory: bandwidth by the triad of STREAM, latency by pointer chasing. Each read of the chase
+//! returns the address of the next read.
 //!
-//! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
-//! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
+//! The triad is a(i) = b(i) + q c(i), on arrays of at least four times the last-level cache. It moves 24 bytes per
+//! element.
+//!
+//! J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
 //! Newsletter, December 1995.
 
 use std::hint::black_box;

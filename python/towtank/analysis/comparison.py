@@ -39,8 +39,8 @@ def comparisons(
         `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. If a point has a single run,
         `differs` is None, and the interval of the ratio covers only the scatter within the runs. `assumed` then has an
         interval that also covers the assumed differences from run to run, relative to each value (`to_share`,
-        `from_share`). `pace_ratio` compares the machine's speed: the CPU time of a fixed amount of work at `to` divided
-        by that at `from`; None if not observed.
+        `from_share`). `pace_ratio` is the CPU time of a fixed amount of work at `to`, divided by its CPU
+        time at `from`; None if not observed.
     """
     found = []
     for factor in factors:

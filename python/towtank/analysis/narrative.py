@@ -436,10 +436,9 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render how certain the verdict on an objective is: whether the intervals of single runs exclude the limit, or an
-    interval contains the limit, so that another run might lead to a different verdict.
+    """Render how certain the verdict on an objective is, that is, whether intervals exclude the limit.
 
-    If runs miss the objective by far, the intervals are those of these runs; otherwise, the interval is that of all
+    If runs miss the objective by far, the intervals are those of these runs. Otherwise, the interval is that of all
     requests.
     """
     far = objective.get("far_misses") or ()

@@ -192,10 +192,10 @@ class _Certainty:
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
         """Return True if the intervals at the given load levels confirm the verdict on an objective, False if they do
-        not.
+        not, and None if missing intervals leave this open.
 
-        The interval at one level suffices to confirm that the objective is missed; that it is met must be confirmed at
-        all levels. None if an interval is missing and the other intervals do not decide.
+        The interval at a single level confirms a miss. Only the intervals at all levels confirm that the objective is
+        met.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]

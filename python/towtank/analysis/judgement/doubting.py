@@ -136,10 +136,8 @@ def _pause(pauses: Pauses) -> str:
 
 
 def _stray(pauses: Pauses) -> str:
-    """Render the hint that so few requests lie before the first pause, or after the last, that their time stamps may
-    be wrong.
-
-    The hint is empty if there are many such requests.
+    """Render a hint about possibly wrong time stamps if few requests lie before the first pause or after the last;
+    otherwise return an empty text.
     """
     counts = (int(pauses.rows[0]), "before the first pause"), (int(pauses.rows[-1]), "after the last pause")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]

@@ -32,9 +32,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
           the range that the intervals of all runs have in common.
         - A run has only a bracket without tests: the limit may lie anywhere in it. The result is the range that covers
           the brackets and intervals of all runs, without a confidence.
-        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs, as a
-          lower
-          bound.
+        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:

@@ -341,8 +341,8 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grew too little since the highest passed level below this plateau: by less than the
-    required share of ideal growth, and by significantly less than the share `_HALF`.
+    """Yield a failure if throughput grew too little since the highest passed level below this plateau. The growth must
+    be below the required share of ideal growth, and significantly below the share `_HALF`.
     """
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value
