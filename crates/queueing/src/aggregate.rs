@@ -143,7 +143,7 @@ fn visits(center: &Center, class: usize) -> f64 {
     }
 }
 
-/// Visits of a class to a station times the second moment of the service time of a visit. [s²]
+/// Returns the visits of a class to a station, times the second moment of the service time. [s²]
 fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }

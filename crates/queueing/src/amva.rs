@@ -134,7 +134,7 @@ impl<'a> Problem<'a> {
         self.stations() + 2 * self.network.holds.len()
     }
 
-    /// Total service demand of a class over all stations. [s]
+    /// Returns the total service demand of a class over all stations. [s]
     fn demand(&self, class: usize) -> f64 {
         let centers = self.network.centers.iter();
         centers.map(|center| center.demand[class]).sum()
@@ -160,8 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// `changes[absent][class][place]`: how much the fraction of users of `class` at `place` changes when one user of
-    /// `absent` is removed. A place is a station, the units of a pool, or the queue for a pool.
+    /// Returns `changes[absent][class][place]`: the change of the fraction of users of `class` at `place` if one user
+    /// of `absent` is removed. A place is a station, the units of a pool, or the queue for a pool.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -261,7 +261,7 @@ impl<'a> Problem<'a> {
         moved.max(closed.hold_within(&round.means.residence, &mut round.excess))
     }
 
-    /// Residence times of a class at all stations, from the numbers of jobs that it finds. [s]
+    /// Computes the residence times of a class at all stations, from the numbers of jobs that it finds. [s]
     fn stays(&self, round: &mut Round, class: usize, found: &Numbers) {
         let others: Vec<f64> = (round.users.iter().zip(&self.network.loads))
             .map(|(&users, load)| match load {
@@ -290,7 +290,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Time that a class spends at a place, which is a station, the units of a pool, or the queue for units of a pool.
+    /// Returns the time that a class spends at a place, which is a station, the units of a pool, or the queue for units
+    /// of a pool.
     fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
         let (stations, pools) = (self.stations(), self.network.holds.len());
         if place < stations {
@@ -374,7 +375,7 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// Response time of a class, summed over its stations, forks and pools. [s]
+    /// Computes the response time of a class, summed over its stations, forks and pools. [s]
     fn response(&self, round: &mut Round, class: usize, found: &Numbers) -> f64 {
         let mut direct: Vec<usize> = (0..self.stations()).collect();
         let mut time = 0.0;
@@ -386,8 +387,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at the given stations. The branches of a fork run in parallel, so they count as the
-    /// mean time of the longest branch.
+    /// Returns the time that a class spends at the given stations. A fork counts as the mean time of its longest
+    /// branch.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {

@@ -139,12 +139,12 @@ fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswe
     }
 }
 
-/// Number of servers of a station that open classes leave free for closed classes.
+/// Returns the number of servers of a station that open classes leave free for closed classes.
 fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
 
-/// Total time that a transaction of a class spends at its stations and forks if it never waits. [s]
+/// Returns the total time that a transaction of a class spends at its stations and forks if it never waits. [s]
 fn without_waiting(network: &Network, class: usize) -> f64 {
     let least: Vec<f64> = (network.centers.iter())
         .map(|center| match &center.speed {

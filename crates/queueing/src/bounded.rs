@@ -268,7 +268,7 @@ impl<'a> Bounded<'a> {
             .collect()
     }
 
-    /// All transitions out of a state, as pairs of rate and next state.
+    /// Returns all transitions out of a state, as pairs of rate and next state.
     fn moves(&self, state: &State) -> Vec<(f64, State)> {
         let mut found = self.arrivals(state);
         found.extend(self.services(state));
@@ -348,8 +348,8 @@ impl<'a> Bounded<'a> {
         found
     }
 
-    /// All reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number of
-    /// states.
+    /// Returns all reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number
+    /// of states.
     fn states(&self) -> Option<Vec<Vec<State>>> {
         let size = self
             .kinds

@@ -63,7 +63,7 @@ fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     Some(largest)
 }
 
-/// Think time of a class plus the times of its visits to delays. [s]
+/// Returns the think time of a class plus the times of its visits to delays. [s]
 fn delays(network: &Network, class: usize) -> f64 {
     let waits = network
         .centers

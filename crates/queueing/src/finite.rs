@@ -162,8 +162,8 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full: the mean number of arrivals beyond the capacity during a service,
-/// divided by the mean number of all arrivals between two departures.
+/// Returns the share of arrivals that find the station full. It is the mean number of arrivals beyond the capacity
+/// during a service, divided by the mean number of arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
     // Mean number of arrivals during a service in excess of the first `from` arrivals. It is the sum of the
@@ -176,7 +176,7 @@ fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     lost / total / taken
 }
 
-/// Probabilities of more than 0, 1, ... events, summed from the largest number of events downwards.
+/// Returns the probabilities of more than 0, 1, ... events. The sums begin with the largest number of events.
 fn tails(counts: &[f64]) -> Vec<f64> {
     let mut found = vec![0.0; counts.len()];
     for number in (1..counts.len()).rev() {
@@ -231,7 +231,8 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
     Some((present.sum(), seen[room] / total, exact))
 }
 
-/// Probabilities of 0, 1, ... jobs just before the next arrival, if `jobs` are present after the last arrival.
+/// Returns the probabilities of 0, 1, ... jobs just before the next arrival, if `jobs` are present after the last
+/// arrival.
 fn after(ends: &[f64], jobs: usize, events: &[f64]) -> Vec<f64> {
     let mut now = vec![0.0; jobs + 1];
     now[jobs] = 1.0;

@@ -30,8 +30,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time of a class including the additional wait of the station. With ranks, the additional wait is
-/// proportional to the wait of the class; otherwise it is the same for every visit.
+/// Returns the residence time of a class including the additional wait of the station. With ranks, the additional wait
+/// is proportional to the wait of the class; otherwise it is the same for every visit.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -86,8 +86,8 @@ impl Closed<'_> {
     }
 }
 
-/// Increase of the residence time of a class per unit of the additional wait. It is computed from a residence time that
-/// already includes the additional wait.
+/// Returns the increase of the residence time of a class per unit of the additional wait. `residence` already includes
+/// the additional wait.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {

@@ -154,8 +154,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and mean numbers of jobs of the network without the station `without` (one of those solved by
-    /// phases), for 0, 1, ... N users.
+    /// Returns the throughput and mean numbers of jobs of the network without the station `without` (one of those
+    /// solved by phases), for 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -229,7 +229,7 @@ impl<'a> Problem<'a> {
         None
     }
 
-    /// Mean values if all users always stay at one station, whose servers are always busy.
+    /// Returns the mean values if all users always stay at one station, whose servers are always busy.
     fn never_left(&self) -> Means {
         let station = self.special[0];
         let mut jobs = vec![0.0; self.network.centers.len()];
@@ -241,7 +241,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Mean values from the distribution of the number of jobs at the only station that is solved by phases.
+    /// Returns the mean values from the distribution of the number of jobs at the only station that is solved by
+    /// phases.
     fn one_special(&self, found: &Conditional, rest: &[Vec<f64>]) -> Option<Means> {
         let station = self.special[0];
         let chances = found.distribution();

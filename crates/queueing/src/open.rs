@@ -69,7 +69,7 @@ fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
 
-/// Offered load: service time of the jobs that arrive per second, as a number of busy servers. [1]
+/// Returns the offered load: the service time of the jobs that arrive per second, as a number of busy servers. [1]
 pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
@@ -87,8 +87,8 @@ pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> V
         .collect()
 }
 
-/// Mean residual service time that an arriving job finds, Σ λ E[S²] / 2 over the classes that `counts` selects, where λ
-/// is the rate of visits and S the service time. [s]
+/// Returns the mean residual service time that an arriving job finds: Σ λ E[S²] / 2 over the selected classes. λ is the
+/// rate of visits and S the service time. [s]
 fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool) -> f64 {
     (0..rates.len())
         .filter(|&class| counts(class))
@@ -102,8 +102,8 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the time that a second of
-/// service takes.
+/// Returns the mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the time that a
+/// second of service takes.
 ///
 /// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ; a
 /// second of service takes one second. A station with a table of speeds is a single server whose speed depends on the
@@ -118,7 +118,7 @@ fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     (waiting * mean_time / load, in_service / load)
 }
 
-/// Mean service time of a visit over all classes, and its squared coefficient of variation.
+/// Returns the mean service time of a visit over all classes, and its squared coefficient of variation.
 pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
     let load = load(center, rates);
     let visits: f64 = (0..rates.len())
@@ -167,7 +167,7 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Factor by which the variation of service times changes the wait, relative to exponential times.
+/// Returns the factor by which the variation of service times changes the wait, relative to exponential times.
 ///
 /// It is the mean of the squared coefficients of variation of arrivals and service, relative to the same mean for
 /// exponential service. The correction of Krämer and Langenbach-Belz (*Approximate formulae for the delay in the
@@ -189,7 +189,8 @@ fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
     varied / (arrival_scv + 1.0) * correction(scv) / correction(1.0)
 }
 
-/// Factor by which arrivals other than Poisson change the wait with exponential service; exact for one server.
+/// Returns the factor by which arrivals other than Poisson change the wait with exponential service; exact for one
+/// server.
 ///
 /// In GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4), a share σ of arrivals waits, for S / (1 − σ) on
 /// average with the service time S. The share solves σ = A*((1 − σ)/ρ), where ρ is the utilization and A* the Laplace
@@ -222,8 +223,8 @@ fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     (1.0 - high) / high * (1.0 - utilization) / utilization
 }
 
-/// Mean number of jobs of each class, in service and waiting, from the mean wait of a visit. `second` is the elapsed
-/// time for one second of service.
+/// Returns the mean number of jobs of each class, in service and waiting, from the mean wait of a visit. `second` is
+/// the elapsed time for one second of service.
 pub(crate) fn with_waits(
     center: &Center,
     rates: &[f64],
@@ -310,8 +311,8 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     }
 }
 
-/// Mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968), from the response
-/// times R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)).
+/// Returns the mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968), from
+/// the response times R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)).
 ///
 /// S_r is the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
 fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
@@ -334,7 +335,7 @@ fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     (better * center.speed.limit(), all * center.speed.limit())
 }
 
-/// Mean numbers of jobs with preemptive priorities at m servers.
+/// Returns the mean numbers of jobs with preemptive priorities at m servers.
 ///
 /// All classes up to a rank together are treated as an M/M/m queue, which is exact for equal exponential service times.
 /// For other service times, the time besides service changes by the same ratio as on a single server with the speed of
@@ -386,7 +387,7 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Mean number of jobs and loss of M/M/m/K, also if the speed depends on the number of jobs.
+/// Returns the mean number of jobs and the loss of M/M/m/K, also if the speed depends on the number of jobs.
 pub(crate) fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {

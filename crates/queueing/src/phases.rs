@@ -51,7 +51,7 @@ pub struct Conditional {
 }
 
 impl Conditional {
-    /// Probabilities of 0, 1, ... jobs at the station.
+    /// Returns the probabilities of 0, 1, ... jobs at the station.
     #[must_use]
     pub fn distribution(&self) -> Vec<f64> {
         let mut logs = vec![0.0_f64];
@@ -122,7 +122,7 @@ impl Levels {
         jobs.min(self.servers)
     }
 
-    /// Transition rates between the states of a level; the diagonal is zero.
+    /// Returns the transition rates between the states of a level; the diagonal is zero.
     fn local(&self, jobs: usize) -> Matrix {
         let served = self.served(jobs);
         let mut rates = vec![vec![0.0; served + 1]; served + 1];
@@ -133,7 +133,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of completions, which lead to the level with one job less.
+    /// Returns the transition rates of completions, which lead to the level with one job less.
     fn down(&self, jobs: usize) -> Matrix {
         let (served, left) = (self.served(jobs), self.served(jobs - 1));
         let begin = self.phases.begin;
@@ -163,7 +163,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of arrivals, which lead to the level with one job more.
+    /// Returns the transition rates of arrivals, which lead to the level with one job more.
     fn up(&self, jobs: usize, arrivals: f64) -> Matrix {
         let (served, then) = (self.served(jobs), self.served(jobs + 1));
         let begin = self.phases.begin;

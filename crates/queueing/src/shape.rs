@@ -91,8 +91,7 @@ impl Shape {
     }
 }
 
-/// Probability of the shorter exponential time in a hyperexponential distribution with two times that contribute
-/// equally to the mean.
+/// Returns the probability of the shorter time in a hyperexponential distribution with balanced means.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }
@@ -235,7 +234,7 @@ impl Phases {
         }
     }
 
-    /// Number of phases.
+    /// Returns the number of phases.
     #[must_use]
     pub fn count(&self) -> usize {
         self.rates.len()

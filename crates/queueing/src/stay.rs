@@ -5,7 +5,8 @@ use crate::model::Discipline;
 use crate::network::{Center, Speed};
 use crate::special::erlang_c;
 
-/// Probability that all servers are busy, for Poisson arrivals; 1 if the load is at least the number of servers.
+/// Returns the probability that all servers are busy, for Poisson arrivals; 1 if the load is at least the number of
+/// servers.
 #[must_use]
 pub fn all_busy(servers: u32, load: f64) -> f64 {
     if load >= f64::from(servers) {
@@ -26,7 +27,7 @@ pub struct Found<'a> {
     pub others: &'a [f64],
 }
 
-/// Residence time of a class at a station: the time of all its visits together. [s]
+/// Returns the residence time of a class at a station: the time of all its visits together. [s]
 #[must_use]
 pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
@@ -58,8 +59,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// Residence time at a first-come-first-served station with different service times, or at a station with ranks. It is
-/// computed from the work that is served before an arriving job.
+/// Returns the residence time at a first-come-first-served station with different service times, or at a station with
+/// ranks. It is computed from the work that is served before an arriving job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -114,7 +115,7 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     center.visits[class] * stay
 }
 
-/// Speed of a station for a mean number of jobs, interpolated between the entries of the table of speeds.
+/// Returns the speed of a station for a mean number of jobs, interpolated between the entries of the table of speeds.
 fn speed_between(speed: &Speed, jobs: f64) -> f64 {
     let (below, share) = (jobs.floor(), jobs.fract());
     speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share

@@ -18,7 +18,8 @@ fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
     outcome.answers.into_iter().next().unwrap()
 }
 
-/// Model of `users` users without think time at the stations `app` and `db`, each with a service time of 10 ms.
+/// Returns a model of `users` users without think time at the stations `app` and `db`, each with a service time of 10
+/// ms.
 fn balanced(users: u64) -> Value {
     let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
     json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],

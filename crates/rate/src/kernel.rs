@@ -45,7 +45,7 @@ pub struct Turn {
 
 /// A kind of work with a measured rate, in operations or bytes per second.
 pub trait Kernel {
-    /// Name of the kernel in machine files (the results of a rating).
+    /// Returns the name of the kernel in machine files (the results of a rating).
     fn name(&self) -> &'static str;
 
     /// Runs one thread on each of `cpus` for one turn (one measured execution), and returns the rates.

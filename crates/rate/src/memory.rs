@@ -29,8 +29,8 @@ const LEAST: u64 = 192 << 20;
 /// The memory that all threads of a kernel use together is at least this multiple of the size of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Amount of memory that all threads of one kernel use together. It is four times the last-level cache and at least 192
-/// MiB, but at most an eighth of the available memory. [bytes]
+/// Returns the amount of memory that all threads of one kernel use together: four times the last-level cache and at
+/// least 192 MiB, but at most an eighth of the available memory. [bytes]
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST

@@ -3,7 +3,7 @@
 use super::{Bounded, Found, Incoming, State};
 
 impl Bounded<'_> {
-    /// Rate at which jobs of a stream arrive in a state. [1/s]
+    /// Returns the rate at which jobs of a stream arrive in a state. [1/s]
     fn rate(&self, stream: usize, state: &State) -> f64 {
         let incoming = &self.streams[stream];
         incoming.gaps.as_ref().map_or(incoming.rate, |gaps| {

@@ -123,7 +123,7 @@ fn embedded_chains_agree_with_the_chain_of_phases() {
     }
 }
 
-/// Stationary probabilities of a dense chain, computed by many small time steps.
+/// Returns the stationary probabilities of a dense chain, computed by many small time steps.
 fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     let mut found = vec![1.0 / size as f64; size];
     for _ in 0..200_000 {

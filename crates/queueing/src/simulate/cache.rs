@@ -33,7 +33,7 @@ impl Zipf {
         Self { chance, alias }
     }
 
-    /// Number of different keys.
+    /// Returns the number of different keys.
     pub fn len(&self) -> usize {
         self.chance.len()
     }

@@ -96,7 +96,7 @@ fn values<'a>(
     over.samples.iter().map(figure)
 }
 
-/// Difference of a percentile over all replications.
+/// Returns the difference of a percentile over all replications.
 ///
 /// The interval follows from the intervals of both percentiles and the correlation of their errors (Zou, Psychological
 /// Methods 12(4), 2007). The error of a replication is the error of its share of times below the percentile.
@@ -142,7 +142,7 @@ fn of_percentile(
     }
 }
 
-/// Correlation of the two values of pairs; 0 if either value is the same in all pairs.
+/// Returns the correlation of the two values of pairs; 0 if either value is the same in all pairs.
 fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let count = pairs.len() as f64;
     let of = |figure: fn(&(f64, f64)) -> f64| pairs.iter().map(figure).sum::<f64>() / count;

@@ -3,7 +3,7 @@
 /// Number of slices that MSER-5 averages into one batch.
 const BATCH: usize = 5;
 
-/// Number of values to remove at the start of a series, by MSER-5.
+/// Returns the number of values to remove at the start of a series, by MSER-5.
 ///
 /// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000: the series is
 /// averaged over batches of 5 values, which gives k means Z. The truncation point d minimizes
@@ -32,7 +32,7 @@ pub fn mser5(series: &[f64]) -> usize {
     best.1 * BATCH
 }
 
-/// Quantile of Student's t, by bisection on its distribution for whole degrees of freedom.
+/// Returns the quantile of Student's t, by bisection on its distribution for whole degrees of freedom.
 ///
 /// Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4.
 #[must_use]
@@ -53,7 +53,7 @@ pub fn student_t(probability: f64, degrees: usize) -> f64 {
     0.5 * (low + high)
 }
 
-/// P(|T| < t) for Student's t with `degrees` degrees of freedom.
+/// Returns P(|T| < t) for Student's t with `degrees` degrees of freedom.
 fn within(t: f64, degrees: usize) -> f64 {
     let freedom = degrees as f64;
     let angle = (t / freedom.sqrt()).atan();
@@ -79,13 +79,14 @@ fn within(t: f64, degrees: usize) -> f64 {
 /// 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.644_853_627;
 
-/// 95 % quantile of the chi-square distribution, by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
+/// Returns the 95 % quantile of the chi-square distribution, by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12),
+/// 1931.
 fn chi_square_95(degrees: f64) -> f64 {
     let part = 2.0 / (9.0 * degrees);
     degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
 }
 
-/// Quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
+/// Returns the quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
 ///
 /// `lean` is the skewness of the mean divided by 6; if it is 0, the result is `t`.
 fn skewed(t: f64, lean: f64) -> f64 {
@@ -201,7 +202,7 @@ impl Estimate {
         }
     }
 
-    /// Half-width relative to the mean; 0 if the half-width is 0.
+    /// Returns the half-width relative to the mean; 0 if the half-width is 0.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {
@@ -211,7 +212,7 @@ impl Estimate {
         }
     }
 
-    /// Lower and upper end of the interval.
+    /// Returns the lower and upper end of the interval.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
         let middle = self.mean + self.shift;

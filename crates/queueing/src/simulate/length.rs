@@ -28,7 +28,7 @@ const BATCHES: usize = 80;
 /// steady state could never be measured long enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
-/// Minimum duration of the warm-up. [s]
+/// Returns the minimum duration of the warm-up. [s]
 pub fn warm_up_s(relaxation_s: f64) -> f64 {
     WARM_UP * relaxation_s
 }
@@ -40,15 +40,15 @@ pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Number of batches within each replication, from the measured time of the shortest replication. 0 if that time is too
-/// short for two batches.
+/// Returns the number of batches within each replication, from the measured time of the shortest replication. It is 0
+/// if that time is too short for two batches.
 pub fn batches(measured_s: f64, relaxation_s: f64, replications: usize) -> usize {
     let fit = (measured_s / (BATCH * relaxation_s)) as usize;
     let count = fit.min(BATCHES.div_ceil(replications));
     if count < 2 { 0 } else { count }
 }
 
-/// Relaxation time of the slowest class or station, from the second half of all replications. [s]
+/// Returns the relaxation time of the slowest class or station, from the second half of all replications. [s]
 pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     let parts: Vec<Part> = machines.iter_mut().map(Machine::second_half).collect();
     let machine = &machines[0];
@@ -73,8 +73,8 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     times.fold(of_failures(plan), f64::max)
 }
 
-/// Longest relaxation time of the stations that fail. With exponential up and down times, it is the inverse of the sum
-/// of the failure and repair rates. [s]
+/// Returns the longest relaxation time of the stations that fail. With exponential up and down times, it is 1 /
+/// (failure rate + repair rate). [s]
 fn of_failures(plan: &Plan) -> f64 {
     let times = plan.stations.iter().map(|station| match station.failure {
         Some((Times::Exponential(up_s), Times::Exponential(down_s), _)) => {
@@ -85,7 +85,8 @@ fn of_failures(plan: &Plan) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Relaxation time of a class: the mean time in the system plus the time in which the number in the system settles. [s]
+/// Returns the relaxation time of a class: the mean time in the system plus the time in which the number in the system
+/// settles. [s]
 ///
 /// In a closed class of N users, N - L users think, each for the time Z, and the L jobs in the system leave at a rate
 /// X(L): dL/dt = (N - L) / Z - X(L). A deviation of L decays at the rate 1 / Z + X'(L). For one server of utilization
@@ -103,7 +104,7 @@ fn of_class(class: &ClassPlan, stay_s: f64, away_s: f64, busiest: f64) -> f64 {
     stay_s + 1.0 / settle_per_s
 }
 
-/// Utilization of the busiest station or pool.
+/// Returns the utilization of the busiest station or pool.
 fn busiest(plan: &Plan, layout: Layout, level: impl Fn(usize) -> f64) -> f64 {
     let stations = (0..layout.stations)
         .filter(|&station| plan.stations[station].kind != Kind::Delay)

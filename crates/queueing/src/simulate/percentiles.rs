@@ -47,7 +47,7 @@ impl Over<'_> {
     }
 }
 
-/// Ends of the interval of a percentile over all replications.
+/// Returns the ends of the interval of a percentile over all replications.
 ///
 /// Woodruff, J. Amer. Stat. Assoc. 47(260), 1952: the share of times below the percentile is a ratio over independent
 /// replications, and has a confidence interval. The ends of that interval are two shares. The quantiles of the times

@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit; `None` if the visit is a miss, or the station has no cache.
+    /// Returns the time of a cache hit; `None` if the visit is a miss, or the station has no cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];

@@ -25,8 +25,8 @@ pub(super) struct Least<'a> {
 }
 
 impl Over<'_> {
-    /// The largest finite lower bound over open classes at stations that serve jobs in order of arrival or rank; `None`
-    /// if there is none.
+    /// Returns the largest finite lower bound over open classes at stations that serve jobs in order of arrival or
+    /// rank; `None` if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
@@ -79,8 +79,8 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the confidence interval for the second moment of all service times that were simulated at
-    /// a station.
+    /// Returns the relative half-width of the confidence interval for the second moment of all service times that were
+    /// simulated at a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -91,7 +91,7 @@ impl Over<'_> {
         student_t(0.5 + 0.5 * self.confidence, MANY) * standard_error(drawn)
     }
 
-    /// Share of the response time of a class that consists of waiting at a station.
+    /// Returns the share of the response time of a class that consists of waiting at a station.
     fn waiting_share(&self, at: usize, class: usize) -> f64 {
         let layout = self.samples[0].layout;
         let waits = self.sum(layout.sojourn(at, class)) - self.sum(layout.work(at, class));
@@ -104,8 +104,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of random times from several distributions. For each distribution,
-/// `drawn` contains the number of its times, and its first, second and fourth moments.
+/// Returns the relative standard error of the second moment of random times from several distributions. For each
+/// distribution, `drawn` contains the number of its times, and its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {

@@ -12,7 +12,7 @@ const FEW: usize = 4;
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
-    /// Name and utilization of the busiest station.
+    /// Returns the name and utilization of the busiest station.
     fn busiest(&self) -> (&str, f64) {
         let stations = self.plan.stations.iter().enumerate().map(|(at, station)| {
             let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
