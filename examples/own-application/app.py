@@ -1,4 +1,4 @@
-"""A small web application that stands for one of your own: `python examples/own-application/app.py --port 8080`.
+"""A small web application to test in place of your own: `python examples/own-application/app.py --port 8080`.
 
 A parent process starts workers. They accept connections from one listening socket, and serve each in its own thread.
 Pages: `/`, `/report` and `/metrics`. `--limit` chooses the resource that limits `/report`:

@@ -1,8 +1,8 @@
-//! A control group that contains only one group of processes, such as that of a systemd unit, a container
-//! or a host.
+//! A control group that contains only the processes of one group, such as the group of a systemd unit, a container or a
+//! host.
 //!
-//! Processes cannot leave the control group by detaching from their parents. Its CPU time includes processes for which
-//! no process of the group waited, and its memory counts shared pages once.
+//! Processes cannot leave the control group by detaching from their parents. Its CPU time includes ended processes that
+//! no process of the group reaped. Its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -286,8 +286,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. A server that changes this limit does so soon after its start, so the limit is
-    /// read again only if more than half of it is in use.
+    /// Returns the limit on open files. The limit is read again only if more than half of it is in use, since servers
+    /// change it soon after their start.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self

@@ -1,8 +1,8 @@
 //! Approximates several closed classes at first-come-first-served stations with several servers by a single class that
 //! represents all of them.
 //!
-//! The service and think times of the single class are mixtures of those of all classes, weighted by throughput. Its
-//! network is solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
+//! The service and think times of all classes are mixed, weighted by throughput. The network of the single class is
+//! solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
 //! as long as the single class. At shared servers, each class is slowed by the same factor as the single class. The
 //! resulting times give new throughputs, and the iteration continues until the throughputs converge.
 //!

@@ -1,7 +1,7 @@
 //! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
-//! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its residence times, and
-//! the residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
+//! Iterates to a fixed point. The mean numbers of jobs that an arriving job finds determine its residence times. The
+//! residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
 //! itself in the network. The state that it finds is estimated by the method of Bard and Schweitzer, or by the
 //! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982).
 

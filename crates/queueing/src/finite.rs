@@ -302,8 +302,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// Solves the Markov chain with phases, with exponential service times instead of the actual ones. This is only done
-/// for shared servers, where the distribution of service times has little effect.
+/// Solves the Markov chain with phases for exponential service times. This applies only to shared servers, where the
+/// distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;
@@ -330,8 +330,8 @@ fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> 
     fine.iter().zip(coarse).map(extended).collect()
 }
 
-/// Returns `true` if the chain is exact. This requires that each job in a queue belongs to a random class,
-/// independently of all other jobs, and that interrupted jobs of the same rank have the same service times.
+/// Returns `true` if the chain is exact. Each job in a queue must belong to a random class, independently of all other
+/// jobs. Interrupted jobs of the same rank must have the same service times.
 fn is_markov(center: &Center, streams: &[Stream]) -> bool {
     let ranked = center.discipline == Discipline::Priority;
     let alike = |one: &Stream, other: &Stream| {

@@ -1,8 +1,8 @@
 //! Keeps the load of every station within its capacity by an additional wait of the closed classes.
 //!
 //! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
-//! times demand can therefore exceed the number of servers. In that case, all arriving jobs wait longer, until the load
-//! equals the number of servers. With any shorter wait, the load would still exceed the number of servers.
+//! times demand can therefore exceed the number of servers. All arriving jobs then wait longer, until the load equals
+//! the number of servers.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};

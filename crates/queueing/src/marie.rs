@@ -6,9 +6,8 @@
 //! for each such station until all speeds converge. If all other stations are delays, the two phases are the only
 //! assumption.
 //!
-//! Two phases cannot have a squared coefficient of variation below 1/2; for smaller values, results are extrapolated.
-//! Residence times grow linearly with the squared coefficient of variation in Pollaczek and Khinchine's formula, and
-//! nearly so here.
+//! Two phases cannot have a squared coefficient of variation below 1/2. For smaller values, results are extrapolated
+//! linearly, since residence times grow nearly linearly with the squared coefficient of variation.
 
 use crate::convolution::{self, Closed, Extras, Queue};
 use crate::model::Discipline;
@@ -192,8 +191,7 @@ impl<'a> Problem<'a> {
     /// exponential times.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
-        // no job can arrive.
+        // The first entry is left out: with no users in the rest of the network, no job can arrive.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();

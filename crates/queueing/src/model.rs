@@ -30,8 +30,8 @@ pub struct Model {
     /// Forks, where parts of a transaction run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model.
-    /// The number of visits to a station is then that of its services.
+    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model,
+    /// as often as its services state.
     #[serde(default)]
     pub routing: Vec<Route>,
     /// Further behaviour such as time-outs and failures, most of which only the simulator supports.

@@ -64,7 +64,7 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     first_come(center, rates, arrival_scv)
 }
 
-/// Returns `true` if a squared coefficient of variation is that of exponential times.
+/// Returns `true` if a squared coefficient of variation equals 1, the value of exponential times.
 fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
@@ -102,12 +102,13 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Returns the mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the time that a
-/// second of service takes.
+/// Returns the mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the elapsed time
+/// for one second of service.
 ///
-/// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ; a
-/// second of service takes one second. A station with a table of speeds is a single server whose speed depends on the
-/// number of jobs. Of the L jobs of its birth-death process, 1 − p(0) are in service and the others wait.
+/// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ. The
+/// elapsed time for one second of service is then 1 s. A station with a table of speeds is a single server whose speed
+/// depends on the number of jobs. Of the L jobs of its birth-death process, 1 − p(0) are in service and L − 1 + p(0)
+/// wait.
 fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     if let Speed::Servers(servers) = center.speed {
         let left = f64::from(servers) - load;
@@ -311,10 +312,10 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     }
 }
 
-/// Returns the mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968), from
-/// the response times R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)).
+/// Returns the mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968).
 ///
-/// S_r is the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
+/// The response time of rank r is R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)). S_r is
+/// the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
 fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -338,10 +339,9 @@ fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
 /// Returns the mean numbers of jobs with preemptive priorities at m servers.
 ///
 /// All classes up to a rank together are treated as an M/M/m queue, which is exact for equal exponential service times.
-/// For other service times, the time besides service changes by the same ratio as on a single server with the speed of
+/// For other service times, the time not in service changes by the same ratio as on a single server with the speed of
 /// all servers. This follows A. B. Bondi and J. P. Buzen, "The response times of priority classes under preemptive
-/// resume in M/G/m queues", Performance Evaluation Review 12(3), 1984. They apply the ratio to the wait of M/M/m
-/// without ranks instead.
+/// resume in M/G/m queues", Performance Evaluation Review 12(3), 1984, who apply the ratio to the wait without ranks.
 fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {

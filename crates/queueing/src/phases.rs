@@ -243,8 +243,8 @@ pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) 
 mod tests {
     use super::*;
 
-    /// At scv 1 the two phases form an exponential time. The speed with n jobs at m servers is then min(n, m), whatever
-    /// the arrivals are.
+    /// At scv 1 the two phases form an exponential time. The speed with n jobs at m servers is then min(n, m) for any
+    /// arrivals.
     #[test]
     fn exponential_times_are_served_at_the_number_of_servers() {
         let found = solve(Phases::of(1.0), 3, &[2.0, 0.5, 4.0, 1.0, 2.5]);

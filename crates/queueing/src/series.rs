@@ -5,7 +5,7 @@
 //! (1 − y/m) with f_j = 1/j!. Every coefficient is positive, so convolution with F never cancels. The textbook
 //! recursion through p(0) = 1 − Σ p(j) loses all digits near saturation. Any speed that ends in a constant has the form
 //! F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. Open classes with load ρ leave F(ρ + y) to the closed classes
-//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which is of that form again.
+//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which also has this form.
 
 use crate::network::Speed;
 use crate::special::log_factorials;

@@ -1,4 +1,4 @@
-//! Shapes of the distributions of times: their exponential phases, and the number of random events during such a time.
+//! Shapes of distributions of times, with their exponential phases and the number of Poisson events during a time.
 
 use crate::model::Distribution;
 

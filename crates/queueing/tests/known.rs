@@ -113,7 +113,7 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
 }
 
 /// The error of the Linearizer is less than a tenth of the error of Bard and Schweitzer (Chandy and Neuse, Comm. ACM
-/// 25(2), 1982). Here it is 0.16 % instead of 4.3 %, compared with exact mean value analysis.
+/// 25(2), 1982).
 #[test]
 fn the_linearizer_is_near_the_exact_answer() {
     let (value, closed) = two_classes(3);

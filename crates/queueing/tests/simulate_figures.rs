@@ -137,8 +137,7 @@ fn a_station_that_never_failed_gives_a_warning() {
 }
 
 /// White and Christie, Operations Research 6(1), 1958: M/M/1 with arrival rate l, service rate m, failures at the rate
-/// f and repairs at the rate r has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of some ten
-/// thousand seconds without a failure gave R = 2 s.
+/// f and repairs at the rate r has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s.
 #[test]
 fn a_run_meets_failures_before_it_is_precise() {
     let (arrive, serve, fail, repair) = (0.5, 1.0, 5e-6_f64, 1e-3_f64);

@@ -130,7 +130,7 @@ fn clear(results: &Path) -> Result<(), Failed> {
     }
 }
 
-/// Returns the CPUs of the load engine and those of the server. If there is only one CPU, both use it.
+/// Returns the CPUs of the load engine and the CPUs of the server. A single CPU is used by both.
 fn sides(cpus: &[usize]) -> (&[usize], &[usize]) {
     if cpus.len() == 1 {
         return (cpus, cpus);

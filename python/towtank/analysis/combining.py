@@ -32,23 +32,23 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
     windows : sequence of float
-        For values that derive from counts: the number of events in each run that a value of 1 stands for. For events
+        For values that derive from counts: the factor of each run from the value to its number of events. For events
         per second, these are the lengths of the windows in which the runs counted. Empty for other values.
         [s], [s * load]
 
     Notes
     -----
     With `together`, the interval is centred on `together`, and computed from the deviations of the runs from
-    `together` instead of from their mean. It is therefore never shorter than the interval of the mean.
+    `together`. It is therefore never shorter than the interval of the mean.
 
     The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets. The
     interval is therefore at least as wide as the errors within the runs require. For shares, it is at least as wide as
     the exact binomial interval of the pooled counts.
 
-    Equal values whose errors are unknown have no interval, unless they are counts. Counts whose errors are unknown have
-    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. The same
-    applies to counts of fewer than ten events in total, even with known errors. The interval of any count extends at
-    least one event in the shortest window to both sides of the mean.
+    Equal values whose errors are unknown have no interval, unless they are counts. The interval of any count extends at
+    least one event in the shortest window to both sides of the mean. Three kinds of counts have at least the Poisson
+    interval [1]_: equal counts with unknown errors, two counts with unknown errors, and counts of fewer than ten events
+    in total.
 
     References
     ----------

@@ -49,8 +49,8 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     the lowest level. Z is the mean think time over all levels, because it does not depend on the load and the lowest
     level has few think times. Its standard error is Z / sqrt(n) for n think times, as for exponential think times.
 
-    Under an open load, or if the think times of a level differ significantly from those of all levels (as with
-    pacing), the throughput per unit of load of the lowest level is used instead.
+    The slope is the throughput per unit of load at the lowest level in two cases: under an open load, and if the think
+    times of the levels differ significantly (as with pacing).
 
     References
     ----------

@@ -141,8 +141,8 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the number of independent response times whose mean would be as precise as that of the recorded response
-    times. [1]
+    """Return the effective sample size: the number of independent response times that give the mean the same precision
+    as the recorded ones. [1]
 
     Notes
     -----

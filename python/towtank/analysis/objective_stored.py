@@ -17,9 +17,8 @@ NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
 absence of losses.
 """
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
-"""Kinds of doubts about runs that ended early or whose event failed.
-
-If such a run lost documents, the loss counts. If it lost none, this proves nothing.
+"""Kinds of doubts about runs that ended early or whose event failed. A loss of documents in such a run counts, but the
+absence of losses proves nothing.
 """
 
 

@@ -336,7 +336,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
     """Return the measured value that an objective limits, at one load level.
 
     For an objective about a phase, a percentile covers all requests of the runs, and any other metric is the mean over
-    the runs. For windows, the value is that of the worst window.
+    the runs. For windows, it is the value of the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)

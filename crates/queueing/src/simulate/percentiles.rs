@@ -77,8 +77,9 @@ fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: 
 /// Returns an interval around a percentile beyond which there are few response times; NaN if the half-width is as large
 /// as the percentile.
 ///
-/// The half-width is that of the interval of the replications' mean percentile, plus the distance of this mean from the
-/// percentile over all replications. Percentiles of few times are biased downwards.
+/// The half-width is a sum of two errors: the half-width of the interval for the mean of the replications' percentiles,
+/// and the distance of this mean from the percentile over all replications. Percentiles of few times are biased
+/// downwards.
 fn around(counted: &[&[u64]], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     let own = counted.iter().filter_map(|counts| quantile(counts, share));
     let own = Estimate::of(&own.collect::<Vec<_>>(), confidence);

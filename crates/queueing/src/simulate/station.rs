@@ -236,8 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service that `job` interrupts, if any. Of all ranks below that of `job`, the worst is chosen,
-    /// and among equal ranks the job that started last.
+    /// Returns the job in service that `job` interrupts, if any: the last job to start among the jobs of the worst
+    /// rank.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;

@@ -1,10 +1,10 @@
 //! Precision of the second moment of the simulated service times, on which mean waits depend.
 //!
 //! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), with arrival
-//! rate λ, service time S and utilization ρ. Its relative error is therefore at least that of the second moment of the
-//! simulated service times. With heavy tails the second moment depends on few long times, which are missing in most
+//! rate λ, service time S and utilization ρ. The relative error of the mean wait is therefore at least the relative
+//! error of the second moment. With heavy tails the second moment depends on few long times, which are missing in most
 //! runs. Replications without these times agree with each other, but all are wrong. The error is therefore computed
-//! from the fourth moment of the distribution, which is known.
+//! from the known fourth moment of the distribution.
 
 use super::answer::Over;
 use super::estimate::student_t;

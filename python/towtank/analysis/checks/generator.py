@@ -21,8 +21,8 @@ _LAG_INVALID = 10.0
 # system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Above this share of the calibrated request rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 %
-# utilization and 4 at 80 %.
+# Largest share of the calibrated request rate without a doubt. An M/M/1 queue holds 1.5 requests at 60 % utilization,
+# and 4 at 80 %.
 ENVELOPE_SHARE = 0.80
 # Failed connections are attributed to the generator if it used more than this share of its limit of open files
 # or of local ports.

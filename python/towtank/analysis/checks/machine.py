@@ -34,9 +34,7 @@ _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield, for each machine that has a probe, the text ` of NAME` for messages (empty for this machine) and the entry
-    of the machine in the run summary.
-    """
+    """Yield the text ` of NAME` (empty for this machine) and the summary entry of each machine that has a probe."""
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -66,10 +64,8 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID`,
-    otherwise suspect.
-
-    If the study sets a limit above `FOREIGN_INVALID`, that limit is used instead.
+    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID` or a
+    higher limit of the study, otherwise suspect.
     """
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 

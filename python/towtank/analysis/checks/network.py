@@ -83,9 +83,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts retransmissions of segments that were not lost: tail loss probes, sent when an
-        # acknowledgement is late, and segments assumed lost because later segments overtook them. The receiver reports
-        # such duplicates.
+        # Linux also counts retransmissions of segments that were not lost. Examples are tail loss probes after a late
+        # acknowledgement, and segments assumed lost because later segments overtook them. The receiver reports such
+        # duplicates.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:

@@ -1,8 +1,8 @@
 """Tests the claims of a study against its runs: confirmed, refuted, undecided, or not testable.
 
-A claim states a bound of a measured quantity. The claim is confirmed if the whole interval of the quantity lies on
-the claimed side of the bound, refuted if the whole interval lies on the other side, and undecided if the interval
-contains the bound or does not exist. Invalid runs are not used; suspect runs are listed.
+A claim states a bound of a measured quantity. It is confirmed if the whole interval of the quantity lies on the claimed
+side of the bound, and refuted if the whole interval lies on the opposite side. Otherwise it is undecided. Invalid runs
+are not used; suspect runs are listed.
 """
 
 from __future__ import annotations

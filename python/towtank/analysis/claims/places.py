@@ -169,8 +169,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
 
 
 def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
-    """Return for each run the time, or time times load, by which a throughput is multiplied to count its events; empty
-    for other quantities. [s], [s * load]
+    """Return the factor of each run from a throughput, or throughput per load, to a number of events; empty for other
+    quantities. [s], [s * load]
     """
     if per not in (None, LOAD):
         return ()

@@ -54,7 +54,7 @@ class Compared:
 
     @property
     def is_worse(self) -> bool:
-        """True if a measured quantity of B is significantly worse than that of A, by at least the threshold."""
+        """True if B is significantly worse than A in a measured quantity, by at least the threshold."""
         return self.verdict is Outcome.WORSE
 
     @property
@@ -143,8 +143,8 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
     A run with failures above its limit is invalid, so only the good runs of a failing system would be compared.
     The comparison of failures therefore includes the runs that are invalid for this reason. If B lost a larger share
-    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". The same applies if one
-    side has transactions that the other side lacks, because the comparison then covers only a part.
+    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". It cannot be either if a
+    side lacks a transaction, because the comparison then omits this transaction.
 
     References
     ----------
@@ -222,7 +222,9 @@ def _order(place: Place) -> tuple[str, int]:
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions, or else that of the throughput."""
+    """Return the comparison of the mean response time over all transactions; if it is missing, return the comparison of
+    throughput.
+    """
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 

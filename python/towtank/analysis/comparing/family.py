@@ -12,8 +12,8 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# Largest number of degrees of freedom that the variance of a figure borrows from other figures of the same metric, as a
-# multiple of its own degrees of freedom. Transactions may scatter differently from run to run.
+# Largest ratio of borrowed to own degrees of freedom in the variance of a figure. They are borrowed from other figures
+# of the same metric, which may scatter differently from run to run. [1]
 _LENT_AT_MOST = 3
 
 

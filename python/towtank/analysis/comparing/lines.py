@@ -144,8 +144,8 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
     Each side of each cell has a separate variance s_i^2 of its n_i runs. Runs scatter more at a load near the limit
     than at a small load, and a new release may scatter more than the old one. The variance of D is the sum of k_i s_i^2
-    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom are those of Welch and
-    Satterthwaite [1]_ with a limit (see `capped_freedom`).
+    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom follow Welch and Satterthwaite
+    [1]_, with a limit (see `capped_freedom`).
 
     Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs of a side
     without being exact. If values are rounded to multiples of a step u, the rounding error is uniform, so the standard

@@ -28,12 +28,14 @@ DISK_FULL = AT_LIMIT
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use that a sample can show, because of errors of measurement, for a process on one CPU. [CPUs]
+"""Largest CPU use of a process on one CPU that a sample can show because of measurement errors. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
 """
 _REST_OF_TIER = 0.30
-"""A single process or thread explains the CPU use of its tier if the rest of the tier uses at most this. [CPUs]"""
+"""A single process or thread explains the CPU use of its tier if the tier's other processes or threads use at most
+this. [CPUs]
+"""
 _FOREIGN = 0.25
 """Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5

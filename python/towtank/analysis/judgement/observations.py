@@ -57,8 +57,8 @@ class Observations:
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start, or, if all requests came in one wave, to the last
-    end. [s]
+    """Return the window from the first start to the last start. If all requests came in one wave, the window extends to
+    the last end. [s]
 
     After the last start, only slow requests are in progress, so throughput is lower than under load.
     """

@@ -237,8 +237,8 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level, as text that merges similar doubts of its runs; None if
-    no run has such a doubt.
+    """Return the first doubt about the steady state of a level as text, merged over similar doubts of its runs; None if
+    no run has a doubt about its steady state.
     """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])

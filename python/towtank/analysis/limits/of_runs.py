@@ -124,9 +124,9 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and the two ends of its interval as rounded numbers.
+    """Render a limit and the ends of its interval as rounded numbers.
 
-    If the interval is that of a single search, its ends are chosen levels without an error, and are not rounded.
+    The ends of the interval of a single search are exact load levels, and are not rounded.
     """
     rounded = interval_texts(value, low, high)
     chosen = tuple(_level(each) for each in (value, low, high))

@@ -86,8 +86,8 @@ class Plateau:
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if the plateau passed.
     margin : float or None
-        Largest log(measured value / limit) of all objectives: that of the objective closest to its limit, or farthest
-        beyond it. Infinite if requests were in flight for longer than the limit and none of them ended.
+        Largest log(measured value / limit) over all objectives, above 0 if an objective is missed. Infinite if requests
+        were in flight for longer than the limit and none of them ended.
     binding : dict or None
         Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None

@@ -240,7 +240,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # The two ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
+        # The ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
         # then affects both ends equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
