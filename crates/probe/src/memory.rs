@@ -166,8 +166,8 @@ mod tests {
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
         assert!(pace.is_due(0, 1000, 5, 0));
-        // After a measurement with 0.1 s of CPU time, the pause is 200 x 0.1 s = 20 s if nothing changes, and 50 x 0.1
-        // s = 5 s if something changed.
+        // After a measurement of 0.1 s of CPU time: 200 x 0.1 s = 20 s for a steady group, 50 x 0.1 s = 5 s for a
+        // changed group.
         pace.note(0, SECOND_NS / 10, 1000, 5);
         let all_ns = pace.took_ns();
         assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));

@@ -146,7 +146,7 @@ mod tests {
                 written(&pace)
             })
             .find(|text| text != r#"{"work_s":{}}"#);
-        // The CPU time must be below 0.1 s, and above zero, since zero would mean that no work was done.
+        // A CPU time of zero would mean that no work was done.
         assert!(
             found.is_some_and(|text| text.contains(r#"":0.0"#)),
             "no CPU was timed"

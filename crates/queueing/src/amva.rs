@@ -375,7 +375,7 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// Computes the response time of a class, summed over its stations, forks and pools. [s]
+    /// Returns the response time of a class, summed over its stations, forks and pools. [s]
     fn response(&self, round: &mut Round, class: usize, found: &Numbers) -> f64 {
         let mut direct: Vec<usize> = (0..self.stations()).collect();
         let mut time = 0.0;

@@ -15,7 +15,7 @@ pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
 /// Largest capacity for which the embedded chain at arrivals is used. [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// Total probability of rare large numbers of events that the embedded chains ignore. [1]
+/// Largest total probability of the numbers of events that the embedded chains ignore. [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
 /// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, and `gaps` are the

@@ -363,8 +363,6 @@ mod tests {
         }
     }
 
-    /// For exponential times (squared coefficient of variation 1), the method agrees with the exact product-form
-    /// solution, both with one station and with two stations that are solved by phases.
     #[test]
     fn exponential_times_join_the_exact_answer() {
         for scvs in [[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0 - 1e-9, 1.0 + 1e-9]] {

@@ -469,8 +469,6 @@ mod tests {
         assert!((visit.jobs[1] / 0.8 - (1.0 + first / 0.12)).abs() < 1e-12);
     }
 
-    /// As the squared coefficient of variation of service or of arrivals approaches 1, the result approaches that of
-    /// M/M/m.
     #[test]
     fn variation_near_one_joins_the_exact_answer() {
         for speed in [
@@ -523,7 +521,6 @@ mod tests {
         }
     }
 
-    /// Regular arrivals and constant service never wait below saturation.
     #[test]
     fn regular_arrivals_of_equal_jobs_never_wait() {
         let mut center = center(Speed::Servers(2), &[1.0], Discipline::Fcfs);

@@ -105,7 +105,6 @@ fn residence_times_of_wide_networks_make_up_the_response_time() {
                 1e-12,
             );
         }
-        // Stations with the same demands must hold the same mean numbers of jobs.
         for (first, second) in (7..stations).map(|station| (station - 7, station)) {
             near(means.residence[0][first], means.residence[0][second], 1e-12);
         }
@@ -205,8 +204,8 @@ fn what_has_no_steady_state_names_its_busiest_station() {
     );
 }
 
-/// With three jobs present, the station serves three times as fast as with one job. The asymptotic bounds assume the
-/// highest speed, so a job takes at least 0.6 s / 3. This gives X <= 6 / (2 s + 0.2 s) and N* = (2 s + 0.2 s) / 0.2 s.
+/// The asymptotic bounds assume the highest speed, with a service time of 0.6 s / 3 = 0.2 s: X <= 6 / (2 s + 0.2 s) and
+/// N* = (2 s + 0.2 s) / 0.2 s.
 #[test]
 fn bounds_of_a_station_with_rates_take_the_highest() {
     let value = json!({"classes": [{"name": "jobs", "users": 6, "think_time_s": 2.0}],
@@ -230,7 +229,7 @@ fn jobs_before_a_pool_belong_to_the_response_time() {
     near(answer.classes["jobs"].response_time_s, 1.5, 1e-9);
 }
 
-/// Two pools around delays behave as separate M/M/m queues; jobs hardly wait for the second pool.
+/// Two pools around delays behave as separate M/M/m queues.
 #[test]
 fn each_pool_has_its_own_wait() {
     let station = |name: &str| json!({"name": name, "discipline": "delay", "services": [{"class": "a", "service_time_s": 1.0}]});
@@ -278,8 +277,7 @@ fn classes_of_a_shared_server_behind_a_disk_keep_their_proportion() {
     }
 }
 
-/// A station with ranks and a capacity, whose Markov chain is too large, is refused with its location in the model. An
-/// approximation without ranks would be wrong by a multiple.
+/// An approximation without ranks would be wrong by a multiple.
 #[test]
 fn ranks_at_a_large_full_station_are_refused() {
     let class =

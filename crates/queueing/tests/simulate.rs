@@ -510,8 +510,6 @@ fn a_saturated_closed_network_is_measured_for_many_response_times() {
     assert!(worst < 0.015, "{worst}");
 }
 
-/// The run of a saturated network is stopped early. A warning must report that the means are too small and that
-/// Little's law does not hold.
 #[test]
 fn a_run_that_is_too_short_for_its_response_time_says_so() {
     let plan = json!({

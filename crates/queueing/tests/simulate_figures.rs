@@ -32,7 +32,6 @@ fn failing(up_s: f64, down_s: f64) -> Value {
     value
 }
 
-/// Percentiles must lie within their intervals for any model, length of the run and number of replications.
 #[test]
 fn percentiles_lie_within_their_intervals() {
     let heavy = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 9.0}}]);
@@ -109,7 +108,6 @@ fn balanced_stations_are_measured_until_their_queues_settle() {
     }
 }
 
-/// A run of balanced stations that stops early gives a warning.
 #[test]
 fn balanced_stations_that_have_not_settled_give_a_warning() {
     let answer = run(balanced(400), 450_000);
@@ -152,7 +150,6 @@ fn a_run_meets_failures_before_it_is_precise() {
     }
 }
 
-/// The warning reports one failure as "once" and two failures as "2 times".
 #[test]
 fn a_warning_counts_failures_in_words() {
     let mut warnings = Vec::new();

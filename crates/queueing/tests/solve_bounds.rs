@@ -26,7 +26,6 @@ fn a_saturated_server_does_what_it_can() {
     assert!(found.checks.within_bounds && found.checks.population < 1e-9);
 }
 
-/// For any times, servers and users, no approximation may give more busy servers than the station has.
 #[test]
 fn no_station_is_used_beyond_its_servers() {
     for (servers, scv, think, method) in [
@@ -67,8 +66,7 @@ fn rounding_is_no_reason_to_distrust_an_exact_answer() {
     }
 }
 
-/// Three servers serve the last arrival first, with resumption, and there are two service times. Simulation gives
-/// response times of 1.39 and 2.94 s, which no formula of the solver reproduces.
+/// Simulation gives response times of 1.39 and 2.94 s, which no formula of the solver reproduces.
 #[test]
 fn last_come_first_served_at_several_servers_is_refused() {
     let value = |time: f64| {

@@ -92,7 +92,7 @@ fn the_variation_of_arrivals_fills_a_room() {
     }
 }
 
-/// Compares both embedded chains with the chain with phases, which represents the distributions in this test exactly.
+/// The chain with phases represents the distributions in this test exactly.
 #[test]
 fn embedded_chains_agree_with_the_chain_of_phases() {
     for scv in [0.25, 0.5, 4.0] {
@@ -247,8 +247,6 @@ fn variation_fills_a_bounded_station() {
     }
 }
 
-/// A station that is too large for any chain with phases is solved approximately, and the result is not marked as
-/// exact. The mean number of jobs at the station is at least the mean number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);

@@ -362,8 +362,7 @@ mod tests {
         );
     }
 
-    /// If all batches equal the mean of their replication, they contain no more information than the replications. The
-    /// interval is then that of the replications.
+    /// Batches that equal the mean of their replication contain no more information than the replication.
     #[test]
     fn replications_that_differ_more_than_their_batches_explain_keep_their_interval() {
         let means: Vec<f64> = (1..=10).map(f64::from).collect();

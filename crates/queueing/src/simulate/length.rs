@@ -143,7 +143,6 @@ mod tests {
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
     }
 
-    /// A replication that is too short for two batches has none.
     #[test]
     fn batches_are_long_beside_the_relaxation_time() {
         assert_eq!(batches(7680.0, 1.0, 10), 8);

@@ -126,8 +126,7 @@ mod tests {
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // The expected sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Distributions
-        // from which no time was generated do not count.
+        // The expected sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),
