@@ -42,7 +42,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Returns the largest observed error for networks with ranks. It is large with closed classes.
+/// Returns the largest observed error for networks with ranks. It is far larger if there are closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())

@@ -7,8 +7,8 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// Returns time series with one value per slice. For each class, they contain the mean number of jobs in the system,
-/// and then at each station.
+/// Returns time series with one value per slice: first the mean number of jobs of each class in the system, then the
+/// mean number of jobs at each station.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()

@@ -25,8 +25,8 @@ _STEPS = 2.0
 # hundred exponential times is about seven times their median.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
 # Users with a constant think time start in waves. Pauses may lie between waves if there are at least `_WAVES` of them,
-# the longest at most `_EQUAL` times as long as the shortest. They may also do so if fewer than `_ROWS_OF_A_WAVE`
-# requests surround them.
+# the longest at most `_EQUAL` times as long as the shortest. They may also do so if every group of requests
+# around the pauses is smaller than `_ROWS_OF_A_WAVE`.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 
