@@ -1,4 +1,4 @@
-"""A small web application that stands for one of your own: `python examples/own-application/app.py --port 8080`.
+"""A small web application to test in place of your own: `python examples/own-application/app.py --port 8080`.
 
 A parent process starts workers. They accept connections from one listening socket, and serve each in its own thread.
 Pages: `/`, `/report` and `/metrics`. `--limit` chooses the resource that limits `/report`:
@@ -132,13 +132,13 @@ class Connection:
 
 
 class Shared:
-    """Everything that the workers share: the listening socket, counters, locks and the order in which they accept."""
+    """The listening socket, counters, locks and accept order that all workers share."""
 
     def __init__(self, workers: int, listener: socket.socket) -> None:
         forking = get_context("fork")
         self.listener = listener
         self.first = FirstWorker(f"own-application-{os.getpid()}")
-        # Nobody writes to this pipe. When the parent ends, the workers read the end of the pipe, and end, too.
+        # Nobody writes to this pipe. When the parent ends, the workers read its end of file, and end, too.
         self.alive, self.parent = os.pipe()
         self.workers = workers
         self.values = memoryview(mmap.mmap(-1, 8 * workers * len(FIELDS))).cast("d")
@@ -237,7 +237,7 @@ class FirstWorker:
         self._mine = threading.local()
 
     def serve(self, work: Callable[[], None]) -> None:
-        """Start to accept work from the other workers and to do it; called in the first worker."""
+        """Start threads in the first worker that execute `work` for the other workers."""
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(self._address)
         listener.listen(1024)
@@ -255,7 +255,7 @@ class FirstWorker:
                 connection.sendall(b".")
 
     def ask(self) -> None:
-        """Have the work done by the first worker, and wait for its end."""
+        """Request one execution of `work` in the first worker, and wait for its end."""
         if not hasattr(self._mine, "connection"):
             self._mine.connection = socket.socket(socket.AF_UNIX)
             self._mine.connection.connect(self._address)

@@ -7,8 +7,8 @@ Each function of this package does the work of the command with the same name, a
 >>> results.verdict, results.points[0].response_time_s.p95  # doctest: +SKIP
 (valid, 75 [59, 127] ms)
 
-`docs/reference/python.md` describes all functions and results. They raise the errors of `towtank.errors`. Nothing heavy
-is imported until a function is called.
+`docs/reference/python.md` describes all functions and results. They raise the errors of `towtank.errors`. Modules are
+imported on first use.
 """
 
 from __future__ import annotations

@@ -16,14 +16,13 @@ use crate::sys;
 use crate::text;
 
 const KIB: u64 = 1024;
-/// Pause after a measurement of all members (a round) while groups do not change, as a multiple of the CPU time of the
-/// last rounds. It limits the cost to half a percent of one CPU.
+/// Pause between measurements of a steady group, as a multiple of the CPU time that the last measurements took. It
+/// limits the cost to 0.5 % of one CPU. [1]
 const REST_WHEN_STEADY: u64 = 200;
-/// Pause after a measurement of all members (a round) while groups change, as a multiple of the CPU time of the last
-/// rounds. It limits the cost to 2 % of one CPU.
+/// Pause between measurements of a changing group, as a multiple of the CPU time that the last measurements took. It
+/// limits the cost to 2 % of one CPU. [1]
 const REST_WHEN_CHANGED: u64 = 50;
-/// A group counts as changed if the sum of its resident sets or its number of processes differs by more than one part
-/// in this number, that is, by more than a tenth.
+/// Reciprocal of the relative change of memory or processes above which a group counts as changed: 1/10. [1]
 const CHANGE: u64 = 10;
 
 /// Proportional set size of one process, or the sum over several processes. [bytes]
@@ -167,8 +166,8 @@ mod tests {
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
         assert!(pace.is_due(0, 1000, 5, 0));
-        // After a measurement with 0.1 s of CPU time, the pause is 200 x 0.1 s = 20 s if nothing changes, and 50 x 0.1
-        // s = 5 s if something changed.
+        // After a measurement of 0.1 s of CPU time: 200 x 0.1 s = 20 s for a steady group, 50 x 0.1 s = 5 s for a
+        // changed group.
         pace.note(0, SECOND_NS / 10, 1000, 5);
         let all_ns = pace.took_ns();
         assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));

@@ -1,8 +1,8 @@
-//! A control group that contains only one group of processes, such as that of a systemd unit, a container
-//! or a host.
+//! A control group that contains only the processes of one group, such as the group of a systemd unit, a container or a
+//! host.
 //!
-//! Processes cannot leave the control group by detaching from their parents. Its CPU time includes processes for which
-//! no process of the group waited, and its memory counts shared pages once.
+//! Processes cannot leave the control group by detaching from their parents. Its CPU time includes ended processes that
+//! no process of the group reaped. Its memory counts shared pages once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,7 +45,7 @@ struct Memory {
 pub struct CpuTime {
     /// CPU time in user mode and in the kernel. [ns]
     pub total_ns: u64,
-    /// Part of the CPU time in user mode; `None` if the kernel does not report it. [ns]
+    /// CPU time in user mode; `None` if the kernel does not report it. [ns]
     pub user_ns: Option<u64>,
 }
 
@@ -70,15 +70,13 @@ fn is_within(other: &str, path: &str) -> bool {
     Path::new(other).starts_with(path)
 }
 
-/// A hierarchy of control groups in which the control group of the root process contains no process from outside the
-/// group.
+/// A hierarchy whose control group contains only processes of the group.
 struct Tree<'a> {
     controllers: &'a str,
     folder: PathBuf,
 }
 
-/// Finds the hierarchies in which the control group contains no process from outside the group. The line of version 2
-/// lists no controllers.
+/// Finds the hierarchies whose control group contains only processes of the group.
 fn own_trees<'a>(membership: &'a str, mounts: &str, strangers: &[String]) -> Vec<Tree<'a>> {
     let is_own = |line: &Line<'_>| {
         line.path != "/"

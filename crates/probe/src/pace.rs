@@ -139,15 +139,14 @@ mod tests {
             r#"{"work_s":{}}"#,
             "nothing was asked before"
         );
-        // The number of tries is limited, not their time. Each try requests the work again, until the thread of a CPU
-        // has run.
+        // Each try requests the work again, until the thread of a CPU has run.
         let found = (0..10_000)
             .map(|_| {
                 std::thread::sleep(Duration::from_millis(1));
                 written(&pace)
             })
             .find(|text| text != r#"{"work_s":{}}"#);
-        // The CPU time must be below 0.1 s, and above zero, since zero would mean that no work was done.
+        // A CPU time of zero would mean that no work was done.
         assert!(
             found.is_some_and(|text| text.contains(r#"":0.0"#)),
             "no CPU was timed"

@@ -194,8 +194,7 @@ mod tests {
                 state,
             );
         }
-        // Added: a connection from port 80, which is the server's side and does not count, and one to port 5433 of the
-        // database, a separate destination.
+        // A connection that arrived at port 80 uses no local port. Port 5433 of the database is a separate destination.
         first += &line("0100000A:0050", "0300000A:9C40", "01");
         first += &line("0100000A:9C50", "0200000A:1539", "01");
         let mapped = "0000000000000000FFFF00000100000A:9C60";

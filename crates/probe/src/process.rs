@@ -39,8 +39,8 @@ pub struct Stat {
     pub session: u32,
     /// Usage of the process itself: user time, system time, minor page faults, major page faults.
     pub own: [u64; 4],
-    /// The same four values for the children that the process reaped, including the children that those children
-    /// reaped.
+    /// Usage of reaped children and their reaped descendants: user time, system time, minor page faults, major page
+    /// faults.
     pub children: [u64; 4],
     /// Number of living threads of the process.
     pub threads: u64,
@@ -286,8 +286,8 @@ impl ProcessReader {
         )
     }
 
-    /// Returns the limit on open files. A server that changes this limit does so soon after its start, so the limit is
-    /// read again only if more than half of it is in use.
+    /// Returns the limit on open files. The limit is read again only if more than half of it is in use, since servers
+    /// change it soon after their start.
     fn limit_for(&mut self, open_files: Option<u64>, buffer: &mut Buffer) -> Option<u64> {
         let in_use = open_files.unwrap_or(0);
         let plenty = self

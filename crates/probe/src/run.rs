@@ -57,8 +57,8 @@ pub struct Options {
     pub interval_ns: u64,
     /// Duration after which the probe ends. Without it, the probe only ends by a command or a signal. [ns]
     pub duration_ns: Option<u64>,
-    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored, since the process that holds the
-    /// other end of standard input receives SIGINT too and closes the input.
+    /// `true` if the probe ends when standard input is closed. SIGINT is then ignored: the parent process receives it
+    /// too, and closes the input.
     pub until_stdin_closes: bool,
     /// Process id of the process that conducts the run. Its CPU time is reported as a cost of observation.
     pub observer: Option<u32>,

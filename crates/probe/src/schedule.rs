@@ -30,8 +30,8 @@ impl Schedule {
 
     /// Advances past the current sampling time and returns the delay of `now_ns` after this time. [ns]
     ///
-    /// Sampling times that were missed, because the host slept or the probe got no CPU, are skipped. Samples are
-    /// therefore never taken in quick succession.
+    /// Skips sampling times that were missed because the host slept or the probe got no CPU. Samples are therefore
+    /// never taken in quick succession.
     pub fn take(&mut self, now_ns: u64) -> u64 {
         let late_ns = now_ns.saturating_sub(self.next_ns);
         self.next_ns += (late_ns / self.interval_ns + 1) * self.interval_ns;

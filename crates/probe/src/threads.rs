@@ -109,8 +109,8 @@ impl Threads {
     }
 
     /// Returns the increase of the CPU time of all threads together between the last two readings. Returns `None` if
-    /// the kernel does not report it, or if a thread ended between the readings. The last CPU time of such a thread is
-    /// only in the counters of the process.
+    /// the kernel does not report it, or if a thread ended between the readings. Only the counters of the process
+    /// contain the last CPU time of an ended thread.
     #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         self.growth

@@ -25,7 +25,7 @@ pub struct Entry {
     pub start_ticks: u64,
     /// Memory layout of the program that the process runs.
     pub image: Image,
-    /// `true` if the last refresh of the table found the process.
+    /// `true` if the last refresh of the table added the process.
     pub new: bool,
 }
 
@@ -163,7 +163,7 @@ impl Table {
         self.processes.get(&pid)
     }
 
-    /// Returns all processes, or only those that the last refresh found.
+    /// Returns all processes, or only those that the last refresh added.
     pub fn processes(&self, only_new: bool) -> impl Iterator<Item = (u32, &Entry)> {
         self.processes
             .iter()

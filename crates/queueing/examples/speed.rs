@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// CPU time of this process. Unlike elapsed time, it hardly depends on other load on the machine. [s]
+/// Returns the CPU time of this process, which hardly depends on other load on the machine. [s]
 fn processor_time_s() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux keeps it");
     text.split(' ')

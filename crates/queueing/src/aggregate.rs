@@ -1,8 +1,8 @@
 //! Approximates several closed classes at first-come-first-served stations with several servers by a single class that
 //! represents all of them.
 //!
-//! The service and think times of the single class are mixtures of those of all classes, weighted by throughput. Its
-//! network is solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
+//! The service and think times of all classes are mixed, weighted by throughput. The network of the single class is
+//! solved with phases of service ([`crate::marie`]). At first-come-first-served stations, each class waits
 //! as long as the single class. At shared servers, each class is slowed by the same factor as the single class. The
 //! resulting times give new throughputs, and the iteration continues until the throughputs converge.
 //!
@@ -56,8 +56,8 @@ pub fn solve(network: &Network) -> Option<Means> {
             *rate = 0.5 * (*rate + new);
         }
         if moved < TOLERANCE {
-            // The last step only moves halfway to the new throughputs. They are computed once more from the times,
-            // since otherwise Little's law would give the number of users of each class only within the tolerance.
+            // The throughputs are computed once more from the final times, so that Little's law holds exactly for each
+            // class.
             for (class, rate) in throughput.iter_mut().enumerate() {
                 let cycle = network.think_time(class) + residence[class].iter().sum::<f64>();
                 *rate = network.users(class) as f64 / cycle;
@@ -143,12 +143,12 @@ fn visits(center: &Center, class: usize) -> f64 {
     }
 }
 
-/// Visits of a class to a station times the second moment of the service time of a visit. [s²]
+/// Returns the visits of a class to a station, times the second moment of the service time. [s²]
 fn visits_square(center: &Center, class: usize) -> f64 {
     center.demand[class] * center.service_time[class] * (1.0 + center.scv[class])
 }
 
-/// Residence times of a class at all stations, computed from those of the single class that represents all classes.
+/// Returns the residence times of a class at all stations, from the solution of the single class. [s]
 fn times(network: &Network, throughput: &[f64], means: &marie::Means, class: usize) -> Vec<f64> {
     let total: f64 = throughput.iter().sum();
     (network.centers.iter().enumerate())

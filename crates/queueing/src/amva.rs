@@ -1,7 +1,7 @@
 //! Approximate mean value analysis, for networks without product form or too large for exact solution.
 //!
-//! Iterates to a fixed point: the mean numbers of jobs that an arriving job finds determine its residence times, and
-//! the residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
+//! Iterates to a fixed point. The mean numbers of jobs that an arriving job finds determine its residence times. The
+//! residence times determine the numbers of jobs by Little's law. An arriving job of a closed class does not find
 //! itself in the network. The state that it finds is estimated by the method of Bard and Schweitzer, or by the
 //! Linearizer (Chandy and Neuse, Comm. ACM 25(2), 1982).
 
@@ -22,9 +22,9 @@ const CORRECTIONS: usize = 12;
 /// Method that estimates the numbers of jobs that an arriving job finds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Estimate {
-    /// The queue lengths in a network with one job less are estimated as proportional to those with all jobs.
+    /// Scales the queue lengths of the full network to a network with one job less.
     BardSchweitzer,
-    /// The queue lengths in a network with one job less are estimated by solving that network.
+    /// Solves a network with one job less for its queue lengths.
     Linearizer,
 }
 
@@ -134,14 +134,14 @@ impl<'a> Problem<'a> {
         self.stations() + 2 * self.network.holds.len()
     }
 
-    /// Total service demand of a class over all stations. [s]
+    /// Returns the total service demand of a class over all stations. [s]
     fn demand(&self, class: usize) -> f64 {
         let centers = self.network.centers.iter();
         centers.map(|center| center.demand[class]).sum()
     }
 
-    /// Initial numbers of jobs: closed classes have equal numbers at all of their stations, and open classes have the
-    /// queues that they would have without other classes.
+    /// Returns initial numbers of jobs. Closed classes have users × demand / (total demand + think time) jobs at a
+    /// station, and open classes arrival rate × demand.
     fn start(&self, users: &[f64]) -> Numbers {
         (0..users.len())
             .map(|class| {
@@ -160,8 +160,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// `changes[absent][class][place]`: how much the fraction of users of `class` at `place` changes when one user of
-    /// `absent` is removed. A place is a station, the units of a pool, or the queue for a pool.
+    /// Returns `changes[absent][class][place]`: the change of the fraction of users of `class` at `place` if one user
+    /// of `absent` is removed. A place is a station, the units of a pool, or the queue for a pool.
     fn changes(&self, full: &Round, less: &[Option<Round>]) -> Vec<Numbers> {
         let share = |round: &Round, class: usize, place: usize| {
             if round.users[class] > 0.0 {
@@ -261,7 +261,7 @@ impl<'a> Problem<'a> {
         moved.max(closed.hold_within(&round.means.residence, &mut round.excess))
     }
 
-    /// Residence times of a class at all stations, from the numbers of jobs that it finds. [s]
+    /// Computes the residence times of a class at all stations, from the numbers of jobs that it finds. [s]
     fn stays(&self, round: &mut Round, class: usize, found: &Numbers) {
         let others: Vec<f64> = (round.users.iter().zip(&self.network.loads))
             .map(|(&users, load)| match load {
@@ -290,7 +290,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Time that a class spends at a place, which is a station, the units of a pool, or the queue for units of a pool.
+    /// Returns the time that a class spends at a place, which is a station, the units of a pool, or the queue for units
+    /// of a pool.
     fn time_at(&self, round: &Round, class: usize, place: usize) -> f64 {
         let (stations, pools) = (self.stations(), self.network.holds.len());
         if place < stations {
@@ -334,9 +335,9 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Factor that removes an arriving job of `class` from the number of jobs of `other` that it finds at a place. It
-    /// is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class, or,
-    /// within a pool, the number of units that the class can hold.
+    /// Returns the factor that removes an arriving job of `class` from the mean number of jobs of `other` at a place.
+    /// It is (n − 1) / n for the job's own class and 1 for other classes. Here n is the number of users of the class.
+    /// Inside a pool, n is the number of units that the class can hold.
     fn own_absence(&self, round: &Round, class: usize, other: usize, place: usize) -> f64 {
         if class != other || matches!(self.network.loads[class], Load::Open { .. }) {
             return 1.0;
@@ -374,7 +375,7 @@ impl<'a> Problem<'a> {
             })
     }
 
-    /// Response time of a class, summed over its stations, forks and pools. [s]
+    /// Returns the response time of a class, summed over its stations, forks and pools. [s]
     fn response(&self, round: &mut Round, class: usize, found: &Numbers) -> f64 {
         let mut direct: Vec<usize> = (0..self.stations()).collect();
         let mut time = 0.0;
@@ -386,8 +387,8 @@ impl<'a> Problem<'a> {
         time + self.through(round, class, &direct)
     }
 
-    /// Time that a class spends at the given stations. The branches of a fork run in parallel, so they count as the
-    /// mean time of the longest branch.
+    /// Returns the time that a class spends at the given stations. A fork counts as the mean time of its longest
+    /// branch.
     fn through(&self, round: &Round, class: usize, stations: &[usize]) -> f64 {
         let utilization: Vec<f64> = (self.network.centers.iter())
             .map(|center| {
@@ -451,8 +452,8 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Returns `true` if a class never waits at a station: the number of servers is at least the number of users whose jobs
-/// could be served before a job of the class. All of these users must belong to closed classes.
+/// Returns `true` if a class never waits at a station. The station then has a server for every user who could be served
+/// first, and all these users belong to closed classes.
 fn never_waits(network: &Network, users: &[f64], center: &Center, class: usize) -> bool {
     let Speed::Servers(servers) = center.speed else {
         return false;

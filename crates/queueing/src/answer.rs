@@ -22,7 +22,7 @@ impl<T: Serialize> Serialize for Named<T> {
 }
 
 impl<T> Named<T> {
-    /// The value with the given name, if it exists.
+    /// Returns the value with the given name, if it exists.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.0
@@ -55,8 +55,8 @@ pub struct Answer {
     pub method: String,
     /// `true` if the solution method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of mean response times that was found when this method was compared with simulations of
-    /// networks of the same kind; `None` for exact answers. [ratio]
+    /// Largest relative error of mean response times that simulations found for this method; `None` for exact answers.
+    /// [ratio]
     pub approximate_within: Option<f64>,
     /// Bounds of throughput and response time, by class. They do not depend on the solution method.
     pub bounds: Named<ClassBounds>,

@@ -59,8 +59,7 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     }
 }
 
-/// Describes the error of an approximation in a sentence. An error of 100 % or more allows no lower bound of the
-/// response time, so the sentence is a different one.
+/// Describes the largest error of an approximation in a sentence.
 fn warning_of(error: f64) -> String {
     let percent = 100.0 * error;
     if error < 1.0 {
@@ -140,12 +139,12 @@ fn pool_answer(network: &Network, solution: &Solution, pool: usize) -> PoolAnswe
     }
 }
 
-/// Number of servers of a station that open classes leave free for closed classes.
+/// Returns the number of servers of a station that open classes leave free for closed classes.
 fn room(network: &Network, center: &Center) -> f64 {
     center.speed.highest() - network.open_load(center)
 }
 
-/// Total time that a transaction of a class spends at its stations and forks if it never waits. [s]
+/// Returns the total time that a transaction of a class spends at its stations and forks if it never waits. [s]
 fn without_waiting(network: &Network, class: usize) -> f64 {
     let least: Vec<f64> = (network.centers.iter())
         .map(|center| match &center.speed {
@@ -164,8 +163,7 @@ fn without_waiting(network: &Network, class: usize) -> f64 {
     time
 }
 
-/// Upper bound of the mean time that a closed class spends at a station, whatever the other classes do; `None` if there
-/// is no bound.
+/// Returns an upper bound of the mean time that a closed class spends at a station; `None` if there is no bound.
 fn with_all_ahead(network: &Network, class: usize, center: &Center, jobs: f64) -> Option<f64> {
     let demand = center.demand[class];
     let open = network.open_load(center);
@@ -319,7 +317,7 @@ fn held_without_waiting(network: &Network, hold: &crate::network::Hold, class: u
     plain + longest + inner
 }
 
-/// Bounds that are tighter than the asymptotic ones, for a network of one closed class with product form and only
+/// Returns balanced job, proportional and geometric bounds. They require a product-form network of one closed class at
 /// single servers.
 fn single_class(network: &Network, class: usize) -> Vec<(String, [f64; 2])> {
     let single = network.loads.len() == 1

@@ -58,7 +58,7 @@ struct Bounded<'a> {
     streams: Vec<Incoming>,
     kinds: Vec<Kind>,
     queues: usize,
-    /// Share that each stream has in the arrivals at the queue that it joins.
+    /// Share of each stream in the arrivals at its queue.
     shares: Vec<f64>,
 }
 
@@ -213,8 +213,7 @@ impl<'a> Bounded<'a> {
             .sum()
     }
 
-    /// Speed at which each job in service is served: 1, or an equal share of the total speed of the station if jobs
-    /// share the servers.
+    /// Returns the speed of each job in service: the speed of the station divided by the number of jobs in service.
     fn pace(&self, present: u64) -> f64 {
         let served = match self.order {
             Order::Shared => present,
@@ -269,7 +268,7 @@ impl<'a> Bounded<'a> {
             .collect()
     }
 
-    /// All transitions out of a state, as pairs of rate and next state.
+    /// Returns all transitions out of a state, as pairs of rate and next state.
     fn moves(&self, state: &State) -> Vec<(f64, State)> {
         let mut found = self.arrivals(state);
         found.extend(self.services(state));
@@ -349,8 +348,8 @@ impl<'a> Bounded<'a> {
         found
     }
 
-    /// All reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number of
-    /// states.
+    /// Returns all reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number
+    /// of states.
     fn states(&self) -> Option<Vec<Vec<State>>> {
         let size = self
             .kinds

@@ -35,8 +35,8 @@ impl Single {
         self.demand.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)). The lower bound
-    /// assumes that an arriving job finds at most N − 1 other jobs.
+    /// Returns the asymptotic bounds on the throughput X: N / (Z + N D) <= X <= min(1 / D_max, N / (D + Z)). The lower
+    /// bound assumes that an arriving job finds at most N − 1 other jobs.
     ///
     /// N is the number of users, Z the think time, D the sum of the demands and D_max the largest demand.
     #[must_use]
@@ -49,8 +49,8 @@ impl Single {
         ]
     }
 
-    /// Balanced job bounds on the throughput X: N / (D + Z + (N−1) D_max / (1 + Z/(N D))) <= X <= min(1/D_max, N / (D +
-    /// Z + (N−1) D_avg / (1 + Z/D))).
+    /// Returns the balanced job bounds on the throughput X: N / (D + Z + (N−1) D_max / (1 + Z/(N D))) <= X <=
+    /// min(1/D_max, N / (D + Z + (N−1) D_avg / (1 + Z/D))).
     ///
     /// N is the number of users, Z the think time, and D, D_max and D_avg are the sum, maximum and mean of the demands.
     #[must_use]
@@ -63,8 +63,8 @@ impl Single {
         [lower, upper.min(1.0 / largest)]
     }
 
-    /// Proportional bounds on the throughput X: N / (D + Z + (N−1−Z X⁻) ΣD^N/ΣD^(N−1)) <= X <= min(1/D_max, N / (D + Z
-    /// + (N−1−Z X⁺) ΣD²/ΣD)).
+    /// Returns the proportional bounds on the throughput X: N / (D + Z + (N−1−Z X⁻) ΣD^N/ΣD^(N−1)) <= X <= min(1/D_max,
+    /// N / (D + Z + (N−1−Z X⁺) ΣD²/ΣD)).
     ///
     /// X⁻ and X⁺ are lower and upper bounds of the throughput with N − 1 users, and ΣD^k is the sum of the k-th powers
     /// of the demands.
@@ -86,9 +86,9 @@ impl Single {
         [lower, upper.min(1.0 / largest)]
     }
 
-    /// Geometric bounds of Casale et al. on the throughput X(N). The mean queues of all servers but the slowest lie
-    /// between geometric sums, and X(N − 1) lies between X(N) (N − 1) / N and X(N). This yields a quadratic equation
-    /// for X(N).
+    /// Returns the geometric bounds of Casale et al. on the throughput X(N). The mean queues of all servers but the
+    /// slowest lie between geometric sums, and X(N − 1) lies between X(N) (N − 1) / N and X(N). This yields a quadratic
+    /// equation for X(N).
     #[must_use]
     pub fn geometric(&self) -> [f64; 2] {
         let (users, total, largest) = (self.users, self.total(), self.largest());
@@ -116,7 +116,7 @@ impl Single {
         ]
     }
 
-    /// Simple lower and upper bound of the throughput with `users` users.
+    /// Returns simple lower and upper bounds of the throughput with `users` users.
     fn coarse(&self, users: f64) -> (f64, f64) {
         let alone = self.total() + self.think_time;
         let largest = self.largest();
@@ -127,7 +127,7 @@ impl Single {
     }
 }
 
-/// Geometric sum y + y² + ... + y^N for the ratio y and N terms.
+/// Returns the geometric sum y + y² + ... + y^N for the ratio y and N terms.
 fn geometric_sum(ratio: f64, terms: f64) -> f64 {
     if (1.0 - ratio).abs() < 1e-12 {
         terms

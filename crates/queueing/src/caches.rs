@@ -2,8 +2,8 @@
 //! the station.
 //!
 //! A class with V visits and hit ratio h makes V (1 - h) visits to the station and V h to the delay. If the model
-//! states h, hits are independent of each other, so that product form is preserved. If it states the number of entries
-//! instead, h is computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
+//! states h, hits are independent of each other, so that product form is preserved. If it states the number of entries,
+//! h is computed by Che's approximation (`towtank_caches::popularity`), and the answer is approximate.
 
 use towtank_caches::popularity::Popularity;
 
@@ -65,7 +65,7 @@ impl Parted {
         Ok(parted)
     }
 
-    /// Adds the results of each delay (cache hits) in an answer to those of the station behind the cache.
+    /// Adds the cache hits (the results of the delays) in an answer to the results of the stations behind the caches.
     pub fn join(&self, mut answer: Answer) -> Answer {
         for part in &self.parts {
             let stations = &mut answer.stations.0;
@@ -88,8 +88,7 @@ impl Parted {
         answer
     }
 
-    /// Reason why an answer is not exact: the hit ratio of a cache is estimated. `None` if the model states all hit
-    /// ratios.
+    /// Returns a fault if the model states the size of a cache instead of its hit ratio. The answer is then not exact.
     pub fn estimated(&self) -> Option<Fault> {
         let part = self.parts.iter().find(|part| part.estimated.is_some())?;
         let message = "must have a 'hit_ratio' for an exact answer, got 'items' and 'keys', from which it is estimated";
@@ -97,7 +96,7 @@ impl Parted {
     }
 }
 
-/// Adds the results of a delay (cache hits) to those of the station behind the cache.
+/// Adds the cache hits (the results of a delay) to the results of the station behind the cache.
 fn add(station: &mut StationAnswer, hits: &StationAnswer) {
     station.queue_length += hits.queue_length;
     station.throughput_per_s += hits.throughput_per_s;
@@ -198,7 +197,8 @@ impl Part {
         model.stations.insert(place + 1, delay);
     }
 
-    /// Divides the probability of a transition to the station: hits lead to the delay instead.
+    /// Divides the probability of a transition to the station into misses, which go to the station, and hits, which go
+    /// to the delay.
     fn part(&self, next: &mut Branching) {
         if let Some(share) = next.get(&self.station).copied() {
             next.insert(self.station.clone(), share * (1.0 - self.hit_ratio));

@@ -36,7 +36,7 @@ pub struct Closed {
     pub estimate: Vec<f64>,
 }
 
-/// Mean values of a closed network at its full population; for a single class, also those at every smaller population.
+/// Mean values of a closed network at its full population. Some fields also contain values at smaller populations.
 #[derive(Clone, Debug)]
 pub struct Means {
     /// Throughput of each class. [1/s]
@@ -63,7 +63,7 @@ pub struct Extras {
     pub populations: bool,
 }
 
-/// Approximate number of operations that [`solve`] needs for a network.
+/// Returns the approximate number of operations that [`solve`] needs for a network.
 #[must_use]
 pub fn cost(closed: &Closed) -> f64 {
     let users: f64 = closed.users.iter().map(|&count| count as f64).sum();
@@ -259,8 +259,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Distribution of the number of jobs at a station, for a single class. `rest` is the series of the network without
-/// this station.
+/// Returns the distribution of the number of jobs at a station, for a single class. `rest` is the series of the network
+/// without this station.
 fn marginal(rest: &Grid, station: &Scaled) -> Vec<f64> {
     let own = rest.one().times(station);
     let weights: Vec<f64> = own

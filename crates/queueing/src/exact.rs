@@ -8,10 +8,9 @@ use crate::solve::Solution;
 
 /// Limit on the operations of an exact solution, which take about a second. [1]
 const OPERATIONS_AT_MOST: f64 = 1.5e9;
-/// Limit on the values that an exact solution keeps in memory, which take about a gigabyte with all copies. [1]
+/// Limit on the values that an exact solution keeps in memory, about a gigabyte. [1]
 const VALUES_AT_MOST: f64 = 1.2e7;
-/// Limit on the error of the number of users. By Little's law, this number follows from the throughputs and times of an
-/// exact solution. [relative]
+/// Largest allowed error in the number of users that follows from Little's law. [relative]
 const RESIDUAL_AT_MOST: f64 = 1e-7;
 
 /// Solves a product-form network exactly. Returns `None` if the cost is too high or numbers exceed the range of
@@ -46,8 +45,8 @@ pub(crate) fn solve(network: &Network, closed: &[usize]) -> Option<Solution> {
         .then_some(solution)
 }
 
-/// Largest relative error, over all classes, of the number of users that follows from the solution by Little's law;
-/// `None` if a value is not finite.
+/// Returns the largest relative error of Little's law for the number of users of a class; `None` if a value is not
+/// finite.
 fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     let mut largest = 0.0_f64;
     for class in network.closed() {
@@ -64,7 +63,7 @@ fn residual(network: &Network, solution: &Solution) -> Option<f64> {
     Some(largest)
 }
 
-/// Think time of a class plus the times of its visits to delays. [s]
+/// Returns the think time of a class plus the times of its visits to delays. [s]
 fn delays(network: &Network, class: usize) -> f64 {
     let waits = network
         .centers
@@ -153,8 +152,8 @@ fn by_convolution(
     None
 }
 
-/// Computes the mean numbers of jobs of open classes: the total at each station, divided in proportion to the loads of
-/// the classes. At stations without closed classes, the total is computed for the station alone.
+/// Computes the mean numbers of jobs of open classes. The total at each station is divided in proportion to the loads
+/// of the classes.
 fn open_jobs(network: &Network, queues: &[usize], mixed: &[f64], jobs: &mut [Vec<f64>]) {
     for (index, center) in network.centers.iter().enumerate() {
         let load = network.open_load(center);

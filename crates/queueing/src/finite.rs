@@ -13,11 +13,9 @@ pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
 /// Lower limits on the squared coefficients of variation of times in the Markov chain with phases. A smaller limit
 /// needs more phases, so the limits are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
-/// Largest capacity for which the embedded chain at arrivals is used; the other chains allow ten times as many jobs.
-/// [1]
+/// Largest capacity for which the embedded chain at arrivals is used. [1]
 const ROOM_AT_MOST: u64 = 1000;
-/// The embedded chains ignore the largest numbers of events in an interval if their total probability is at most this.
-/// [1]
+/// Largest total probability of the numbers of events that the embedded chains ignore. [1]
 const NEGLIGIBLE: f64 = 1e-16;
 
 /// Solves a station with a limited capacity. Transactions of each class arrive at `rates`, and `gaps` are the
@@ -164,8 +162,8 @@ fn one_server(
     ))
 }
 
-/// Share of arrivals that find the station full: the mean number of arrivals beyond the capacity during a service,
-/// divided by the mean number of all arrivals between two departures.
+/// Returns the share of arrivals that find the station full. It is the mean number of arrivals beyond the capacity
+/// during a service, divided by the mean number of arrivals between two departures.
 fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     let room = left.len();
     // Mean number of arrivals during a service in excess of the first `from` arrivals. It is the sum of the
@@ -178,7 +176,7 @@ fn last_is_full(left: &[f64], more: &[f64], total: f64, taken: f64) -> f64 {
     lost / total / taken
 }
 
-/// Probabilities of more than 0, 1, ... events, summed from the largest number of events downwards.
+/// Returns the probabilities of more than 0, 1, ... events. The sums begin with the largest number of events.
 fn tails(counts: &[f64]) -> Vec<f64> {
     let mut found = vec![0.0; counts.len()];
     for number in (1..counts.len()).rev() {
@@ -233,7 +231,8 @@ fn renewal(center: &Center, only: &Stream, capacity: u64) -> Option<(f64, f64, b
     Some((present.sum(), seen[room] / total, exact))
 }
 
-/// Probabilities of 0, 1, ... jobs just before the next arrival, if `jobs` are present after the last arrival.
+/// Returns the probabilities of 0, 1, ... jobs just before the next arrival, if `jobs` are present after the last
+/// arrival.
 fn after(ends: &[f64], jobs: usize, events: &[f64]) -> Vec<f64> {
     let mut now = vec![0.0; jobs + 1];
     now[jobs] = 1.0;
@@ -303,8 +302,8 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
     None
 }
 
-/// Solves the Markov chain with phases, with exponential service times instead of the actual ones. This is only done
-/// for shared servers, where the distribution of service times has little effect.
+/// Solves the Markov chain with phases for exponential service times. This applies only to shared servers, where the
+/// distribution of service times has little effect.
 fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> Option<Visit> {
     if !matches!(center.discipline, Discipline::Ps | Discipline::LcfsPr) {
         return None;
@@ -317,8 +316,8 @@ fn shared(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) -> 
     by_phases(&exponential, rates, streams, capacity)
 }
 
-/// Extrapolates results to the squared coefficient of variation `least`, from those at `floor` (`fine`) and at 2
-/// `floor` (`coarse`). `logs` selects extrapolation of the logarithms.
+/// Extrapolates results to the squared coefficient of variation `least`. `fine` and `coarse` are the results at `floor`
+/// and 2 `floor`. `logs` selects extrapolation of the logarithms.
 fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> Vec<f64> {
     let steps = (floor - least) / floor;
     let extended = |(fine, coarse): (&f64, &f64)| {
@@ -331,8 +330,8 @@ fn between(fine: &[f64], coarse: &[f64], floor: f64, least: f64, logs: bool) -> 
     fine.iter().zip(coarse).map(extended).collect()
 }
 
-/// Returns `true` if the chain is exact. This requires that each job in a queue belongs to a random class,
-/// independently of all other jobs, and that interrupted jobs of the same rank have the same service times.
+/// Returns `true` if the chain is exact. Each job in a queue must belong to a random class, independently of all other
+/// jobs. Interrupted jobs of the same rank must have the same service times.
 fn is_markov(center: &Center, streams: &[Stream]) -> bool {
     let ranked = center.discipline == Discipline::Priority;
     let alike = |one: &Stream, other: &Stream| {

@@ -63,7 +63,7 @@ impl Scaled {
         }
     }
 
-    /// Limit of the ratio of successive terms of the series: its constant a, times `unit`.
+    /// Returns the limit of the ratio of successive terms of the series: its constant a, times `unit`.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.pole
@@ -86,7 +86,7 @@ fn slope(coefficients: &[f64]) -> Vec<f64> {
 }
 
 impl Grid {
-    /// The series of all delays: Π_r (load_r z_r)^n_r / n_r!, where the load is think time times throughput.
+    /// Returns the series of all delays: Π_r (load_r z_r)^n_r / n_r!, where the load is think time times throughput.
     #[must_use]
     pub fn of_delays(users: &[u64], loads: &[f64]) -> Self {
         let sides: Vec<usize> = users.iter().map(|&count| count as usize + 1).collect();
@@ -123,7 +123,7 @@ impl Grid {
         grid
     }
 
-    /// The constant series 1, truncated at the same populations as this series.
+    /// Returns the constant series 1, truncated at the same populations as this series.
     #[must_use]
     pub fn one(&self) -> Self {
         let mut series = Self {
@@ -135,13 +135,13 @@ impl Grid {
         series
     }
 
-    /// Value of the series at the full population.
+    /// Returns the value of the series at the full population.
     #[must_use]
     pub fn last(&self) -> f64 {
         self.values[self.values.len() - 1]
     }
 
-    /// Value of the series at the full population minus one job of a class.
+    /// Returns the value of the series at the full population minus one job of a class.
     #[must_use]
     pub fn last_but(&self, class: usize) -> f64 {
         self.values[self.values.len() - 1 - self.strides[class]]
@@ -161,7 +161,7 @@ impl Grid {
         self.log += largest.ln();
     }
 
-    /// The product of this series and a station's series.
+    /// Returns the product of this series and a station's series.
     #[must_use]
     pub fn times(&self, station: &Scaled) -> Self {
         let mut product = self.polynomial(&station.tail, station);
@@ -174,7 +174,8 @@ impl Grid {
         product
     }
 
-    /// The products of this series with a station's series F and with unit · F'(y), both scaled by the same factor.
+    /// Returns the products of this series with a station's series F and with unit · F'(y), both scaled by the same
+    /// factor.
     #[must_use]
     pub fn times_with_slope(&self, station: &Scaled) -> (Self, Self) {
         let mut value = self.polynomial(&station.tail, station);
@@ -189,8 +190,8 @@ impl Grid {
         (value, slope)
     }
 
-    /// The product of unit · F'(y) and the rest of the network, for a single server whose series F this grid already
-    /// contains.
+    /// Returns this series with a single server's series F replaced by unit · F'(y). This series must already contain
+    /// F.
     #[must_use]
     pub fn slope_of_geometric(&self, station: &Scaled) -> Self {
         let mut slope = self.clone();
@@ -207,7 +208,7 @@ impl Grid {
         }
     }
 
-    /// The product of this series and a polynomial in y / unit, by Horner's rule.
+    /// Returns the product of this series and a polynomial in y / unit, by Horner's rule.
     fn polynomial(&self, coefficients: &[f64], station: &Scaled) -> Self {
         let users: usize = self.sides.iter().map(|side| side - 1).sum();
         let used = &coefficients[..coefficients.len().min(users + 1)];
@@ -299,8 +300,8 @@ impl Grid {
         );
     }
 
-    /// Calls `visit` for every population. Passes, for each class, its weight and the distance in the list of values to
-    /// the population with one job less of this class.
+    /// Calls `visit` for every population. For each class, `visit` gets its weight and the index distance to the
+    /// population with one job less of the class.
     fn walk(
         &mut self,
         mut visit: impl FnMut(&mut [f64], usize, &[(usize, f64)]),

@@ -2,8 +2,8 @@
 
 use crate::network::Network;
 
-/// Mean of the longest of several independent exponential times with the means T. By inclusion and exclusion, it is the
-/// sum of ± 1 / Σ 1/T over all subsets of the times.
+/// Returns the mean of the longest of several independent exponential times with the means T. By inclusion and
+/// exclusion, it is the sum of ± 1 / Σ 1/T over all subsets of the times.
 ///
 /// Times of 0 are left out. There can be at most 16 branches, since the sum has 2^branches terms.
 #[must_use]
@@ -25,8 +25,8 @@ pub fn longest_of_independent(means: &[f64]) -> f64 {
     longest
 }
 
-/// Mean of the longest response time over the branches of a fork. Each branch is a single queue and gets one job of
-/// every fork.
+/// Returns the mean of the longest response time over the branches of a fork. Each branch is a single queue and gets
+/// one job of every fork.
 ///
 /// Nelson and Tantawi, IEEE Trans. Computers 37(6), 1988: for K equal M/M/1 with utilization ρ and response time `R_1`,
 /// the mean is `R_K` = [H_K/H_2 + (4/11) (1 − H_K/H_2) ρ] (12 − ρ)/8 `R_1`, exact for K = 2. H_K is the K-th harmonic
@@ -47,8 +47,7 @@ pub fn longest_of_queues(means: &[f64], utilization: f64) -> f64 {
     slowest + (independent - slowest) * (factor - 1.0) / (harmonic - 1.0)
 }
 
-/// Time that a class spends at the given stations. The branches of a fork run in parallel, so they count as the mean
-/// time of the longest branch.
+/// Returns the time that a class spends at the given stations. A fork counts as the mean time of its longest branch.
 ///
 /// `residence` and `utilization` have an entry for each station of the network.
 #[must_use]

@@ -14,7 +14,7 @@ pub struct Level {
     pub down: Matrix,
 }
 
-/// Approximate number of operations that [`stationary`] needs for levels with these numbers of states. [1]
+/// Returns the approximate number of operations that [`stationary`] needs for levels with these numbers of states. [1]
 #[must_use]
 pub fn operations(sizes: impl Iterator<Item = usize>) -> f64 {
     sizes.map(|size| 3.0 * (size as f64).powi(3)).sum()
@@ -83,8 +83,8 @@ fn add(to: &mut Matrix, more: Matrix) {
     }
 }
 
-/// Stationary probabilities of the states of a single level (Grassmann, Taksar and Heyman, Operations Research 33(5),
-/// 1985).
+/// Returns the stationary probabilities of the states of a single level (Grassmann, Taksar and Heyman, Operations
+/// Research 33(5), 1985).
 fn alone(mut rates: Matrix) -> Vec<f64> {
     let size = rates.len();
     for last in (1..size).rev() {

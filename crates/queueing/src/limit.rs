@@ -1,8 +1,8 @@
 //! Keeps the load of every station within its capacity by an additional wait of the closed classes.
 //!
 //! Approximate mean value analysis only estimates the state that an arriving job finds. In a closed network, throughput
-//! times demand can therefore exceed the number of servers. In that case, all arriving jobs wait longer, until the load
-//! equals the number of servers. With any shorter wait, the load would still exceed the number of servers.
+//! times demand can therefore exceed the number of servers. All arriving jobs then wait longer, until the load equals
+//! the number of servers.
 
 use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
@@ -30,8 +30,8 @@ struct Term {
     weight: f64,
 }
 
-/// Residence time of a class including the additional wait of the station. With ranks, the additional wait is
-/// proportional to the wait of the class; otherwise it is the same for every visit.
+/// Returns the residence time of a class including the additional wait of the station. With ranks, the additional wait
+/// is proportional to the wait of the class; otherwise it is the same for every visit.
 pub fn with_excess(center: &Center, class: usize, stay: f64, excess: f64) -> f64 {
     if center.demand[class] == 0.0 {
         return stay;
@@ -86,8 +86,8 @@ impl Closed<'_> {
     }
 }
 
-/// Increase of the residence time of a class per unit of the additional wait. It is computed from a residence time that
-/// already includes the additional wait.
+/// Returns the increase of the residence time of a class per unit of the additional wait. `residence` already includes
+/// the additional wait.
 fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> f64 {
     let demand = center.demand[class];
     if center.discipline == Discipline::Priority {
@@ -97,8 +97,7 @@ fn weight_within(center: &Center, class: usize, residence: f64, excess: f64) -> 
     }
 }
 
-/// The smallest additional wait at which the load of the closed classes does not exceed `room`, the number of servers
-/// that they can use.
+/// Returns the smallest additional wait at which the closed classes use at most `room` servers. [s]
 fn least_excess(terms: &[Term], room: f64) -> f64 {
     let load = |excess: f64| -> f64 {
         terms

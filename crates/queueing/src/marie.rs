@@ -6,9 +6,8 @@
 //! for each such station until all speeds converge. If all other stations are delays, the two phases are the only
 //! assumption.
 //!
-//! Two phases cannot have a squared coefficient of variation below 1/2; for smaller values, results are extrapolated.
-//! Residence times grow linearly with the squared coefficient of variation in Pollaczek and Khinchine's formula, and
-//! nearly so here.
+//! Two phases cannot have a squared coefficient of variation below 1/2. For smaller values, results are extrapolated
+//! linearly, since residence times grow nearly linearly with the squared coefficient of variation.
 
 use crate::convolution::{self, Closed, Extras, Queue};
 use crate::model::Discipline;
@@ -39,8 +38,8 @@ pub fn solve(network: &Network) -> Option<Means> {
     if least >= LEAST_SCV {
         return problem.solve(1.0);
     }
-    // Squared coefficients of variation below 1/2 are reached by extrapolation. `step` is the share of the way from 1
-    // to the requested value that two phases can represent.
+    // Squared coefficients of variation below 1/2 are reached by linear extrapolation from 1 and 1/2. `step` is the
+    // ratio of the computed to the requested change.
     let step = (1.0 - LEAST_SCV) / (1.0 - least);
     let (plain, near) = (problem.solve(0.0)?, problem.solve(step)?);
     Some(problem.beyond(&plain, &near, step))
@@ -124,8 +123,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Creates the product-form network with the given speeds of the stations that are solved by phases. Of these
-    /// stations, `without` is left out.
+    /// Creates the product-form network from the speeds of the stations that are solved by phases, without station
+    /// `without`.
     fn closed(&self, speeds: &[Vec<f64>], without: Option<usize>, users: usize) -> Closed {
         let queue = |station: usize, speed: Speed| Queue {
             speed,
@@ -154,8 +153,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Throughput and mean numbers of jobs of the network without the station `without` (one of those solved by
-    /// phases), for 0, 1, ... N users.
+    /// Returns the throughput and mean numbers of jobs of the network without the station `without` (one of those
+    /// solved by phases), for 0, 1, ... N users.
     fn rest(&self, speeds: &[Vec<f64>], without: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let most = self.users;
         if self.plain.is_empty() && self.special.len() == 1 {
@@ -187,13 +186,12 @@ impl<'a> Problem<'a> {
         Some((rates, jobs))
     }
 
-    /// Speeds of a station that is solved by phases, for the arrivals that the rest of the network generates. With
-    /// `step` = 1, the variation of service times is that of the station; with `step` = 0, service times are
-    /// exponential.
+    /// Returns the speeds of a station that is solved by phases. `rest` contains the throughputs of all other stations,
+    /// the arrival rates at this station. `step` = 1 selects the station's variation of service times, and `step` = 0
+    /// exponential times.
     fn station(&self, place: usize, rest: &[f64], step: f64) -> Conditional {
         let center = self.center(self.special[place]);
-        // The first entry (no users in the rest of the network) is left out: all users are then at the station, so that
-        // no job can arrive.
+        // The first entry is left out: with no users in the rest of the network, no job can arrive.
         let arrivals: Vec<f64> = (rest[1..].iter().rev())
             .map(|rate| rate * center.demand[0])
             .collect();
@@ -229,7 +227,7 @@ impl<'a> Problem<'a> {
         None
     }
 
-    /// Mean values if all users always stay at one station, whose servers are always busy.
+    /// Returns the mean values if all users always stay at one station, whose servers are always busy.
     fn never_left(&self) -> Means {
         let station = self.special[0];
         let mut jobs = vec![0.0; self.network.centers.len()];
@@ -241,7 +239,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Mean values from the distribution of the number of jobs at the only station that is solved by phases.
+    /// Returns the mean values from the distribution of the number of jobs at the only station that is solved by
+    /// phases.
     fn one_special(&self, found: &Conditional, rest: &[Vec<f64>]) -> Option<Means> {
         let station = self.special[0];
         let chances = found.distribution();
@@ -337,8 +336,7 @@ mod tests {
     }
 
     /// Expected throughputs and response times come from simulation (`towtank-engine simulate`, 2 million events, error
-    /// 0.5 %). An earlier version of the method gave a throughput of up to 609/s where the upper bound was 56.3/s, or a
-    /// response time that was 34 % too long.
+    /// 0.5 %).
     #[test]
     fn one_class_in_order_of_arrival_is_as_simulated() {
         for (users, think, servers, time, scv, throughput, response) in [
@@ -365,8 +363,6 @@ mod tests {
         }
     }
 
-    /// For exponential times (squared coefficient of variation 1), the method agrees with the exact product-form
-    /// solution, both with one station and with two stations that are solved by phases.
     #[test]
     fn exponential_times_join_the_exact_answer() {
         for scvs in [[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0 - 1e-9, 1.0 + 1e-9]] {

@@ -30,8 +30,8 @@ pub struct Model {
     /// Forks, where parts of a transaction run at the same time.
     #[serde(default)]
     pub forks: Vec<Fork>,
-    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model.
-    /// The number of visits to a station is then that of its services.
+    /// Routes of classes through the stations. A class without a route visits the stations in the order of the model,
+    /// as often as its services state.
     #[serde(default)]
     pub routing: Vec<Route>,
     /// Further behaviour such as time-outs and failures, most of which only the simulator supports.
@@ -74,7 +74,7 @@ impl Class {
         self.users.is_some()
     }
 
-    /// Rank of the class, or the default rank.
+    /// Returns the rank of the class, or the default rank.
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.priority.unwrap_or(u32::MAX)
@@ -117,7 +117,8 @@ pub struct Variation {
 }
 
 impl Variation {
-    /// Squared coefficient of variation as stated, or that of the distribution; 1 if the model states neither.
+    /// Returns the stated squared coefficient of variation, or that of the stated distribution; 1 if the model states
+    /// neither.
     #[must_use]
     pub fn squared_coefficient(&self) -> f64 {
         self.scv.unwrap_or(match self.distribution {
@@ -127,7 +128,7 @@ impl Variation {
         })
     }
 
-    /// Distribution, with a default that depends on `scv`: constant for 0, exponential for 1, gamma below 1,
+    /// Returns the stated distribution, or a default for `scv`: constant for 0, exponential for 1, gamma below 1,
     /// hyperexponential above 1.
     #[must_use]
     pub fn form(&self) -> Distribution {
@@ -298,7 +299,8 @@ impl Model {
         check::check(self)
     }
 
-    /// Mean number of visits of one transaction of a class to each station, from its route or its services. [1]
+    /// Returns the mean number of visits of one transaction of a class to each station, from its route or its services.
+    /// [1]
     ///
     /// # Errors
     ///
@@ -307,7 +309,7 @@ impl Model {
         routing::visits(self, class)
     }
 
-    /// Rank of a class at a station. Jobs of rank 1 are served before jobs of rank 2.
+    /// Returns the rank of a class at a station. Jobs of rank 1 are served before jobs of rank 2.
     #[must_use]
     pub fn rank(&self, class: &Class, station: &Station) -> u32 {
         station
@@ -318,7 +320,7 @@ impl Model {
 }
 
 impl Station {
-    /// Service of the given class at this station, if the class visits the station.
+    /// Returns the service of the given class at this station, if the class visits the station.
     #[must_use]
     pub fn service(&self, class: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.class == class)

@@ -35,7 +35,7 @@ const LANES: usize = 4;
 /// Values of `G` groups of [`LANES`] stations. The size is known at compile time, so that the values stay in registers.
 type Row<const G: usize> = [[f64; LANES]; G];
 
-/// Number of populations in the lattice, from no users to all users of each class.
+/// Returns the number of populations in the lattice, from no users to all users of each class.
 #[must_use]
 pub fn lattice_points(users: &[u64]) -> f64 {
     users.iter().map(|&count| count as f64 + 1.0).product()
@@ -167,7 +167,7 @@ impl<const G: usize> Walk<G> {
         }
     }
 
-    /// Mean values at the last population, that is, with all users.
+    /// Returns the mean values at the last population, that is, with all users.
     fn means(&self, closed: &Closed, order: &[usize]) -> Means {
         let start = self.current.len() - self.rows;
         let classes = order.len();
@@ -193,12 +193,12 @@ impl<const G: usize> Walk<G> {
     }
 }
 
-/// Residence times: demands times 1 + Q, where Q is the number of jobs that an arriving job finds.
+/// Returns the residence times: demands times 1 + Q, where Q is the number of jobs that an arriving job finds.
 fn residence<const G: usize>(need: &Row<G>, queue: &Row<G>) -> Row<G> {
     std::array::from_fn(|group| std::array::from_fn(|lane| need[group][lane] * queue[group][lane]))
 }
 
-/// Sum of the values of all stations in a row.
+/// Returns the sum of the values of all stations in a row.
 fn total<const G: usize>(row: &Row<G>) -> f64 {
     let mut lanes = [0.0; LANES];
     for group in row {

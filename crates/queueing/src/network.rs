@@ -38,7 +38,7 @@ impl Center {
         self.speed != Speed::Delay
     }
 
-    /// Shape of the distribution of the service time of a class.
+    /// Returns the shape of the distribution of the service time of a class.
     #[must_use]
     pub fn shape(&self, class: usize) -> Shape {
         Shape {
@@ -47,7 +47,7 @@ impl Center {
         }
     }
 
-    /// A copy of the station with a single class that visits it once, instead of all classes.
+    /// Returns a copy of the station that only one class visits, once.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl Network {
         })
     }
 
-    /// Indices of closed classes.
+    /// Returns the indices of closed classes.
     #[must_use]
     pub fn closed(&self) -> Vec<usize> {
         (0..self.loads.len())
@@ -201,7 +201,7 @@ impl Network {
             .collect()
     }
 
-    /// Indices of open classes.
+    /// Returns the indices of open classes.
     #[must_use]
     pub fn open(&self) -> Vec<usize> {
         (0..self.loads.len())
@@ -209,7 +209,7 @@ impl Network {
             .collect()
     }
 
-    /// Number of users of a class; 0 for an open class.
+    /// Returns the number of users of a class; 0 for an open class.
     #[must_use]
     pub fn users(&self, class: usize) -> u64 {
         match self.loads[class] {
@@ -218,7 +218,7 @@ impl Network {
         }
     }
 
-    /// Think time of a class. [s]
+    /// Returns the think time of a class. [s]
     #[must_use]
     pub fn think_time(&self, class: usize) -> f64 {
         match self.loads[class] {
@@ -227,7 +227,7 @@ impl Network {
         }
     }
 
-    /// Arrival rate of a class; 0 for a closed class. [1/s]
+    /// Returns the arrival rate of a class; 0 for a closed class. [1/s]
     #[must_use]
     pub fn rate(&self, class: usize) -> f64 {
         match self.loads[class] {
@@ -236,7 +236,7 @@ impl Network {
         }
     }
 
-    /// Load of open classes at a station, as a number of busy servers. [1]
+    /// Returns the load of open classes at a station, as a number of busy servers. [1]
     #[must_use]
     pub fn open_load(&self, center: &Center) -> f64 {
         self.open()
@@ -245,7 +245,7 @@ impl Network {
             .sum()
     }
 
-    /// A copy of the network without the pools that have a unit for every user. No job waits for a unit of such a pool.
+    /// Returns a copy of the network without the pools that have a unit for every user.
     #[must_use]
     pub fn without_idle_pools(&self) -> Self {
         let idle = |hold: &Hold| {

@@ -64,12 +64,12 @@ pub fn solve(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     first_come(center, rates, arrival_scv)
 }
 
-/// Returns `true` if a squared coefficient of variation is that of exponential times.
+/// Returns `true` if a squared coefficient of variation equals 1, the value of exponential times.
 fn is_one(scv: f64) -> bool {
     (scv - 1.0).abs() < 1e-12
 }
 
-/// Offered load: service time of the jobs that arrive per second, as a number of busy servers. [1]
+/// Returns the offered load: the service time of the jobs that arrive per second, as a number of busy servers. [1]
 pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
     rates
         .iter()
@@ -78,8 +78,7 @@ pub(crate) fn load(center: &Center, rates: &[f64]) -> f64 {
         .sum()
 }
 
-/// Mean number of jobs of each class, from the total. Each waiting job is assumed to belong to a class with a
-/// probability proportional to the load of the class.
+/// Divides the mean number of jobs `total` among the classes, in proportion to their loads.
 pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> Vec<f64> {
     rates
         .iter()
@@ -88,8 +87,8 @@ pub(crate) fn shares(center: &Center, rates: &[f64], total: f64, load: f64) -> V
         .collect()
 }
 
-/// Mean residual service time that an arriving job finds, Σ λ E[S²] / 2 over the classes that `counts` selects, where λ
-/// is the rate of visits and S the service time. [s]
+/// Returns the mean residual service time that an arriving job finds: Σ λ E[S²] / 2 over the selected classes. λ is the
+/// rate of visits and S the service time. [s]
 fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool) -> f64 {
     (0..rates.len())
         .filter(|&class| counts(class))
@@ -103,12 +102,13 @@ fn residual_work(center: &Center, rates: &[f64], counts: impl Fn(usize) -> bool)
         .sum()
 }
 
-/// Mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the time that a second of
-/// service takes.
+/// Returns the mean wait with Poisson arrivals and exponential service times of mean `mean_time`, and the elapsed time
+/// for one second of service.
 ///
-/// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ; a
-/// second of service takes one second. A station with a table of speeds is a single server whose speed depends on the
-/// number of jobs. Of the L jobs of its birth-death process, 1 − p(0) are in service and the others wait.
+/// For m servers, the wait is W = C S / (m (1 − ρ)), with Erlang's C, the service time S and the utilization ρ. The
+/// elapsed time for one second of service is then 1 s. A station with a table of speeds is a single server whose speed
+/// depends on the number of jobs. Of the L jobs of its birth-death process, 1 − p(0) are in service and L − 1 + p(0)
+/// wait.
 fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     if let Speed::Servers(servers) = center.speed {
         let left = f64::from(servers) - load;
@@ -119,7 +119,7 @@ fn exponential_wait(center: &Center, load: f64, mean_time: f64) -> (f64, f64) {
     (waiting * mean_time / load, in_service / load)
 }
 
-/// Mean service time of a visit over all classes, and its squared coefficient of variation.
+/// Returns the mean service time of a visit over all classes, and its squared coefficient of variation.
 pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
     let load = load(center, rates);
     let visits: f64 = (0..rates.len())
@@ -137,12 +137,10 @@ pub(crate) fn mixture(center: &Center, rates: &[f64]) -> (f64, f64) {
 }
 
 /// Solves a first-come-first-served station, by Pollaczek and Khinchine's formula for one server and by the
-/// approximation of Allen and Cunneen for several. That approximation starts from the wait for exponential times and
-/// Poisson arrivals. It multiplies this wait by the mean of the squared coefficients of variation of arrivals and
-/// service.
+/// approximation of Allen and Cunneen for several.
 ///
-/// Also solves shared servers if arrivals are not Poisson. In that case the jobs are divided among the classes in
-/// proportion to their loads.
+/// Also solves shared servers if arrivals are not Poisson. The jobs are then divided among the classes in proportion to
+/// their loads.
 fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let load = load(center, rates);
     let utilization = load / center.speed.limit();
@@ -154,8 +152,8 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     let single = center.speed.is_single();
     let mut jobs = with_waits(center, rates, second, |_| wait);
     if center.discipline != Discipline::Fcfs && center.is_product_form() {
-        // Shared servers slow all classes by the same factor, for any arrivals. The same holds for a server that serves
-        // the last arrival first, with interruption.
+        // Servers with processor sharing, or with last come, first served and interruption, slow all classes by the
+        // same factor.
         jobs = shares(center, rates, jobs.iter().sum(), load);
     }
     Visit {
@@ -170,7 +168,7 @@ fn first_come(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     }
 }
 
-/// Factor by which the variation of service times changes the wait, relative to exponential times.
+/// Returns the factor by which the variation of service times changes the wait, relative to exponential times.
 ///
 /// It is the mean of the squared coefficients of variation of arrivals and service, relative to the same mean for
 /// exponential service. The correction of Krämer and Langenbach-Belz (*Approximate formulae for the delay in the
@@ -192,7 +190,8 @@ fn variation_factor(utilization: f64, arrival_scv: f64, scv: f64) -> f64 {
     varied / (arrival_scv + 1.0) * correction(scv) / correction(1.0)
 }
 
-/// Factor by which arrivals other than Poisson change the wait with exponential service; exact for one server.
+/// Returns the factor by which arrivals other than Poisson change the wait with exponential service; exact for one
+/// server.
 ///
 /// In GI/M/1 (Kleinrock, *Queueing Systems* I, 1975, section 6.4), a share σ of arrivals waits, for S / (1 − σ) on
 /// average with the service time S. The share solves σ = A*((1 − σ)/ρ), where ρ is the utilization and A* the Laplace
@@ -225,8 +224,8 @@ fn arrival_factor(utilization: f64, arrival_scv: f64) -> f64 {
     (1.0 - high) / high * (1.0 - utilization) / utilization
 }
 
-/// Mean number of jobs of each class, in service and waiting, from the mean wait of a visit. `second` is the elapsed
-/// time for one second of service.
+/// Returns the mean number of jobs of each class, in service and waiting, from the mean wait of a visit. `second` is
+/// the elapsed time for one second of service.
 pub(crate) fn with_waits(
     center: &Center,
     rates: &[f64],
@@ -247,7 +246,7 @@ pub(crate) fn with_waits(
         .collect()
 }
 
-/// Utilization by the classes with better ranks than `class`, and utilization by these and the classes of the same
+/// Returns the utilization by classes of better ranks than `class`, and the utilization by classes of better or equal
 /// rank.
 fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let sum = |counts: &dyn Fn(u32) -> bool| -> f64 {
@@ -313,10 +312,10 @@ fn interrupting(center: &Center, rates: &[f64]) -> Visit {
     }
 }
 
-/// Mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968), from the response
-/// times R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)).
+/// Returns the mean numbers of jobs with preemptive priorities at one server (Jaiswal, *Priority Queues*, 1968).
 ///
-/// S_r is the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
+/// The response time of rank r is R_r = S_r / (1 − σ_{r−1}) + W_0(classes up to r) / ((1 − σ_{r−1}) (1 − σ_r)). S_r is
+/// the service time, σ_r the utilization by all ranks up to r, and W_0 the mean residual service time.
 fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -331,19 +330,18 @@ fn one_server_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Load of the classes with better ranks than `class`, and load of these and the classes of the same rank. [erlang]
+/// Returns the load of classes of better ranks than `class`, and the load of classes of better or equal rank. [erlang]
 fn loads_before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     let (better, all) = before(center, rates, class);
     (better * center.speed.limit(), all * center.speed.limit())
 }
 
-/// Mean numbers of jobs with preemptive priorities at m servers.
+/// Returns the mean numbers of jobs with preemptive priorities at m servers.
 ///
 /// All classes up to a rank together are treated as an M/M/m queue, which is exact for equal exponential service times.
-/// For other service times, the time besides service changes by the same ratio as on a single server with the speed of
+/// For other service times, the time not in service changes by the same ratio as on a single server with the speed of
 /// all servers. This follows A. B. Bondi and J. P. Buzen, "The response times of priority classes under preemptive
-/// resume in M/G/m queues", Performance Evaluation Review 12(3), 1984. They apply the ratio to the wait of M/M/m
-/// without ranks instead.
+/// resume in M/G/m queues", Performance Evaluation Review 12(3), 1984, who apply the ratio to the wait without ranks.
 fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
     (0..rates.len())
         .map(|class| {
@@ -365,14 +363,13 @@ fn servers_interrupting(center: &Center, rates: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Increase of a function when the load grows from `better`, the load of the better ranks, to `all`, which also
-/// includes the rank of the class itself. The function is 0 without load.
+/// Returns the increase of `jobs` when the load grows from `better` to `all`. Without load, `jobs` is 0.
 fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
     jobs(all) - if better > 0.0 { jobs(better) } else { 0.0 }
 }
 
-/// Time that a job spends besides service, divided by the same time with exponential service times. Both times are
-/// computed for one server that is as fast as all servers together.
+/// Returns the ratio by which the variation of service times changes the time that a job waits or is interrupted. It is
+/// computed for one server with the speed of all servers.
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
@@ -390,7 +387,7 @@ fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f
     }
 }
 
-/// Mean number of jobs and loss of M/M/m/K, also if the speed depends on the number of jobs.
+/// Returns the mean number of jobs and the loss of M/M/m/K, also if the speed depends on the number of jobs.
 pub(crate) fn birth_death(center: &Center, load: f64, capacity: u64) -> (f64, f64) {
     let (mut weight, mut total, mut mean) = (1.0_f64, 1.0_f64, 0.0_f64);
     for jobs in 1..=capacity {
@@ -472,8 +469,6 @@ mod tests {
         assert!((visit.jobs[1] / 0.8 - (1.0 + first / 0.12)).abs() < 1e-12);
     }
 
-    /// As the squared coefficient of variation of service or of arrivals approaches 1, the result approaches that of
-    /// M/M/m.
     #[test]
     fn variation_near_one_joins_the_exact_answer() {
         for speed in [
@@ -499,7 +494,7 @@ mod tests {
     }
 
     /// Sixteen servers at a utilization of 0.9, service times with scv 2, by Allen and Cunneen: R = S + C S / (m (1 −
-    /// ρ)) (1 + 2) / 2 = 1.554 s. An earlier version gave a wait 16 times as long.
+    /// ρ)) (1 + 2) / 2 = 1.554 s.
     #[test]
     fn sixteen_servers_wait_a_sixteenth() {
         let mut center = center(Speed::Servers(16), &[1.0], Discipline::Fcfs);
@@ -511,8 +506,7 @@ mod tests {
     }
 
     /// Hyperexponential arrivals of scv 4 with balanced means at one exponential server, ρ = 0.8: σ = 0.907572 solves
-    /// the equation of GI/M/1, and R = S / (1 − σ) = 10.8192 s. Poisson arrivals would give 5 s. The order of service
-    /// does not matter.
+    /// the equation of GI/M/1, and R = S / (1 − σ) = 10.8192 s.
     ///
     /// Regular arrivals at ρ = 1/2: σ = exp(−2 (1 − σ)) = 0.203188.
     #[test]
@@ -527,7 +521,6 @@ mod tests {
         }
     }
 
-    /// Regular arrivals and constant service never wait below saturation.
     #[test]
     fn regular_arrivals_of_equal_jobs_never_wait() {
         let mut center = center(Speed::Servers(2), &[1.0], Discipline::Fcfs);

@@ -51,7 +51,7 @@ pub struct Conditional {
 }
 
 impl Conditional {
-    /// Probabilities of 0, 1, ... jobs at the station.
+    /// Returns the probabilities of 0, 1, ... jobs at the station.
     #[must_use]
     pub fn distribution(&self) -> Vec<f64> {
         let mut logs = vec![0.0_f64];
@@ -68,8 +68,8 @@ impl Conditional {
 /// A matrix as a list of its rows.
 pub type Matrix = Vec<Vec<f64>>;
 
-/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present, and not at all when at least as
-/// many jobs are present as the list has entries. Rates are in jobs per mean service time.
+/// Solves the station. Jobs arrive at the rate `arrivals[n]` when n jobs are present; the rate is 0 beyond the list.
+/// Rates are in jobs per mean service time.
 #[must_use]
 pub fn solve(phases: Phases, servers: usize, arrivals: &[f64]) -> Conditional {
     let levels = Levels { phases, servers };
@@ -116,13 +116,13 @@ struct Levels {
     servers: usize,
 }
 
-/// The states of a level, which has a fixed number of jobs, are the numbers of jobs in the second phase.
+/// A level contains all states with the same number of jobs. A state is the number of jobs in the second phase.
 impl Levels {
     fn served(&self, jobs: usize) -> usize {
         jobs.min(self.servers)
     }
 
-    /// Transition rates between the states of a level; the diagonal is zero.
+    /// Returns the transition rates between the states of a level; the diagonal is zero.
     fn local(&self, jobs: usize) -> Matrix {
         let served = self.served(jobs);
         let mut rates = vec![vec![0.0; served + 1]; served + 1];
@@ -133,7 +133,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of completions, which lead to the level with one job less.
+    /// Returns the transition rates of completions, which lead to the level with one job less.
     fn down(&self, jobs: usize) -> Matrix {
         let (served, left) = (self.served(jobs), self.served(jobs - 1));
         let begin = self.phases.begin;
@@ -163,7 +163,7 @@ impl Levels {
         rates
     }
 
-    /// Transition rates of arrivals, which lead to the level with one job more.
+    /// Returns the transition rates of arrivals, which lead to the level with one job more.
     fn up(&self, jobs: usize, arrivals: f64) -> Matrix {
         let (served, then) = (self.served(jobs), self.served(jobs + 1));
         let begin = self.phases.begin;
@@ -243,8 +243,8 @@ pub(crate) fn divided(mut rows: Matrix, mut local: Matrix, mut exits: Vec<f64>) 
 mod tests {
     use super::*;
 
-    /// At scv 1 the two phases form an exponential time. The speed with n jobs at m servers is then min(n, m), whatever
-    /// the arrivals are.
+    /// At scv 1 the two phases form an exponential time. The speed with n jobs at m servers is then min(n, m) for any
+    /// arrivals.
     #[test]
     fn exponential_times_are_served_at_the_number_of_servers() {
         let found = solve(Phases::of(1.0), 3, &[2.0, 0.5, 4.0, 1.0, 2.5]);

@@ -174,7 +174,8 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Results of the layer with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields all of them.
+    /// Returns the results of the layer with 0, 1, ... `most` jobs. Without nested pools, a single convolution yields
+    /// all of them.
     fn table(&self, most: u64) -> Option<Vec<State>> {
         if !self.pools.is_empty() {
             return (0..=most).map(|jobs| self.state(jobs)).collect();
@@ -235,7 +236,7 @@ fn inside(state: &mut State, pool: usize, table: &[State], marginal: &[f64]) {
     }
 }
 
-/// Indices of the stations and of the pools that are not inside a pool.
+/// Returns the indices of the stations and of the pools that are not inside a pool.
 fn outermost(network: &Network) -> (Vec<usize>, Vec<usize>) {
     let stations = (0..network.centers.len()).filter(|station| {
         !network
@@ -293,8 +294,8 @@ pub fn solve_open(network: &Network) -> Result<Option<State>, (usize, f64)> {
     Ok(Some(state))
 }
 
-/// Probabilities of 0, 1, ... L jobs, where L is the length of the table. Also returns the probability of more than L
-/// jobs, and the mean number of jobs above L.
+/// Returns the probabilities of 0, 1, ... L jobs, where L is the length of the table. Also returns the probability of
+/// more than L jobs, and the mean number of jobs above L.
 fn birth_death(rate: f64, rates: &[f64]) -> (Vec<f64>, (f64, f64)) {
     let mut logs = vec![0.0_f64];
     for speed in rates {

@@ -17,7 +17,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Share of the visits of a class that find the station full.
+    /// Returns the share of the visits of a class that find the station full.
     fn loss(&self, class: usize) -> f64 {
         let losses = self.visit.as_ref().map(|visit| &visit.losses);
         losses
@@ -31,7 +31,7 @@ impl Stop {
         (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
     }
 
-    /// Share of the visits of all classes together that find the station full.
+    /// Returns the share of the visits of all classes together that find the station full.
     fn mean_loss(&self, center: &Center) -> f64 {
         let sum = |each: &dyn Fn(usize) -> f64| -> f64 {
             center
@@ -106,7 +106,7 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     Stop { rates, visit }
 }
 
-/// Distribution of the times between visits to a station, by class.
+/// Returns the distribution of the times between visits to a station, by class.
 fn at_visits(center: &Center, gaps: &[Shape]) -> Vec<Shape> {
     let visit = |class: usize| {
         let visits = center.visits[class];
@@ -158,13 +158,13 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     }
 }
 
-/// Squared coefficient of variation of the times in a thinned stream: each job stays in the stream with probability
-/// `share`.
+/// Returns the squared coefficient of variation of the times between jobs in a thinned stream. Each job stays in the
+/// stream with probability `share`.
 fn thinned(scv: f64, share: f64) -> f64 {
     1.0 + share * (scv - 1.0)
 }
 
-/// Squared coefficient of variation of the times between arrivals in the merged stream of several classes.
+/// Returns the squared coefficient of variation of the times between arrivals in the merged stream of several classes.
 fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) -> f64 {
     let visits = |class: usize| rates[class] * center.visits[class];
     let total: f64 = center.visitors().map(visits).sum();
@@ -183,8 +183,8 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
     1.0 + weight * mixed
 }
 
-/// Squared coefficient of variation of the times between departures from a station. As in Whitt's method, the squared
-/// coefficient of variation of the service times is taken as at least 0.2.
+/// Returns the squared coefficient of variation of the times between departures from a station. As in Whitt's method,
+/// the squared coefficient of variation of the service times is taken as at least 0.2.
 fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f64 {
     let service = if center.is_product_form() {
         1.0

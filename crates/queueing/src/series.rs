@@ -5,7 +5,7 @@
 //! (1 − y/m) with f_j = 1/j!. Every coefficient is positive, so convolution with F never cancels. The textbook
 //! recursion through p(0) = 1 − Σ p(j) loses all digits near saturation. Any speed that ends in a constant has the form
 //! F(y) = A(y) + C(y) / (1 − a y) with A, C, a >= 0. Open classes with load ρ leave F(ρ + y) to the closed classes
-//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which is of that form again.
+//! (Lavenberg and Reiser, *Stationary state probabilities at arrival instants*, 1980), which also has this form.
 
 use crate::network::Speed;
 use crate::special::log_factorials;
@@ -90,7 +90,7 @@ impl Series {
         }
     }
 
-    /// The series F(ρ + y) with the load ρ of open classes, by the binomial theorem for each term; at most `terms`
+    /// Returns the series F(ρ + y) with the load ρ of open classes, by the binomial theorem; at most `terms`
     /// coefficients.
     fn shifted(&self, open_load: f64, terms: usize) -> Self {
         let rest = 1.0 - self.pole * open_load;
@@ -102,8 +102,8 @@ impl Series {
         }
     }
 
-    /// Speed at which closed jobs are served when `jobs` of them are present: the ratio of two coefficients of F.
-    /// Returns `None` for a station with a table of speeds, and for 0 jobs. [1]
+    /// Returns the speed at which `jobs` closed jobs are served, the ratio of two coefficients of F. `None` for a
+    /// station with a table of speeds, and for 0 jobs. [1]
     #[must_use]
     pub fn speed_at(&self, jobs: usize) -> Option<f64> {
         let coefficient = |number: usize| {
@@ -118,22 +118,21 @@ impl Series {
             .then(|| (coefficient(jobs - 1) - coefficient(jobs)).exp())
     }
 
-    /// Mean number of jobs if only open classes with load ρ visit the station: ρ F'(ρ) / F(ρ), by the series shifted to
-    /// ρ.
+    /// Returns the mean number of jobs if only open classes with load ρ visit the station: ρ F'(ρ) / F(ρ).
     #[must_use]
     pub fn open_jobs(speed: &Speed, open_load: f64) -> f64 {
         let (value, slope, _) = Self::at_load(speed, open_load);
         open_load * slope / value
     }
 
-    /// Probability that the station is empty if only open classes with load ρ visit it: 1 / F(ρ).
+    /// Returns the probability that the station is empty if only open classes with load ρ visit it: 1 / F(ρ).
     #[must_use]
     pub fn idle(speed: &Speed, open_load: f64) -> f64 {
         let (value, _, scale) = Self::at_load(speed, open_load);
         (-scale).exp() / value
     }
 
-    /// F(ρ), F'(ρ) and a logarithmic scale. To avoid overflow, F(ρ) and F'(ρ) are divided by exp(scale).
+    /// Returns F(ρ), F'(ρ) and a logarithmic scale. To avoid overflow, F(ρ) and F'(ρ) are divided by exp(scale).
     fn at_load(speed: &Speed, open_load: f64) -> (f64, f64, f64) {
         let here = Self::of(speed, open_load, 0);
         let term = |logs: &[f64], j: usize| logs.get(j).map_or(0.0, |log| log.exp());
@@ -157,8 +156,8 @@ impl Series {
     }
 }
 
-/// First coefficients of P(ρ + y), from the coefficients P_j of a polynomial P: Σ_{j>=i} P_j C(j, i) ρ^(j−i), all as
-/// logarithms.
+/// Returns the logarithms of the first coefficients of P(ρ + y): Σ_{j>=i} P_j C(j, i) ρ^(j−i) for a polynomial P with
+/// coefficients P_j.
 fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
     let logs = log_factorials(coefficients.len());
     let log_load = open_load.ln();
@@ -172,7 +171,7 @@ fn shifted(coefficients: &[f64], open_load: f64, terms: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Logarithm of the sum of exp(x) over all terms x.
+/// Returns the logarithm of the sum of exp(x) over all terms x.
 fn log_sum(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {

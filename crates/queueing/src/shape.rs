@@ -1,4 +1,4 @@
-//! Shapes of the distributions of times: their exponential phases, and the number of random events during such a time.
+//! Shapes of distributions of times, with their exponential phases and the number of Poisson events during a time.
 
 use crate::model::Distribution;
 
@@ -43,12 +43,12 @@ impl Shape {
         }
     }
 
-    /// Probabilities of 0, 1, ... events of a Poisson process during a time of this shape, with `mean` events on
-    /// average.
+    /// Returns the probabilities of 0, 1, ... events of a Poisson process during a time of this shape, with `mean`
+    /// events on average. Omitted probabilities add up to at most `negligible`. `None` if the probability of no event
+    /// is too small for a double.
     ///
-    /// The probabilities that are left out add up to at most `negligible`. A time whose form has no known transform is
-    /// taken as gamma-distributed if its squared coefficient of variation is at most 1, and as hyperexponential
-    /// otherwise. `None` if the first probability is too small for a double.
+    /// A time of unknown distribution is taken as gamma-distributed, or as hyperexponential if its squared coefficient
+    /// of variation exceeds 1.
     #[must_use]
     pub fn events(&self, mean: f64, negligible: f64) -> Option<Events> {
         let mut probabilities = Vec::new();
@@ -91,8 +91,7 @@ impl Shape {
     }
 }
 
-/// Probability of the shorter exponential time in a hyperexponential distribution with two times that contribute
-/// equally to the mean.
+/// Returns the probability of the shorter time in a hyperexponential distribution with balanced means.
 fn balanced(scv: f64) -> f64 {
     0.5 * (1.0 + ((scv - 1.0) / (scv + 1.0)).sqrt())
 }
@@ -129,9 +128,8 @@ enum Kind {
     Poisson {
         mean: f64,
     },
-    /// Uniformly distributed time: the probability of n events is the probability that a Poisson number exceeds n,
-    /// divided by `mean`. Here `mean` is the mean of the Poisson number, and the mean number of events during the
-    /// longest time.
+    /// Uniform time from 0 to a longest time, during which `mean` events occur on average. The probability of n events
+    /// is P(N > n) / `mean`, where N is Poisson with this mean.
     Uniform {
         term: f64,
         above: f64,
@@ -236,7 +234,7 @@ impl Phases {
         }
     }
 
-    /// Number of phases.
+    /// Returns the number of phases.
     #[must_use]
     pub fn count(&self) -> usize {
         self.rates.len()
@@ -247,8 +245,7 @@ impl Phases {
 mod tests {
     use super::*;
 
-    /// Mean and variance of the time are computed from the moments of the time that remains after each phase, from the
-    /// last phase backwards.
+    /// Computes mean and variance from the moments of the remaining time, backwards from the last phase.
     #[test]
     fn phases_have_the_mean_and_the_variation() {
         for scv in [0.05, 0.125, 0.3, 0.5, 0.7, 0.99, 1.0, 1.5, 4.0, 30.0] {

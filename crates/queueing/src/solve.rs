@@ -117,7 +117,7 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     Ok(assemble::answer(whole, &solution))
 }
 
-/// Faults for stations that no method of solution supports.
+/// Returns faults for stations that no method of solution supports.
 fn beyond_methods(network: &Network) -> Vec<Fault> {
     (network.centers.iter())
         .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
@@ -129,7 +129,7 @@ fn beyond_methods(network: &Network) -> Vec<Fault> {
         .collect()
 }
 
-/// Faults for stations whose open classes exceed the capacity, and for tables that would be too long.
+/// Returns faults for stations that open classes overload, and for stations whose tables would be too long.
 fn unsteady(network: &Network) -> Vec<Fault> {
     let stops = row::stops(network);
     let mut faults = Vec::new();
@@ -298,7 +298,7 @@ fn from_state(network: &Network, state: &pools::State) -> Solution {
     }
 }
 
-/// Reason why a network has no product form, as a sentence.
+/// Explains in a sentence why a network has no product form.
 pub(crate) fn why_not_exact(network: &Network) -> String {
     let named = |found: &dyn Fn(&crate::network::Center) -> bool| {
         network
@@ -412,8 +412,8 @@ impl Solution {
         self.waiting = waiting;
     }
 
-    /// Mean number of held units of a pool for which no job ever waits. It equals the mean number of jobs inside the
-    /// pool.
+    /// Returns the mean number of held units of a pool for which no job waits. It equals the mean number of jobs inside
+    /// the pool.
     fn inside(&self, network: &Network, pool: usize) -> f64 {
         let hold = &network.holds[pool];
         let classes = (0..network.loads.len()).filter(|&class| hold.concerns[class]);

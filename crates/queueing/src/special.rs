@@ -1,6 +1,6 @@
 //! Mathematical functions that several solvers use.
 
-/// Natural logarithms of 0!, 1!, ..., `last`!.
+/// Returns the natural logarithms of 0!, 1!, ..., `last`!.
 #[must_use]
 pub fn log_factorials(last: usize) -> Vec<f64> {
     let mut logs = Vec::with_capacity(last + 1);
@@ -18,9 +18,9 @@ pub fn log_factorials(last: usize) -> Vec<f64> {
     logs
 }
 
-/// Probability that all servers of an M/M/m/m are busy, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
+/// Returns the probability that all servers of an M/M/m/m are busy, Erlang's B: 1/B = 1 + m/a + m (m − 1)/a² + ...
 ///
-/// After a multiple of √m terms the remaining ones are negligible, so that a million servers cost little. If the terms
+/// After a multiple of √m terms, further terms are negligible, so that a million servers cost little. If the terms
 /// overflow, B is 0.
 #[must_use]
 pub fn erlang_b(servers: u32, load: f64) -> f64 {
@@ -38,8 +38,8 @@ pub fn erlang_b(servers: u32, load: f64) -> f64 {
     1.0 / sum
 }
 
-/// Probability that an arriving job waits in an M/M/m with load a, Erlang's C, computed from Erlang's B: C = B / (1 −
-/// (a/m) (1 − B)).
+/// Returns the probability that an arriving job waits in an M/M/m with load a, Erlang's C. It follows from Erlang's B:
+/// C = B / (1 − (a/m) (1 − B)).
 #[must_use]
 pub fn erlang_c(servers: u32, load: f64) -> f64 {
     let loss = erlang_b(servers, load);

@@ -12,7 +12,7 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// Speed with `jobs` jobs present, as a multiple of the speed of one server. [1]
+    /// Returns the speed with `jobs` jobs present, as a multiple of the speed of one server. [1]
     #[must_use]
     pub fn at(&self, jobs: u64) -> f64 {
         match self {
@@ -23,7 +23,8 @@ impl Speed {
         }
     }
 
-    /// Speed with a very large number of jobs, that is, the last entry of a table; infinite for a delay. [1]
+    /// Returns the speed with a very large number of jobs, that is, the last entry of a table; infinite for a delay.
+    /// [1]
     #[must_use]
     pub fn limit(&self) -> f64 {
         match self {
@@ -33,7 +34,7 @@ impl Speed {
         }
     }
 
-    /// Highest speed for any number of jobs; infinite for a delay. [1]
+    /// Returns the highest speed for any number of jobs; infinite for a delay. [1]
     #[must_use]
     pub fn highest(&self) -> f64 {
         match self {

@@ -8,8 +8,8 @@ use crate::model::Discipline;
 use crate::network::{Load, Network};
 use crate::solve::Solution;
 
-/// Largest observed error of the mean response time of a class in networks of the same kind; `None` for exact answers.
-/// [ratio]
+/// Returns the largest observed error of the mean response time of a class in networks of the same kind; `None` for
+/// exact answers. [ratio]
 #[must_use]
 pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     (!solution.exact).then(|| {
@@ -23,7 +23,7 @@ pub fn response_error(network: &Network, solution: &Solution) -> Option<f64> {
     })
 }
 
-/// Largest observed error for networks with pools and forks.
+/// Returns the largest observed error for networks with pools and forks.
 fn around(network: &Network, method: &str) -> f64 {
     let (closed, open) = (!network.closed().is_empty(), !network.open().is_empty());
     let pool: f64 = match (network.holds.is_empty(), network.loads.len()) {
@@ -42,8 +42,7 @@ fn around(network: &Network, method: &str) -> f64 {
     pool.max(fork)
 }
 
-/// Largest observed error for networks with ranks. It depends on two conditions: jobs of better ranks interrupt others,
-/// and there are closed classes.
+/// Returns the largest observed error for networks with ranks. It is far larger if there are closed classes.
 fn order(network: &Network) -> f64 {
     let closed = !network.closed().is_empty();
     (network.centers.iter())
@@ -56,7 +55,8 @@ fn order(network: &Network) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Largest observed error for networks whose arrivals are not Poisson. The error is larger if servers are shared.
+/// Returns the largest observed error for networks whose arrivals are not Poisson. The error is larger if servers are
+/// shared.
 fn arrivals(network: &Network) -> f64 {
     let poisson = |load: &Load| !matches!(load, Load::Open { poisson: false, .. });
     let shared = |center: &crate::network::Center| {
@@ -72,7 +72,7 @@ fn arrivals(network: &Network) -> f64 {
     }
 }
 
-/// Largest observed error for networks with first-come-first-served queues.
+/// Returns the largest observed error for networks with first-come-first-served queues.
 fn queues(network: &Network, method: &str) -> f64 {
     let queues = network.centers.iter().filter(|center| center.is_queue());
     let several = queues.count() > 1;

@@ -5,7 +5,8 @@ use crate::model::Discipline;
 use crate::network::{Center, Speed};
 use crate::special::erlang_c;
 
-/// Probability that all servers are busy, for Poisson arrivals; 1 if the load is at least the number of servers.
+/// Returns the probability that all servers are busy, for Poisson arrivals; 1 if the load is at least the number of
+/// servers.
 #[must_use]
 pub fn all_busy(servers: u32, load: f64) -> f64 {
     if load >= f64::from(servers) {
@@ -26,7 +27,7 @@ pub struct Found<'a> {
     pub others: &'a [f64],
 }
 
-/// Residence time of a class at a station: the time of all its visits together. [s]
+/// Returns the residence time of a class at a station: the time of all its visits together. [s]
 #[must_use]
 pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
@@ -58,8 +59,8 @@ pub fn residence(center: &Center, class: usize, found: &Found<'_>, enough: bool)
     by_order(center, class, &within, all)
 }
 
-/// Residence time at a first-come-first-served station with different service times, or at a station with ranks. It is
-/// computed from the work that is served before an arriving job.
+/// Returns the residence time at a first-come-first-served station with different service times, or at a station with
+/// ranks. It is computed from the work that is served before an arriving job.
 fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     let (queue, busy) = (found.queue, found.busy);
     let ranks = center.discipline == Discipline::Priority;
@@ -99,8 +100,8 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     // Closed classes of better ranks cannot block another class forever, so the utilization by better ranks is limited
     // to less than 1. The limit only takes effect in the first iterations.
     let left = (1.0 - better / servers).max(1e-3);
-    // While a job waits for another user's job, that user cannot send another one. With a single user of a better rank,
-    // no such job arrives during the wait.
+    // A user of a better rank sends no further job while its previous job is present, so `coming` counts only the other
+    // users.
     let wait = ahead / (1.0 - coming / servers).max(1e-3);
     let time = center.service_time[class];
     let stay = if center.preemptive && better > 0.0 {
@@ -114,7 +115,7 @@ fn by_order(center: &Center, class: usize, found: &Found<'_>, all: f64) -> f64 {
     center.visits[class] * stay
 }
 
-/// Speed of a station for a mean number of jobs, interpolated between the entries of the table of speeds.
+/// Returns the speed of a station for a mean number of jobs, interpolated between the entries of the table of speeds.
 fn speed_between(speed: &Speed, jobs: f64) -> f64 {
     let (below, share) = (jobs.floor(), jobs.fract());
     speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share

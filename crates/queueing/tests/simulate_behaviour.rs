@@ -83,8 +83,8 @@ fn a_station_that_fails_serves_as_long_as_it_is_up() {
     );
 }
 
-/// Mean number of jobs in an M/M/1 with failures, from its Markov chain with 400 levels and the states up and down. The
-/// uniformized chain is stepped until it no longer changes, which is slow but simple.
+/// Returns the mean number of jobs in an M/M/1 with failures, from its Markov chain with 400 levels and the states up
+/// and down. The uniformized chain is stepped until it no longer changes.
 fn mean_with_failures(arrivals: f64, service: f64, fail: f64, repair: f64) -> f64 {
     const LEVELS: usize = 400;
     let rate = arrivals + service + fail + repair;

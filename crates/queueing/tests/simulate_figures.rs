@@ -18,7 +18,8 @@ fn with_precision(value: &Value, precision: f64, seed: u64) -> Answer {
     outcome.answers.into_iter().next().unwrap()
 }
 
-/// Model of `users` users without think time at the stations `app` and `db`, each with a service time of 10 ms.
+/// Returns a model of `users` users without think time at the stations `app` and `db`, each with a service time of 10
+/// ms.
 fn balanced(users: u64) -> Value {
     let station = |name: &str| json!({"name": name, "discipline": "ps", "services": [{"class": "web", "service_time_s": 0.01}]});
     json!({"classes": [{"name": "web", "users": users, "think_time_s": 0.0}],
@@ -31,7 +32,6 @@ fn failing(up_s: f64, down_s: f64) -> Value {
     value
 }
 
-/// Percentiles must lie within their intervals for any model, length of the run and number of replications.
 #[test]
 fn percentiles_lie_within_their_intervals() {
     let heavy = json!([{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 9.0}}]);
@@ -84,7 +84,7 @@ fn percentiles_lie_within_their_intervals() {
 
 /// Both stations are equal, so the mean number of jobs at each is half of the users, as exact mean value analysis
 /// confirms. The number of jobs at a station is a random walk from 0 to N, which takes (N + 1)^2 / pi^2 services to
-/// settle. Throughput and response time are known to 1 % after a hundredth of that time.
+/// settle.
 #[test]
 fn balanced_stations_are_measured_until_their_queues_settle() {
     for (users, seeds) in [(100_u32, 8), (400, 2)] {
@@ -108,7 +108,6 @@ fn balanced_stations_are_measured_until_their_queues_settle() {
     }
 }
 
-/// A run of balanced stations that stops early gives a warning.
 #[test]
 fn balanced_stations_that_have_not_settled_give_a_warning() {
     let answer = run(balanced(400), 450_000);
@@ -136,8 +135,7 @@ fn a_station_that_never_failed_gives_a_warning() {
 }
 
 /// White and Christie, Operations Research 6(1), 1958: M/M/1 with arrival rate l, service rate m, failures at the rate
-/// f and repairs at the rate r has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s. Runs of some ten
-/// thousand seconds without a failure gave R = 2 s.
+/// f and repairs at the rate r has R = ((f + r)^2 + m f) / ((f + r) (m r - l (f + r))), here 12.0 s.
 #[test]
 fn a_run_meets_failures_before_it_is_precise() {
     let (arrive, serve, fail, repair) = (0.5, 1.0, 5e-6_f64, 1e-3_f64);
@@ -152,7 +150,6 @@ fn a_run_meets_failures_before_it_is_precise() {
     }
 }
 
-/// The warning reports one failure as "once" and two failures as "2 times".
 #[test]
 fn a_warning_counts_failures_in_words() {
     let mut warnings = Vec::new();
@@ -172,9 +169,8 @@ fn a_warning_counts_failures_in_words() {
     assert!(!has("failed 1 times"), "{warnings:?}");
 }
 
-/// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. A
-/// comparison contains the percentiles of both answers. The interval of their difference contains the exact difference
-/// about as often as the confidence level states, even if a replication has few times beyond the percentile.
+/// M/M/1 at utilizations of 0.8 and 0.72: response times are exponential with means of 5 s and 0.9 / 0.28 s. The
+/// interval of a difference of percentiles contains the exact difference about as often as the confidence level states.
 #[test]
 fn percentiles_of_alternatives_are_those_of_their_answers() {
     let models = [1.0, 0.9].map(|time| model(single(0.8, json!({"services": service(time)}))));

@@ -11,9 +11,8 @@ fn answer(value: Value) -> Answer {
     solve(&model(value), Method::Auto).expect("the model has an answer")
 }
 
-/// Two classes of 25 users without think time have service times of 30 and 50 ms, in order of arrival. A server
-/// completes 25 jobs of each class in 25 (30 + 50) ms, which is 12.5/s (simulated 12.49/s). An earlier version gave
-/// 356/s and 48/s, with a utilization of 1307 %.
+/// Two classes of 25 users without think time have service times of 30 and 50 ms, in order of arrival. The throughput
+/// of each class is 25 / (25 (30 + 50) ms) = 12.5/s.
 #[test]
 fn a_saturated_server_does_what_it_can() {
     let found = answer(json!({
@@ -27,7 +26,6 @@ fn a_saturated_server_does_what_it_can() {
     assert!(found.checks.within_bounds && found.checks.population < 1e-9);
 }
 
-/// For any times, servers and users, no approximation may give more busy servers than the station has.
 #[test]
 fn no_station_is_used_beyond_its_servers() {
     for (servers, scv, think, method) in [
@@ -54,8 +52,7 @@ fn no_station_is_used_beyond_its_servers() {
     }
 }
 
-/// A demand of 1 ns with a think time of 1 s, and a demand of 1 s with a think time of 30,000 years. The response time
-/// is lost in rounding, but the answer is exact and no bound is negative.
+/// If the think time is 10⁹ times the demand or more, the response time is lost in rounding. The answer is still exact.
 #[test]
 fn rounding_is_no_reason_to_distrust_an_exact_answer() {
     for (think, time) in [(1.0, 1e-9), (1e12, 1.0)] {
@@ -69,8 +66,7 @@ fn rounding_is_no_reason_to_distrust_an_exact_answer() {
     }
 }
 
-/// Three servers serve the last arrival first, with resumption, and there are two service times. Simulation gives
-/// response times of 1.39 and 2.94 s, which no formula of the solver reproduces.
+/// Simulation gives response times of 1.39 and 2.94 s, which no formula of the solver reproduces.
 #[test]
 fn last_come_first_served_at_several_servers_is_refused() {
     let value = |time: f64| {

@@ -5,7 +5,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::kernel::{Failed, Threaded, Work};
 
-/// Number of bytes that one batch encrypts or digests, whatever the size of the pieces into which they are divided.
+/// Number of bytes that one batch encrypts or digests, in pieces of any size. [B]
 const BATCH_BYTES: usize = 1 << 16;
 
 /// Encrypts pieces of data of one size in place.

@@ -45,7 +45,7 @@ pub struct Turn {
 
 /// A kind of work with a measured rate, in operations or bytes per second.
 pub trait Kernel {
-    /// Name of the kernel in machine files (the results of a rating).
+    /// Returns the name of the kernel in machine files (the results of a rating).
     fn name(&self) -> &'static str;
 
     /// Runs one thread on each of `cpus` for one turn (one measured execution), and returns the rates.
@@ -87,8 +87,7 @@ type Prepare = dyn Fn(Seat) -> Result<Box<dyn Work>, Failed> + Send + Sync;
 pub struct Threaded {
     name: &'static str,
     prepare: Box<Prepare>,
-    /// Prepared work of the threads, by the number of threads that execute the kernel. Later turns with this number of
-    /// threads use it again.
+    /// Prepared work of each thread, by the number of threads. Later turns with the same number of threads reuse it.
     crews: BTreeMap<usize, Vec<Option<Box<dyn Work>>>>,
 }
 

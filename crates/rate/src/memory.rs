@@ -1,8 +1,10 @@
-//! Kernels for main memory. Bandwidth is measured by the triad of STREAM, latency by pointer chasing: each read returns
-//! the address of the next read.
+//! Kernels for main memory: bandwidth by the triad of STREAM, latency by pointer chasing. Each read of the chase
+//! returns the address of the next read.
 //!
-//! The triad is a(i) = b(i) + q c(i), which moves 24 bytes per element, on arrays of at least four times the last-level
-//! cache: J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
+//! The triad is a(i) = b(i) + q c(i), on arrays of at least four times the last-level cache. It moves 24 bytes per
+//! element.
+//!
+//! J. D. `McCalpin`, *Memory Bandwidth and Machine Balance in Current High Performance Computers*, IEEE TCCA
 //! Newsletter, December 1995.
 
 use std::hint::black_box;
@@ -27,8 +29,8 @@ const LEAST: u64 = 192 << 20;
 /// The memory that all threads of a kernel use together is at least this multiple of the size of the last-level cache.
 const CACHES: u64 = 4;
 
-/// Amount of memory that all threads of one kernel use together. It is four times the last-level cache and at least 192
-/// MiB, but at most an eighth of the available memory. [bytes]
+/// Returns the amount of memory that all threads of one kernel use together: four times the last-level cache and at
+/// least 192 MiB, but at most an eighth of the available memory. [bytes]
 #[must_use]
 pub fn working_set(last_cache_bytes: u64, available_bytes: u64) -> u64 {
     LEAST

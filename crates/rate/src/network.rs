@@ -1,7 +1,6 @@
 //! Kernels for requests and responses over TCP on loopback: the work of the operating system for each message.
 //!
-//! Client and server share a CPU. The result therefore measures this work, and not the time that an idle CPU takes to
-//! wake up.
+//! Client and server share a CPU, so the result excludes the wake-up time of an idle CPU.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -55,7 +55,7 @@ pub fn kernels(folder: &Path, engine: &Path) -> Vec<Box<dyn Kernel>> {
     boxed.chain([Box::new(web) as Box<dyn Kernel>]).collect()
 }
 
-/// Size of the last-level cache of the first CPU. It is 32 MiB if the system reports no such cache. [B]
+/// Returns the size of the last-level cache of the first CPU; 32 MiB if the system reports none. [B]
 fn last_cache_bytes() -> u64 {
     let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let size = |number: usize| {
@@ -65,7 +65,7 @@ fn last_cache_bytes() -> u64 {
     (0..8).filter_map(size).max().unwrap_or(32 << 10) << 10
 }
 
-/// Memory that is available to programs. It is 1 GiB if the system does not report it. [B]
+/// Returns the memory that is available to programs; 1 GiB if the system does not report it. [B]
 fn available_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text

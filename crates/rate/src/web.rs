@@ -130,7 +130,7 @@ fn clear(results: &Path) -> Result<(), Failed> {
     }
 }
 
-/// Returns the CPUs of the load engine and those of the server. If there is only one CPU, both use it.
+/// Returns the CPUs of the load engine and the CPUs of the server. A single CPU is used by both.
 fn sides(cpus: &[usize]) -> (&[usize], &[usize]) {
     if cpus.len() == 1 {
         return (cpus, cpus);
@@ -211,7 +211,7 @@ impl Server {
         }
     }
 
-    /// CPU time that the process of the server has used so far. [s]
+    /// Returns the cPU time that the process of the server has used so far. [s]
     fn cpu_s(&self) -> Result<f64, Failed> {
         let time = clock_gettime(self.clock)
             .map_err(|error| format!("the CPU time of the server cannot be read: {error}"))?;

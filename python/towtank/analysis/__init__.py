@@ -1,9 +1,9 @@
 """Analyses recorded runs: tests for a steady state, estimates with intervals, operational laws, verdicts.
 
-`summarize_run` analyses one run folder, `summarize_study` all runs of a study together, `drive_document` makes the
-output of `towtank drive`, `diagnoses_of` finds what limits the system, `gather` collects the data of an export, `judge`
-gives a verdict on a result of another tool, `side_of` reads a set of runs, `compare` compares two such sets. All of
-these functions accept incomplete data and report what is missing.
+`summarize_run` analyses one run folder, and `summarize_study` all runs of a study. `drive_document` makes the output of
+`towtank drive`. `diagnoses_of` finds what limits the system. `gather` collects the data of an export. `judge` gives a
+verdict on a result of another tool. `side_of` reads a set of runs, and `compare` compares two sets. All of these
+functions accept incomplete data and report missing data.
 `docs/background/architecture.md` describes the packages in this folder.
 """
 

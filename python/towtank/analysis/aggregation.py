@@ -35,8 +35,8 @@ def over_runs(runs: Sequence[Run], *path: str) -> Estimate:
 
 
 def several_loads(run: Run) -> dict[str, Any] | None:
-    """Return the entry `window.load` of the summary of a run that has several load levels, of which a single level was
-    analysed. None for a run with one level, or for a search.
+    """Return the entry `window.load` of the summary of a run with several load levels; None for a run with one level,
+    or for a search.
     """
     held = (run.get("window") or {}).get("load")
     if not held or held["stretches"] < 2 or run.get("limit") is not None:
@@ -53,9 +53,7 @@ def stage_named(run: Run) -> str | None:
 
 
 def plain_over_runs(values: Sequence[float | None]) -> Estimate:
-    """Return the mean over the runs of a number that has no interval within a run, with Student's t interval; a single
-    run gives no interval.
-    """
+    """Return the mean over the runs, with Student's t interval if there are several runs."""
     return t_interval_about([value for value in values if value is not None]).of_quantity()
 
 
@@ -83,7 +81,7 @@ class Point:
 
     @property
     def is_valid(self) -> bool:
-        """True if at least one run of the load level is not invalid, so that conclusions may use the load level."""
+        """True if at least one run of the load level is not invalid."""
         return any(verdict != "invalid" for verdict in self.verdicts)
 
     @property
@@ -102,8 +100,8 @@ class Point:
         return plain_over_runs(values).value
 
     def shared_utilization_range(self, tier: str) -> Range | None:
-        """Return the utilization of the CPUs that a tier shares with other tiers: smallest and largest value over
-        the runs.
+        """Return the smallest and largest utilization over the runs, of the CPUs that a tier shares with other
+        tiers.
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -111,8 +109,8 @@ class Point:
         )
 
     def shared_cpus_range(self, tier: str) -> Range | None:
-        """Return the total number of CPUs used by a tier and all tiers that share CPUs with it: smallest and largest
-        value over the runs. [1]
+        """Return the smallest and largest CPU use over the runs, of a tier and all tiers that share CPUs with
+        it. [1]
         """
         both = self.sharing(tier)
         return self._ends_of_sums(
@@ -152,9 +150,7 @@ class Point:
         return None if used is None or cpus is None else (used, cpus)
 
     def machine_cpus_range(self) -> Range | None:
-        """Return the number of CPUs used by all programs on this machine together: smallest and largest value over the
-        runs. [1]
-        """
+        """Return the smallest and largest number of CPUs over the runs that all programs on this machine used. [1]"""
         return self._ends_of_sums([[estimate_of(run["host"], "cpus_used").value] for run in self.usable])
 
     @property
@@ -262,9 +258,7 @@ class Point:
         return {key: _pair([estimate_of(run, *path, key).value for run in self.usable]) for key in keys}
 
     def _parts_of_runs(self, tier: str) -> dict[str, list[float] | None]:
-        """Return, for each part (embedded component) of a tier, the part's share of the CPU time of the tier: smallest
-        and largest value over the runs.
-        """
+        """Return the smallest and largest CPU share over the runs of each part (embedded component) of a tier."""
         found: dict[str, list[float | None]] = {}
         for run in self.usable:
             used = estimate_of(run, "tiers", tier, "cpus_used").value

@@ -20,12 +20,11 @@ FEWER_USERS = "users seen, at least those asked"
 A load may violate this bound by design: users may leave when their data are used up.
 """
 
-# Tolerance of the CPU time of a window, for each CPU. The probe reads CPU time shortly before or after the time
-# stamp of a sample, so start and end of the window each have an error; two ticks of the kernel's clock add to it. [s]
+# Tolerance of the CPU time that one CPU used in a window. The probe reads CPU time shortly before or after the time
+# stamp of a sample, and clock ticks of the kernel add to the error. [s]
 _CPU_ERROR_S = 0.1
 _CPU_ERROR_SHARE = 0.02
-# Intervals of a load thread that overlap by less than this count as not overlapping: their edges are whole nanoseconds
-# that were computed as floats, with rounding errors. [s]
+# Largest overlap of two intervals of a load thread that counts as a rounding error. [s]
 _SAME_INSTANT_S = 1e-6
 # The number of users may differ from the requested number by this share, because users start and stop some
 # milliseconds before or after a stage starts or ends.

@@ -13,9 +13,8 @@ _QUEUEING_AT_MOST = 0.1  # Largest share of the estimated knee N* that may be du
 
 
 def busiest_tier(point: Point) -> tuple[str, float] | None:
-    """Return the tier with the highest CPU utilization: its name and the utilization.
-
-    If several tiers share CPUs, the utilization covers all of them, and the name is that of their busiest tier.
+    """Return name and utilization of the tier with the highest CPU utilization. If several tiers share CPUs, the
+    utilization covers all of them, and the name belongs to the busiest of these tiers.
     """
     found = [
         (shared, point.utilization(name) or 0.0, name)

@@ -32,23 +32,23 @@ def combined(of_runs: Sequence[Estimate], together: float | None = None, windows
     together : float, optional
         Value computed from all requests together, as for a percentile; the mean over the runs by default.
     windows : sequence of float
-        For values that derive from counts: the number of events in each run that a value of 1 stands for. For events
+        For values that derive from counts: the factor of each run from the value to its number of events. For events
         per second, these are the lengths of the windows in which the runs counted. Empty for other values.
         [s], [s * load]
 
     Notes
     -----
     With `together`, the interval is centred on `together`, and computed from the deviations of the runs from
-    `together` instead of from their mean. It is therefore never shorter than the interval of the mean.
+    `together`. It is therefore never shorter than the interval of the mean.
 
     The values of runs may be equal by chance, or because they are whole counts or edges of histogram buckets. The
     interval is therefore at least as wide as the errors within the runs require. For shares, it is at least as wide as
     the exact binomial interval of the pooled counts.
 
-    Equal values whose errors are unknown have no interval, unless they are counts. Counts whose errors are unknown have
-    at least the interval of independent arrivals (Poisson) [1]_ if they are equal, or if there are only two. The same
-    applies to counts of fewer than ten events in total, even with known errors. The interval of any count extends at
-    least one event in the shortest window to both sides of the mean.
+    Equal values whose errors are unknown have no interval, unless they are counts. The interval of any count extends at
+    least one event in the shortest window to both sides of the mean. Three kinds of counts have at least the Poisson
+    interval [1]_: equal counts with unknown errors, two counts with unknown errors, and counts of fewer than ten events
+    in total.
 
     References
     ----------
@@ -86,10 +86,9 @@ def _of_count(
 ) -> tuple[float, float] | None:
     """Return the smallest interval that the mean of counts must contain; None if the values are not counts.
 
-    It extends one event in the shortest window to both sides of the mean. It also contains the exact interval of
-    independent arrivals if there are fewer than `_FEW` events. The same applies if the errors within the runs are
-    unknown (`is_known` is False), and there are two counts or all counts are equal. Two counts may be nearly equal by
-    chance.
+    It extends one event in the shortest window to both sides of the mean. It contains the Poisson interval if there are
+    fewer than `_FEW` events. It also contains this interval if the errors within the runs are unknown (`is_known` is
+    False) and the counts are equal or only two.
     """
     values = [estimate.value or 0.0 for estimate in found]
     if len(windows) != len(values):
@@ -115,8 +114,8 @@ def _is_share(estimate: Estimate) -> bool:
 
 
 def _within(found: Sequence[Estimate], mean: float | None) -> tuple[float, float] | None:
-    """Return the interval of the mean over the runs that the errors within the runs alone would give; None if such an
-    error is unknown.
+    """Return the interval of the mean over the runs that follows from the errors within the runs; None if one of these
+    errors is unknown.
     """
     if mean is None or any(estimate.low is None for estimate in found):
         return None

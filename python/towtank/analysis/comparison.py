@@ -39,8 +39,8 @@ def comparisons(
         `factor`, `from`, `to`, the load, `metric`, both values and their ratio to / from. If a point has a single run,
         `differs` is None, and the interval of the ratio covers only the scatter within the runs. `assumed` then has an
         interval that also covers the assumed differences from run to run, relative to each value (`to_share`,
-        `from_share`). `pace_ratio` compares the machine's speed: the CPU time of a fixed amount of work at `to` divided
-        by that at `from`; None if not observed.
+        `from_share`). `pace_ratio` is the CPU time of a fixed amount of work at `to`, divided by its CPU
+        time at `from`; None if not observed.
     """
     found = []
     for factor in factors:
@@ -165,9 +165,8 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
 
 
 def is_certain(line: dict[str, Any]) -> bool:
-    """Return True if the change between two values is significant.
-
-    For single runs, this is a decision under the assumed difference from run to run.
+    """Return True if the change between two values is significant. For single runs, significance rests on the assumed
+    difference between runs.
     """
     return bool(line["differs"] or (line.get("assumed") or {}).get("differs"))
 
@@ -214,8 +213,8 @@ def strength(line: dict[str, Any]) -> tuple[float, float]:
     """Return a lower bound of the factor by which a value changed, and the estimated factor. Halving and doubling both
     count as a factor of 2.
 
-    The lower bound is the end of the interval that is nearer to 1; it is 1 if the interval contains 1 or does not
-    exist. Sorting by it keeps changes with wide intervals, which a few outliers cause, from the top.
+    The lower bound is the end of the interval that is nearer to 1. It is 1 if the interval contains 1 or does not
+    exist.
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio

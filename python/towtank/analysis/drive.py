@@ -29,8 +29,8 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
 
     Notes
     -----
-    Throughput, times and verdict are those of the run summary. They cover the analysed window, without a transient at
-    the start. Counts cover the whole planned steady stage. Throughput counts successful requests.
+    Throughput, times and verdict come from the run summary. They cover the analysed window, without a transient at the
+    start. Counts cover the whole planned steady stage. Throughput counts successful requests.
     """
     data = read_run(run)
     limits = study_limits(run)
@@ -85,7 +85,7 @@ def _estimates(data: RunData, summary: dict[str, Any]) -> dict[str, object]:
     """Return throughput and times of requests with their intervals. The intervals are missing if the recording is too
     short.
 
-    If every transaction is one request, the response times of requests are those of the transactions in the summary.
+    If every transaction is one request, the response times of requests equal those of the transactions.
     """
     measurement, requests = data.measurement, data.measurement.requests
     times = {name: summary[name] for name in ("response_time_s", "exchange_time_s")}

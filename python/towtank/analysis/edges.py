@@ -11,11 +11,10 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Measurement
 
-# Two times that differ by less than this count as the same edge of a bin. Edges are whole nanoseconds that were
-# computed as floats, with rounding errors. [s]
+# Largest difference between two edges of bins that counts as a rounding error. [s]
 _SAME_INSTANT_S = 1e-6
-# The engine records the length of a pause only if it lies between transactions. If the number of ended pauses
-# exceeds that of recorded lengths by more than this share, there are pauses inside transactions. [1]
+# The engine does not record the lengths of pauses inside transactions. Such pauses exist if the number of ended pauses
+# exceeds the number of recorded lengths by more than this share. [1]
 _INNER_SHARE = 0.01
 
 

@@ -120,8 +120,8 @@ def elasticity(utilization: float, in_system: float, users: float | None) -> Ela
         d ln R / d ln D = 1 / (1 - U + U w),        d ln X / d ln D = -w / (1 - U + U w).
 
     An idle system has the elasticities 1 and -w, a saturated system 1 / w and -1. With several stations, or several
-    servers at a station, the true elasticities are smaller than these, which the utilization of the busiest station
-    gives. Under an open load w is 0 until the busiest station is saturated.
+    servers at a station, these formulas give upper bounds. Under an open load w is 0 until the busiest station is
+    saturated.
 
     The derivation covers a single group of users whose think times do not depend on the response time. For several
     groups, and for users with a pace, use `elasticity_of_groups`.
@@ -223,9 +223,9 @@ def elasticity_of(run: Json) -> Elasticity:
     -----
     The busiest station is the busiest tier, host or disk, or an unobserved resource such as a lock, a pool or a
     single-threaded server on several CPUs. With throughput X and response time R, X R users are in the system. Some of
-    these users use a CPU of a tier. The rest is assumed to wait at one station with utilization U and exponential
-    service times, so their number is U^2 / (1 - U). Without observed tiers, all X R users are assumed to be at that
-    station, so that X R = U / (1 - U).
+    these users use a CPU of a tier. All other users in the system are assumed to wait at one station with utilization U
+    and exponential service times, so their number is U^2 / (1 - U). Without observed tiers, all X R users are assumed
+    to be at that station, so that X R = U / (1 - U).
     """
     x_per_s = _value(run.get("throughput_per_s"))
     r_s = _value((run.get("response_time_s") or {}).get("mean"))
@@ -246,8 +246,7 @@ def elasticity_of(run: Json) -> Elasticity:
     if not users:
         return PROPORTIONAL
     if groups is None:
-        # The derivation does not cover users whose groups are unknown. The largest elasticity makes intervals of
-        # response times so wide that they exclude hardly any value.
+        # No elasticity is known for users of unknown groups. The largest elasticity gives the widest intervals.
         return Elasticity(LARGEST, 1.0, min(1.0, busy))
     if len(groups) > 1 or any(group["pace_s"] is not None for group in groups):
         return elasticity_of_groups(busy, groups)

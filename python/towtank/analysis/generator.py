@@ -132,11 +132,8 @@ def _long_stalls(measurement: Measurement) -> Iterator[dict[str, float]]:
 
     Notes
     -----
-    Each bin has the stalled time that lies in it. A gap over several bins begins in the first and ends in the last of
-    them,
-    so the stalled times of these two bins give its start and end. For a gap within a single bin, the edges of the bin
-    are
-    used.
+    Each bin records the stalled time within the bin. The stalled times of the first and the last bin of a stall give
+    its start and end. A stall within a single bin gets the edges of the bin.
     """
     inside = np.flatnonzero(measurement.stalled_s > 0)
     for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1):

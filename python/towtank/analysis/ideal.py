@@ -14,9 +14,8 @@ from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
 """Names of the two methods that determine the slope of the line of ideal scaling."""
-# The mean think time of a load level differs from that of all levels if it deviates by more than `_DEVIATIONS`
-# standard errors and by more than the share `_SHARE` of a cycle. Pacing causes such differences: it shortens pauses as
-# responses become slower.
+# Criteria for a mean think time that differs from the mean over all load levels: more than `_DEVIATIONS` standard
+# errors, and more than the share `_SHARE` of a cycle. Pacing causes such differences.
 _DEVIATIONS = 4.0
 _SHARE = 0.02
 _THINKS_AT_LEAST = 30.0
@@ -48,11 +47,10 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
     -----
     By the response time law a user completes 1 / (Z + R) transactions per second [1]_. R is the mean response time of
     the lowest level. Z is the mean think time over all levels, because it does not depend on the load and the lowest
-    level has few think times. The standard error Z / sqrt(n) of n think times is that of exponential think times, which
-    vary at least as much as usual ones.
+    level has few think times. Its standard error is Z / sqrt(n) for n think times, as for exponential think times.
 
-    Under an open load, or if the think times of a level differ significantly from those of all levels (as with
-    pacing), the throughput per unit of load of the lowest level is used instead.
+    The slope is the throughput per unit of load at the lowest level in two cases: under an open load, and if the think
+    times of the levels differ significantly (as with pacing).
 
     References
     ----------
@@ -96,8 +94,7 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     half = t_quantile(0.5 + estimates.CONFIDENCE / 2, freedom) * math.hypot(think_error, response_error)
     if half >= cycle:
         return Estimate(answered / cycle)
-    # The interval of the time per transaction, the reciprocal of the rate, is symmetric. If this interval is narrow,
-    # the interval of the rate is nearly symmetric, too.
+    # The interval of the cycle time is symmetric. A narrow interval of its reciprocal, the rate, is nearly symmetric.
     relative = half / cycle
     value = answered / cycle
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)

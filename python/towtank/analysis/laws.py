@@ -47,12 +47,12 @@ _CPUS_WORTH_A_CHECK = 0.02
 
 
 def unfinished_s(users: float, cycle_s: float) -> float:
-    """Return the largest difference between the total time of all users and the time of their completed cycles that
-    chance explains. [s]
+    """Return the largest difference that chance explains between the total time of all users and the time of their
+    completed cycles. [s]
 
     Notes
     -----
-    The two times differ by the parts of cycles that cross the edges of the window. At each edge, these parts are a sum
+    The difference consists of parts of cycles that cross the edges of the window. At each edge, these parts are a sum
     over N users of about one cycle each. With the mean cycle time R + Z, the standard deviation of the difference is at
     most sqrt(2 N) (R + Z) if cycles vary no more than exponentially distributed times. The limit is 2.6 standard
     deviations.

@@ -26,9 +26,8 @@ from towtank.analysis.statistics.histograms import Histogram, encode, rank_of
 _REMNANT_S = 0.5
 STEP_QUANTILES = {"p50": 0.5, "p95": 0.95}
 _MEDIAN = 0.5
-# Factors for the recommended length of a recording. `_SPARE` multiplies the length that should suffice, because
-# errors are still overestimated at that length. `_LONGER` is the smallest factor for the present length, because a
-# slightly longer recording would still have no interval.
+# Factors for the recommended length of a recording. `_SPARE` multiplies the length at which an interval is expected.
+# `_LONGER` is the smallest multiple of the present length that is recommended.
 _SPARE, _LONGER = 4.0, 1.5
 
 
@@ -142,8 +141,8 @@ def response_by_users(measurement: Measurement, chosen: Mask) -> Floats | None:
 
 
 def effective_samples(measurement: Measurement, chosen: Mask) -> float:
-    """Return the number of independent response times whose mean would be as precise as that of the recorded response
-    times. [1]
+    """Return the effective sample size: the number of independent response times that give the mean the same precision
+    as the recorded ones. [1]
 
     Notes
     -----

@@ -64,7 +64,7 @@ class TimedHistograms:
 
     @property
     def bad(self) -> int:
-        """Number of histograms that could not be decoded, or whose layout differs from that of the first histogram."""
+        """Number of histograms that could not be decoded, or that have another layout than the first histogram."""
         return self._decoded[4]
 
     @cached_property

@@ -24,7 +24,7 @@ HdrHistogram V2.
 """
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 """Quantiles that are reported for every distribution: their names, and the shares of values below them, in (0, 1)."""
-# A cache, because all percentiles of a study are computed from the same histograms.
+# All percentiles of a study are computed from the same histograms, so each histogram is decoded once.
 _decoded = lru_cache(maxsize=1024)(histograms.decode)
 
 

@@ -418,7 +418,7 @@ def _objectives(summary: Summary) -> Iterator[Sentence]:
 
 
 def _not_judged(objective: dict[str, Any]) -> str:
-    """Return the reason why an objective has no verdict at some loads, and its worst value at the other loads."""
+    """Return the reason why an objective has no verdict at some loads, and its worst value at the judged loads."""
     gaps = "; ".join(f"at {gap['load']:,.10g}, {gap['why']}" for gap in objective["not_judged"])
     if objective["seen"] is None:
         return gaps or "no measured value decides it"
@@ -436,11 +436,10 @@ def _alone(objective: dict[str, Any]) -> str:
 
 
 def _doubt(objective: dict[str, Any]) -> str:
-    """Render how certain the verdict on an objective is: whether the intervals of single runs exclude the limit, or an
-    interval contains the limit, so that another run might lead to a different verdict.
+    """Render how certain the verdict on an objective is, that is, whether intervals exclude the limit.
 
-    If runs miss the objective by far, the intervals are those of these runs; otherwise, the interval is that of all
-    requests.
+    If runs miss the objective by far, the intervals of these runs are used. Otherwise, the interval over all requests
+    is used.
     """
     far = objective.get("far_misses") or ()
     sure = [miss["run"] for miss in far if miss.get("certain")]
@@ -550,7 +549,7 @@ def _extremes(configurations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _differ(most: dict[str, Any], least: dict[str, Any]) -> bool:
-    """Return True if the interval of the throughput of `most` lies entirely above that of `least`."""
+    """Return True if the throughput interval of `most` lies entirely above the throughput interval of `least`."""
     low, high = (_peak(most)["throughput_per_s"]["low"], _peak(least)["throughput_per_s"]["high"])
     return low is not None and high is not None and bool(low > high)
 

@@ -27,7 +27,7 @@ def far_misses(
     ----------
     objective : dict
         Objective from the manifest of the study. Objectives about stored data and about windows give no result here,
-        because their worst run decides in any case.
+        because their worst run always decides.
     load : float
         Level of the load. [1] or [1/s]
     runs : sequence of dict

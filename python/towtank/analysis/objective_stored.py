@@ -17,9 +17,8 @@ NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
 absence of losses.
 """
 CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
-"""Kinds of doubts about runs that ended early or whose event failed.
-
-If such a run lost documents, the loss counts. If it lost none, this proves nothing.
+"""Kinds of doubts about runs that ended early or whose event failed. A loss of documents in such a run counts, but the
+absence of losses proves nothing.
 """
 
 
@@ -29,8 +28,7 @@ def is_about_stored(objective: Mapping[str, Any]) -> bool:
 
 
 def worst_count(objective: Mapping[str, Any], runs: Sequence[Json], *, upward: bool) -> float | None:
-    """Return the worst count, over the runs of a level, that an objective about stored documents limits; None if no
-    count is known.
+    """Return the worst count of stored documents over the runs of a level; None if no count is known.
 
     Parameters
     ----------
@@ -45,10 +43,9 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
     """Return the entry of `not_judged` for a load level whose counts leave an objective undecided; None if the
     objective is decided.
 
-    A miss in any run with intact records decides the objective. A run leaves the objective undecided if documents could
-    not be read back, because they may be lost. The same applies to a run that ended early, or whose event did not take
-    place: the absence of losses then proves nothing. Only runs that are not invalid can leave the objective undecided,
-    unless all runs are invalid.
+    A miss in any run with intact records decides the objective. A run leaves the objective undecided if it ended early,
+    if its event did not take place, or if documents could not be read back and may be lost. Only runs that are not
+    invalid can leave the objective undecided, unless all runs are invalid.
 
     Parameters
     ----------
@@ -81,8 +78,8 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
 def is_certain(objective: Mapping[str, Any], runs: Sequence[Json], compare: Compare, *, met: bool) -> bool:
     """Return True if the intervals of sampled counts confirm the verdict on an objective.
 
-    The interval of one run suffices to confirm that it is missed; that it is met must be confirmed by the intervals of
-    all runs.
+    A miss needs the interval of a single run. An objective is certainly met only if the intervals of all runs confirm
+    it.
     """
     sure = []
     for run in runs:
@@ -105,9 +102,7 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
 
 
 def _reasons(run: Json, kinds: set[Kind]) -> str:
-    """Return the message of the first doubt that makes a run invalid and is of one of the given kinds; empty without
-    such a doubt.
-    """
+    """Return the message of the first doubt of the given kinds that makes a run invalid; empty if there is none."""
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")
 

@@ -192,10 +192,10 @@ class _Certainty:
 
     def of(self, points: list[Json], *, met: bool) -> bool | None:
         """Return True if the intervals at the given load levels confirm the verdict on an objective, False if they do
-        not.
+        not, and None if missing intervals leave this open.
 
-        The interval at one level suffices to confirm that the objective is missed; that it is met must be confirmed at
-        all levels. None if an interval is missing and the other intervals do not decide.
+        The interval at a single level confirms a miss. Only the intervals at all levels confirm that the objective is
+        met.
         """
         if is_about_stored(self.objective):
             found = [run for point in points for run in _summaries(point, self.runs)]
@@ -336,7 +336,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
     """Return the measured value that an objective limits, at one load level.
 
     For an objective about a phase, a percentile covers all requests of the runs, and any other metric is the mean over
-    the runs. For windows, the value is that of the worst window.
+    the runs. For windows, it is the value of the worst window.
     """
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)

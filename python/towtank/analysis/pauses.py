@@ -1,5 +1,5 @@
-"""Finds single seconds whose response times are far longer than those of the seconds before and after, which indicates
-a pause of the system.
+"""Finds single seconds with far longer response times than the seconds before and after, a sign of a pause of the
+system.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import numpy as np
 from towtank.analysis.measurement import Mask, Measurement
 
 TIMES_SLOWER = 8.0
-"""A second counts as slow if its mean response time exceeds that of the seconds before and after by this factor. [1]"""
+"""A second counts as slow if its mean response time is this many times as long as in the seconds before and
+after. [1]
+"""
 SLOW_AT_LEAST = 3
 SLOW_SHARE = 0.10
 """Slow seconds are reported if there are at least `SLOW_AT_LEAST`, and if they are at least this share of all

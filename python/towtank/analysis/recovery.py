@@ -30,8 +30,8 @@ from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
 HOLD_S = 3
-"""Number of consecutive seconds outside the band of normal values that count as a disturbance, and number of seconds
-inside the band that must follow for a recovery. [s]
+"""Number of consecutive seconds outside the band of normal values that count as a disturbance. A recovery requires as
+many seconds inside the band. [s]
 """
 BY_CHANCE = 0.001
 """Probability that a second of the undisturbed system leaves the band of normal values on one side by chance.

@@ -3,7 +3,7 @@
 use super::{Bounded, Found, Incoming, State};
 
 impl Bounded<'_> {
-    /// Rate at which jobs of a stream arrive in a state. [1/s]
+    /// Returns the rate at which jobs of a stream arrive in a state. [1/s]
     fn rate(&self, stream: usize, state: &State) -> f64 {
         let incoming = &self.streams[stream];
         incoming.gaps.as_ref().map_or(incoming.rate, |gaps| {
@@ -12,8 +12,7 @@ impl Bounded<'_> {
         })
     }
 
-    /// Mean number of jobs and loss of each stream, from the states of each level (number of jobs) and their
-    /// probabilities.
+    /// Returns the mean number of jobs and the loss of each stream. `chances` are the probabilities of the states.
     pub(super) fn figures(&self, states: &[Vec<State>], chances: &[Vec<f64>]) -> Found {
         let number = self.streams.len();
         let (mut come, mut lost, mut ahead) =

@@ -92,7 +92,7 @@ fn the_variation_of_arrivals_fills_a_room() {
     }
 }
 
-/// Compares both embedded chains with the chain with phases, which represents the distributions in this test exactly.
+/// The chain with phases represents the distributions in this test exactly.
 #[test]
 fn embedded_chains_agree_with_the_chain_of_phases() {
     for scv in [0.25, 0.5, 4.0] {
@@ -123,7 +123,7 @@ fn embedded_chains_agree_with_the_chain_of_phases() {
     }
 }
 
-/// Stationary probabilities of a dense chain, computed by many small time steps.
+/// Returns the stationary probabilities of a dense chain, computed by many small time steps.
 fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     let mut found = vec![1.0 / size as f64; size];
     for _ in 0..200_000 {
@@ -138,8 +138,8 @@ fn dense(size: usize, rates: &[(usize, usize, f64)]) -> Vec<f64> {
     found
 }
 
-/// One exponential server serves two ranks with interruption, so a state is the pair of numbers of jobs. The capacity
-/// is 4; jobs of the ranks arrive at 0.7/s and 0.5/s and need 1 s and 0.5 s of service.
+/// Expected values come from a chain of two ranks at one exponential server, with interruption. A state is the number
+/// of jobs of each rank.
 #[test]
 fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     let mut center = center(1, &[1.0, 0.5], 1.0, Discipline::Priority);
@@ -181,9 +181,8 @@ fn interrupting_ranks_in_a_full_room_are_the_chain_of_two_numbers() {
     );
 }
 
-/// One exponential server with a mean of 1 s serves two ranks without interruption. The capacity is 10, and jobs of
-/// each rank arrive at 0.5/s. Since service times are equal, a state is the two numbers of waiting jobs and whether the
-/// server is busy.
+/// Expected values come from a chain of two ranks at one exponential server, without interruption. A busy state is the
+/// number of waiting jobs of each rank.
 #[test]
 fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     let center = center(1, &[1.0, 1.0], 1.0, Discipline::Priority);
@@ -234,9 +233,8 @@ fn ranks_in_a_full_room_wait_as_their_own_chain_says() {
     assert!(visit.jobs[1] > 2.0 * visit.jobs[0]);
 }
 
-/// Two servers with a capacity of 10 jobs, service times of scv 4 and 1.5 arrivals/s: simulation gives a loss of 5.9 %
-/// and a response time of 2.253 s. Exponential times would lose 1.7 %. If the capacity equals the number of servers,
-/// the variation has no effect (Erlang's loss formula).
+/// Expected loss and response time come from simulation. If the capacity equals the number of servers, the variation
+/// has no effect (Erlang's loss formula).
 #[test]
 fn variation_fills_a_bounded_station() {
     let visit = poisson(&center(2, &[1.0], 4.0, Discipline::Fcfs), &[1.5], 10);
@@ -249,8 +247,6 @@ fn variation_fills_a_bounded_station() {
     }
 }
 
-/// A station that is too large for any chain with phases is solved approximately, and the result is not marked as
-/// exact. The mean number of jobs at the station is at least the mean number in service.
 #[test]
 fn large_rooms_are_answered_roughly() {
     let center = center(64, &[1.0, 3.0], 4.0, Discipline::Fcfs);
@@ -259,9 +255,7 @@ fn large_rooms_are_answered_roughly() {
     assert!(visit.jobs.iter().sum::<f64>() >= 52.0 * (1.0 - visit.loss) - 1e-9);
 }
 
-/// If arrivals are Poisson, results of shared servers depend only on the mean service time. With bursts, a chain with
-/// the phases of all times would be too large, so exponential service times are used. Bursts lose more jobs than
-/// Poisson arrivals.
+/// A chain with the phases of all service times would be too large here, so exponential service times are used.
 #[test]
 fn shared_servers_with_bursts_are_solved_with_exponential_times() {
     let center = center(2, &[1.0, 1.0], 4.0, Discipline::Ps);
@@ -271,8 +265,8 @@ fn shared_servers_with_bursts_are_solved_with_exponential_times() {
     assert!(visit.loss > poisson(&center, &[0.8, 0.8], 60).loss);
 }
 
-/// Equal jobs that arrive regularly never wait below saturation, even if they share the server. If arrivals vary a
-/// little, the result is extrapolated from chains with few phases, and is not exact.
+/// Equal jobs that arrive regularly never wait below saturation. With slightly varying arrivals, the result is
+/// extrapolated.
 #[test]
 fn constant_times_in_a_shared_room() {
     let center = center(1, &[1.0], 0.0, Discipline::Ps);
@@ -289,10 +283,8 @@ fn constant_times_in_a_shared_room() {
     assert!(!visit.exact && visit.formula == "Markov chain of phases");
 }
 
-/// Chains with Erlang service times of 32 and 64 phases, written independently, lose 3.594 % and 3.517 % of the jobs
-/// and have 3.4933 and 3.4886 jobs on average. Their linear extrapolation to constant times is 3.44 % and 3.484 jobs.
-/// The chain with eight phases, the largest that is tried here, loses 4.04 %. Only the extrapolation brings the result
-/// near to 3.44 %.
+/// Independently written chains with Erlang service times of 32 and 64 phases lose 3.594 % and 3.517 % of the jobs.
+/// Linear extrapolation to constant times gives 3.44 %, and 3.484 jobs on average.
 #[test]
 fn constant_times_at_two_servers_are_extrapolated() {
     let visit = poisson(&center(2, &[1.0], 0.0, Discipline::Fcfs), &[1.8], 8);

@@ -7,7 +7,7 @@ use super::{Class, END, Fault, Model, Route};
 /// lost in rounding.
 const VISITS_AT_MOST: f64 = 1e9;
 
-/// Mean number of visits of a transaction of a class to each station.
+/// Returns the mean number of visits of a transaction of a class to each station.
 pub(super) fn visits(model: &Model, class: &Class) -> Result<Vec<f64>, Fault> {
     if let Some(route) = model.routing.iter().find(|route| route.class == class.name) {
         return routed(model, route);

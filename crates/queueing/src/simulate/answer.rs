@@ -18,11 +18,10 @@ const SHARES: [&str; 5] = [
     "hit_ratio",
     "availability",
 ];
-/// Smallest number of failures of a station, over all replications, for a reliable result. With 30 failures, their
-/// number has a relative standard error of 18 %, which is part of the confidence intervals.
+/// Smallest number of failures of a station, over all replications, for a reliable result.
 pub(super) const FAILURES: u64 = 30;
-/// The number of jobs in the system counts as growing if it increases significantly from the third to the fourth
-/// quarter of the run. The values are the level of the one-sided test and the minimum growth relative to the mean.
+/// Test for growth of the number of jobs from the third to the fourth quarter of the run: level of the one-sided test,
+/// and smallest relative growth that counts.
 const GROWTH: (f64, f64) = (0.999, 0.05);
 
 /// Results of a simulation.
@@ -196,7 +195,7 @@ impl Over<'_> {
         pairs.collect()
     }
 
-    /// Name and relative half-width of the figure with the largest relative half-width.
+    /// Returns the name and relative half-width of the figure with the largest relative half-width.
     pub fn widest(&self) -> (String, f64) {
         let relative = self.figures().into_iter().map(|(name, estimate)| {
             let width = estimate.relative();
@@ -247,7 +246,7 @@ impl Over<'_> {
         self.tails().is_none_or(|least| least.width <= precision) || !self.steady()
     }
 
-    /// The stations that fail, with the number of failures of each in the measured part.
+    /// Returns the stations that fail, with the number of failures in the measured part of the run.
     pub fn failures(&self) -> Vec<(&str, u64)> {
         let layout = self.samples[0].layout;
         let fail =
@@ -490,8 +489,8 @@ fn intervals(figures: &[(&str, Estimate)]) -> Named<[f64; 2]> {
     )
 }
 
-/// Ends of the interval of a figure, limited to the possible values: no figure is below 0, and a share is at most 1. If
-/// the error of a time is as large as the time itself, there is no interval.
+/// Returns the ends of an interval, limited to possible values: at least 0, and at most 1 for a share. If the error of
+/// a time is as large as the time itself, there is no interval.
 fn bounded(name: &str, estimate: &Estimate) -> [f64; 2] {
     let is_time = name.ends_with("_s") && !name.ends_with("_per_s");
     if is_time && estimate.half_width >= estimate.mean && estimate.half_width > 0.0 {

@@ -33,7 +33,7 @@ impl Zipf {
         Self { chance, alias }
     }
 
-    /// Number of different keys.
+    /// Returns the number of different keys.
     pub fn len(&self) -> usize {
         self.chance.len()
     }
@@ -119,8 +119,7 @@ mod tests {
         let mut counts = [0_u32; 4];
         (0..1_000_000).for_each(|_| counts[zipf.draw(&mut stream) as usize] += 1);
         for (rank, &count) in counts.iter().enumerate() {
-            // The expected share of a key is 1/rank divided by 1 + 1/2 + 1/3 + 1/4 = 25/12; five standard errors of a
-            // share are 0.0025.
+            // The expected share of a key is (1 / rank) / (25 / 12); five standard errors are 0.0025.
             let share = 12.0 / 25.0 / (rank + 1) as f64;
             assert!(
                 (f64::from(count) / 1e6 - share).abs() < 0.0025,

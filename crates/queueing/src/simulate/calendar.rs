@@ -141,8 +141,8 @@ impl Calendar {
         self.put(at, entry);
     }
 
-    /// Position of the earliest child of a node, if it has children. The processor cannot predict which child is
-    /// earliest, so the usual case of four children is computed without branches.
+    /// Returns the position of the earliest child of a node, if it has children. The usual case of four children has no
+    /// branches, since the processor cannot predict which child is earliest.
     #[inline]
     fn least_child(&self, at: usize) -> Option<usize> {
         let first = at * ARITY + 1;

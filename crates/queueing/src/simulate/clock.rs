@@ -13,8 +13,8 @@ impl Machine<'_> {
         state.clock_set = self.now;
     }
 
-    /// Total speed of a station with its current jobs, and the utilization of the station. The utilization is a number
-    /// of busy servers or a share of the highest speed.
+    /// Returns the total speed of a station with its current jobs, and the utilization of the station. The utilization
+    /// is a number of busy servers or a share of the highest speed.
     fn total_speed(&self, station: usize) -> (f64, f64) {
         let (plan, jobs) = (&self.plan.stations[station], self.stations[station].jobs);
         if jobs == 0 || !self.stations[station].up {

@@ -21,7 +21,7 @@ pub struct Comparison {
 /// Difference of a figure: value of the alternative minus value of the first model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Difference {
-    /// Mean in the first model. For a percentile: percentile over all replications together, as in the answer.
+    /// Mean, or percentile over all replications, in the first model.
     pub first: f64,
     /// Mean or percentile in the alternative model.
     pub second: f64,
@@ -96,12 +96,11 @@ fn values<'a>(
     over.samples.iter().map(figure)
 }
 
-/// Difference of a percentile over all replications.
+/// Returns the difference of a percentile over all replications.
 ///
-/// The ends of the interval follow from the intervals of both percentiles and the correlation of their errors (Zou,
-/// Psychological Methods 12(4), 2007, for the difference of correlated estimates), so that the asymmetry of the
-/// intervals is preserved. The error in each replication is that of the share of times below the percentile. Averages
-/// of the percentiles of single replications are not used, since percentiles of few times are too small on average.
+/// The interval follows from the intervals of both percentiles and the correlation of their errors (Zou, Psychological
+/// Methods 12(4), 2007). The error of a replication is the error of its share of times below the percentile.
+/// Percentiles of single replications are not averaged, since percentiles of few times are biased downwards.
 fn of_percentile(
     first: (&Over, usize),
     second: (&Over, usize),
@@ -143,7 +142,7 @@ fn of_percentile(
     }
 }
 
-/// Correlation of the two values of pairs; 0 if either value is the same in all pairs.
+/// Returns the correlation of the two values of pairs; 0 if either value is the same in all pairs.
 fn correlation(pairs: &[(f64, f64)]) -> f64 {
     let count = pairs.len() as f64;
     let of = |figure: fn(&(f64, f64)) -> f64| pairs.iter().map(figure).sum::<f64>() / count;

@@ -3,11 +3,11 @@
 /// Number of slices that MSER-5 averages into one batch.
 const BATCH: usize = 5;
 
-/// Number of values to remove at the start of a series, by MSER-5.
+/// Returns the number of values to remove at the start of a series, by MSER-5.
 ///
 /// White, Simulation 69(6), 1997, and White, Cobb and Spratt, Proc. Winter Simulation Conf. 2000: the series is
-/// averaged over batches of 5 values, which gives k means Z. The cut d minimizes Σ_{j≥d} (Z_j − mean)² / (k − d)². It
-/// is restricted to the first half, since a later cut would leave too few values.
+/// averaged over batches of 5 values, which gives k means Z. The truncation point d minimizes
+/// Σ_{j≥d} (Z_j − mean)² / (k − d)². It lies in the first half, so that enough values remain.
 #[must_use]
 pub fn mser5(series: &[f64]) -> usize {
     let batches: Vec<f64> = series
@@ -24,7 +24,7 @@ pub fn mser5(series: &[f64]) -> usize {
         squares += deviation * deviation;
         let left = (batches.len() - start) as f64;
         let score = (squares - sum * sum / left).max(0.0) / (left * left);
-        // If several cuts have the same score, as for a constant series, the shortest cut is taken.
+        // Among equal scores, as for a constant series, the earliest truncation point is taken.
         if start <= batches.len() / 2 && score <= best.0 {
             best = (score, start);
         }
@@ -32,7 +32,7 @@ pub fn mser5(series: &[f64]) -> usize {
     best.1 * BATCH
 }
 
-/// Quantile of Student's t, by bisection on its distribution for whole degrees of freedom.
+/// Returns the quantile of Student's t, by bisection on its distribution for whole degrees of freedom.
 ///
 /// Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.7.3 and 26.7.4.
 #[must_use]
@@ -53,7 +53,7 @@ pub fn student_t(probability: f64, degrees: usize) -> f64 {
     0.5 * (low + high)
 }
 
-/// P(|T| < t) for Student's t with `degrees` degrees of freedom.
+/// Returns P(|T| < t) for Student's t with `degrees` degrees of freedom.
 fn within(t: f64, degrees: usize) -> f64 {
     let freedom = degrees as f64;
     let angle = (t / freedom.sqrt()).atan();
@@ -79,13 +79,14 @@ fn within(t: f64, degrees: usize) -> f64 {
 /// 95 % quantile of the standard normal distribution.
 const NORMAL_95: f64 = 1.644_853_627;
 
-/// 95 % quantile of the chi-square distribution, by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12), 1931.
+/// Returns the 95 % quantile of the chi-square distribution, by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17(12),
+/// 1931.
 fn chi_square_95(degrees: f64) -> f64 {
     let part = 2.0 / (9.0 * degrees);
     degrees * (1.0 - part + NORMAL_95 * part.sqrt()).powi(3)
 }
 
-/// Quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
+/// Returns the quantile of Student's t, corrected for skewness: Willink, Commun. Statist. Theory Methods 34(4), 2005.
 ///
 /// `lean` is the skewness of the mean divided by 6; if it is 0, the result is `t`.
 fn skewed(t: f64, lean: f64) -> f64 {
@@ -144,10 +145,10 @@ impl Estimate {
 
     /// Creates the mean with an interval from batches within the replications; `measured_s` is the total measured time.
     ///
-    /// With few replications, the error of the mean is itself known poorly: to a quarter for ten replications. A run
-    /// that continues until its interval is narrow tends to stop when the error is underestimated by chance, and the
-    /// interval then contains the true mean too seldom. Eighty batches determine the error to 8 %, and also the
-    /// skewness of the mean, for which t is corrected as in Skart (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
+    /// A run that continues until its interval is narrow tends to stop when the error is underestimated by chance. The
+    /// interval then contains the true mean too seldom. Ten replications determine the standard error only to 25 %,
+    /// eighty batches to 8 %. Batches also determine the skewness of the mean, for which t is corrected as in Skart
+    /// (Tafazzoli and Wilson, IIE Trans. 43(2), 2011).
     ///
     /// The interval is computed from the replications, as in [`Estimate::of`], if the figure is missing in a batch, or
     /// if the replications differ more than independent batches can explain (5 % level).
@@ -201,7 +202,7 @@ impl Estimate {
         }
     }
 
-    /// Half-width relative to the mean; 0 if the half-width is 0.
+    /// Returns the half-width relative to the mean; 0 if the half-width is 0.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.half_width == 0.0 {
@@ -211,7 +212,7 @@ impl Estimate {
         }
     }
 
-    /// Lower and upper end of the interval.
+    /// Returns the lower and upper end of the interval.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
         let middle = self.mean + self.shift;
@@ -289,9 +290,8 @@ mod tests {
         low <= mean && mean <= high
     }
 
-    /// Simulates runs of normal values. Each run is extended by half until its interval is narrow enough. If the error
-    /// is estimated from ten replications, the interval contains the mean in 93 % of 3,000 runs. If it is estimated
-    /// from eighty batches, it does so in 95 %, and the runs are shorter.
+    /// Simulates runs of normal values, each extended until its interval is narrow enough. An interval from ten
+    /// replications then contains the mean in 93 % of the runs, an interval from eighty batches in 95 %.
     #[test]
     fn an_interval_that_ends_its_run_holds_as_often_as_it_promises() {
         const RUNS: u32 = 3000;
@@ -362,8 +362,7 @@ mod tests {
         );
     }
 
-    /// If all batches equal the mean of their replication, they contain no more information than the replications. The
-    /// interval is then that of the replications.
+    /// Batches that equal the mean of their replication contain no more information than the replication.
     #[test]
     fn replications_that_differ_more_than_their_batches_explain_keep_their_interval() {
         let means: Vec<f64> = (1..=10).map(f64::from).collect();

@@ -7,9 +7,9 @@ use super::estimate::Estimate;
 use super::layout::{Count, Layout};
 use super::sample::Sample;
 
-/// Confidence level, and minimum difference relative to the number in the system. The law counts as violated if the
-/// interval of the difference at this level excludes 0, and the difference is at least this minimum. Transactions that
-/// cross the start or the end of a run cause a smaller difference, even in the shortest run.
+/// Little's law counts as violated if the difference is significant at the confidence level `FAILS.0` and at least the
+/// share `FAILS.1` of the number in the system. Transactions that cross the start or the end of a run cause smaller
+/// differences.
 const FAILS: (f64, f64) = (0.999, 0.005);
 
 /// Comparison of the mean number of transactions in the system with throughput times response time.

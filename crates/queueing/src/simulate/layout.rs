@@ -84,17 +84,17 @@ impl Layout {
         self.classes * Self::CLASS_COUNTS + self.stations * Self::STATION_COUNTS
     }
 
-    /// Position in the record: total time that jobs of a class spent at a station.
+    /// Returns the position of the total time that jobs of a class spent at a station, in the record.
     pub fn sojourn(self, station: usize, class: usize) -> usize {
         self.cells() + 2 * (station * self.classes + class)
     }
 
-    /// Position in the record: total service time that jobs of a class received at a station.
+    /// Returns the position of the total service time that jobs of a class received at a station, in the record.
     pub fn work(self, station: usize, class: usize) -> usize {
         self.sojourn(station, class) + 1
     }
 
-    /// Position in the record: total time that jobs of a class waited for a unit of a pool.
+    /// Returns the position of the total time that jobs of a class waited for a unit of a pool, in the record.
     pub fn pool_wait(self, pool: usize, class: usize) -> usize {
         self.cells() + (2 * self.stations + pool) * self.classes + class
     }

@@ -14,13 +14,12 @@ use super::times::Times;
 use super::walk;
 
 /// Minimum warm-up, in relaxation times. If the time in the system is exponential, transactions longer than the warm-up
-/// contribute 9 exp(-8), or 0.3 %, of the mean at the start of the measured part, and less later.
+/// contribute at most 9 exp(-8) = 0.3 % of the mean.
 const WARM_UP: f64 = 8.0;
 /// Minimum duration of the measured part of a replication, in relaxation times.
 const MEASURED: f64 = 24.0;
-/// Minimum length of a batch within a replication, in relaxation times. In M/M/1 the number in the system is correlated
-/// over about two relaxation times. The variance from batches of this length is therefore too small by 4 %, and the
-/// standard error by 2 %.
+/// Minimum length of a batch within a replication, in relaxation times. Correlation between batches of this length
+/// makes the standard error in M/M/1 too small by 2 %.
 const BATCH: f64 = 48.0;
 /// Number of batches over all replications. With 80 batches, the standard error is known to 8 %; more batches improve
 /// this only a little.
@@ -29,7 +28,7 @@ const BATCHES: usize = 80;
 /// steady state could never be measured long enough.
 const OPEN_AT_MOST: f64 = 0.95;
 
-/// Minimum duration of the warm-up. [s]
+/// Returns the minimum duration of the warm-up. [s]
 pub fn warm_up_s(relaxation_s: f64) -> f64 {
     WARM_UP * relaxation_s
 }
@@ -41,15 +40,15 @@ pub fn is_enough(measured_s: f64, relaxation_s: f64) -> bool {
     measured_s >= MEASURED * relaxation_s * (1.0 - 1e-6)
 }
 
-/// Number of batches within each replication, from the measured time of the shortest replication. 0 if that time is too
-/// short for two batches.
+/// Returns the number of batches within each replication, from the measured time of the shortest replication. It is 0
+/// if that time is too short for two batches.
 pub fn batches(measured_s: f64, relaxation_s: f64, replications: usize) -> usize {
     let fit = (measured_s / (BATCH * relaxation_s)) as usize;
     let count = fit.min(BATCHES.div_ceil(replications));
     if count < 2 { 0 } else { count }
 }
 
-/// Relaxation time of the slowest class or station, from the second half of all replications. [s]
+/// Returns the relaxation time of the slowest class or station, from the second half of all replications. [s]
 pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     let parts: Vec<Part> = machines.iter_mut().map(Machine::second_half).collect();
     let machine = &machines[0];
@@ -74,8 +73,8 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
     times.fold(of_failures(plan), f64::max)
 }
 
-/// Longest relaxation time of the stations that fail. With exponential up and down times, it is the inverse of the sum
-/// of the failure and repair rates. [s]
+/// Returns the longest relaxation time of the stations that fail. With exponential up and down times, it is 1 /
+/// (failure rate + repair rate). [s]
 fn of_failures(plan: &Plan) -> f64 {
     let times = plan.stations.iter().map(|station| match station.failure {
         Some((Times::Exponential(up_s), Times::Exponential(down_s), _)) => {
@@ -86,7 +85,8 @@ fn of_failures(plan: &Plan) -> f64 {
     times.fold(0.0, f64::max)
 }
 
-/// Relaxation time of a class: the mean time in the system plus the time in which the number in the system settles. [s]
+/// Returns the relaxation time of a class: the mean time in the system plus the time in which the number in the system
+/// settles. [s]
 ///
 /// In a closed class of N users, N - L users think, each for the time Z, and the L jobs in the system leave at a rate
 /// X(L): dL/dt = (N - L) / Z - X(L). A deviation of L decays at the rate 1 / Z + X'(L). For one server of utilization
@@ -104,7 +104,7 @@ fn of_class(class: &ClassPlan, stay_s: f64, away_s: f64, busiest: f64) -> f64 {
     stay_s + 1.0 / settle_per_s
 }
 
-/// Utilization of the busiest station or pool.
+/// Returns the utilization of the busiest station or pool.
 fn busiest(plan: &Plan, layout: Layout, level: impl Fn(usize) -> f64) -> f64 {
     let stations = (0..layout.stations)
         .filter(|&station| plan.stations[station].kind != Kind::Delay)
@@ -134,8 +134,7 @@ mod tests {
     fn relaxation_is_that_of_the_flow_between_users_and_stations() {
         let closed = plan(r#"{"name": "c", "users": 10, "think_time_s": 5.0}"#);
         assert!((of_class(&closed.classes[0], 12.0, 5.0, 1.0) - 17.0).abs() < 1e-12);
-        // At a light load, the time in the system and the time to settle are both about 1. Their sum is 1 + 1 / (1 / 99
-        // + 0.99 / 1).
+        // At a light load, the sum of the time in the system and the time to settle is 1 + 1 / (1 / 99 + 0.99 / 1).
         let light = of_class(&closed.classes[0], 1.0, 99.0, 0.01);
         assert!((light - (1.0 + 1.0 / (1.0 / 99.0 + 0.99))).abs() < 1e-12);
         // M/M/1 with service time 1 at utilization U = 0.75 has R = 4 and R / (1 - U) = 16.
@@ -144,8 +143,6 @@ mod tests {
         assert!(of_class(&open.classes[0], 0.0, 0.0, 0.0).abs() < 1e-12);
     }
 
-    /// There are 80 batches in total if the measured time suffices, and none if a replication is too short for two
-    /// batches.
     #[test]
     fn batches_are_long_beside_the_relaxation_time() {
         assert_eq!(batches(7680.0, 1.0, 10), 8);

@@ -326,7 +326,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Slot in the event calendar for the clock of a station.
+    /// Returns the slot in the event calendar for the clock of a station.
     pub fn clock_slot(&self, station: usize) -> u32 {
         (self.layout.classes + station) as u32
     }
@@ -335,7 +335,7 @@ impl<'a> Machine<'a> {
         (self.layout.classes + self.layout.stations + station) as u32
     }
 
-    /// Slot in the event calendar for the timer of a job; the next slot is for the time limit of the job.
+    /// Returns the slot in the event calendar for the timer of a job; the next slot is for the time limit of the job.
     #[inline]
     pub fn timer(&self, job: u32) -> u32 {
         (self.layout.classes + 2 * self.layout.stations) as u32 + 2 * job
@@ -357,7 +357,8 @@ impl<'a> Machine<'a> {
         self.record.stop(self.now);
     }
 
-    /// The second half of the record, rounded to whole blocks of slices. [`Machine::run`] must be called before.
+    /// Returns the second half of the record, rounded to whole blocks of slices. [`Machine::run`] must be called
+    /// before.
     pub fn second_half(&mut self) -> Part {
         self.record.since_block(self.record.slices() / (2 * BLOCK))
     }

@@ -47,7 +47,7 @@ impl Over<'_> {
     }
 }
 
-/// Ends of the interval of a percentile over all replications.
+/// Returns the ends of the interval of a percentile over all replications.
 ///
 /// Woodruff, J. Amer. Stat. Assoc. 47(260), 1952: the share of times below the percentile is a ratio over independent
 /// replications, and has a confidence interval. The ends of that interval are two shares. The quantiles of the times
@@ -74,10 +74,12 @@ fn ends(counted: &[&[u64]], pooled: &[u64], share: f64, value: f64, confidence: 
     around(counted, share, value, confidence)
 }
 
-/// Ends of an interval around a percentile beyond which there are few times. Its half-width has two parts. The first is
-/// the half-width of the confidence interval for the mean of the replications' percentiles. The second is the distance
-/// of that mean from the percentile over all replications, since percentiles of few times are too small. There is no
-/// interval if the half-width is as large as the percentile.
+/// Returns an interval around a percentile beyond which there are few response times; NaN if the half-width is as large
+/// as the percentile.
+///
+/// The half-width is a sum of two errors: the half-width of the interval for the mean of the replications' percentiles,
+/// and the distance of this mean from the percentile over all replications. Percentiles of few times are biased
+/// downwards.
 fn around(counted: &[&[u64]], share: f64, value: f64, confidence: f64) -> [f64; 2] {
     let own = counted.iter().filter_map(|counts| quantile(counts, share));
     let own = Estimate::of(&own.collect::<Vec<_>>(), confidence);

@@ -94,7 +94,7 @@ pub enum Kind {
     Delay,
     /// Each server serves one job at a time; there is one queue per rank.
     Servers,
-    /// Like `Servers`, but the last arrival is served first and interrupts a job in service.
+    /// Each server serves one job at a time; the last arrival interrupts a job in service.
     Stack,
     /// All jobs share the servers. A common clock measures the service that each job has received.
     Shared,
@@ -116,7 +116,7 @@ pub struct CachePlan {
     pub kind: CacheKind,
 }
 
-/// Hit ratio of a cache, as stated in the model, or the keys whose requests are simulated.
+/// Source of cache hits: a stated hit ratio, or simulated requests for keys.
 pub enum CacheKind {
     Ratio(f64),
     Recent { items: usize, keys: Arc<Zipf> },

@@ -97,14 +97,14 @@ impl Stream {
         result
     }
 
-    /// A random number with uniform distribution in (0, 1]. The value 0 is excluded, so that the logarithm is finite.
+    /// Returns a random number with uniform distribution in (0, 1]. It is never 0, so that its logarithm is finite.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// A random number with exponential distribution and mean 1, by the ziggurat of 256 layers (Marsaglia and Tsang, J.
-    /// Stat. Softw. 5(8), 2000). The method is exact, and in most cases takes one random integer and one
+    /// Returns a random number with exponential distribution and mean 1, by the ziggurat of 256 layers (Marsaglia and
+    /// Tsang, J. Stat. Softw. 5(8), 2000). The method is exact, and usually takes one random integer and one
     /// multiplication.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
@@ -134,14 +134,14 @@ impl Stream {
         }
     }
 
-    /// A random number with standard normal distribution, by the method of Box and Muller. The second number of each
-    /// pair is discarded, so each normal number takes two uniform ones.
+    /// Returns a random number with standard normal distribution, by the method of Box and Muller. Each takes two
+    /// uniform numbers.
     pub fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// A random integer below `count`, with equal probabilities.
+    /// Returns a random integer below `count`, with equal probabilities.
     #[inline]
     pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.bits()) * count as u128) >> 64) as usize

@@ -38,7 +38,7 @@ impl Level {
     }
 }
 
-/// Index of the histogram bucket that contains a time.
+/// Returns the index of the histogram bucket that contains a time.
 #[inline]
 fn bucket(time: f64) -> usize {
     let first = ((1023 + EXPONENTS.0) as usize) << FINE_BITS;
@@ -46,14 +46,14 @@ fn bucket(time: f64) -> usize {
     place.saturating_sub(first).min(BUCKETS - 1)
 }
 
-/// Lower end of a histogram bucket. [s]
+/// Returns the lower end of a histogram bucket. [s]
 fn edge(bucket: usize) -> f64 {
     let first = ((1023 + EXPONENTS.0) as u64) << FINE_BITS;
     f64::from_bits((first + bucket as u64) << (52 - FINE_BITS))
 }
 
-/// Quantile of the times that are counted in a histogram; `None` if there are none. Times are taken as uniformly
-/// distributed within a bucket. [s]
+/// Returns a quantile of the times in a histogram; `None` if it is empty. Times are taken as uniformly distributed
+/// within a bucket. [s]
 pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     let total: u64 = counts.iter().sum();
     let rank = share * total as f64;
@@ -68,7 +68,7 @@ pub fn quantile(counts: &[u64], share: f64) -> Option<f64> {
     None
 }
 
-/// Number of counted times below `time`. Times are taken as uniformly distributed within a bucket.
+/// Returns the number of counted times below `time`. Times are taken as uniformly distributed within a bucket.
 pub fn below(counts: &[u64], time: f64) -> f64 {
     let own = bucket(time);
     let within = ((time - edge(own)) / (edge(own + 1) - edge(own))).clamp(0.0, 1.0);
@@ -143,7 +143,7 @@ impl Record {
         }
     }
 
-    /// The cumulative sums at the time `now`.
+    /// Returns the cumulative sums at the time `now`.
     fn row(&mut self, now: f64) -> Vec<f64> {
         let areas = self.levels.iter_mut().map(|level| {
             level.set(now, level.value);
@@ -174,18 +174,18 @@ impl Record {
         self.now_s = now;
     }
 
-    /// Number of complete slices of the record.
+    /// Returns the number of complete slices of the record.
     pub fn slices(&self) -> usize {
         self.filled
     }
 
-    /// Length of a slice. [s]
+    /// Returns the length of a slice. [s]
     pub fn slice_s(&self) -> f64 {
         self.slice_s
     }
 
-    /// Increase of a cumulative sum over each slice, divided by the length of the slice. For an integral this is the
-    /// mean of the quantity, and for a count the rate.
+    /// Returns the increase of a cumulative sum over each slice, divided by the length of the slice. For an integral
+    /// this is the mean of the quantity, and for a count the rate.
     pub fn series(&self, index: usize) -> Vec<f64> {
         let width = self.width();
         let value = |row: usize| self.rows[row * width + index];
@@ -219,7 +219,7 @@ impl Record {
         (0..count).map(part).collect()
     }
 
-    /// The part of the run after the first `blocks` blocks of slices. [`Record::stop`] must be called before.
+    /// Returns the part of the run after the first `blocks` blocks of slices. [`Record::stop`] must be called before.
     pub fn since_block(&mut self, blocks: usize) -> Part {
         let mut sums = self.row(self.now_s);
         let width = self.width();

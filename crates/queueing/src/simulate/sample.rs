@@ -7,27 +7,27 @@ use super::machine::Machine;
 use super::plan::Plan;
 use super::record::{BLOCK, Part};
 
-/// For each class, the mean number of jobs in the system, followed by the mean number of jobs at each station. Each of
-/// these is a series with one value per slice.
+/// Returns time series with one value per slice: first the mean number of jobs of each class in the system, then the
+/// mean number of jobs at each station.
 fn state(machine: &Machine) -> Vec<Vec<f64>> {
     let levels = 0..machine.layout.classes + machine.layout.stations;
     levels.map(|index| machine.record.series(index)).collect()
 }
 
-/// Warm-up of a replication. MSER-5 determines a warm-up from the number of jobs of each class and of each station; the
-/// longest is taken. [s]
+/// Returns the warm-up of a replication: the longest MSER-5 warm-up over the numbers of jobs of all classes and
+/// stations. [s]
 fn warm_up_s(machine: &Machine) -> f64 {
     let cut = state(machine).iter().map(|series| mser5(series)).max();
     cut.unwrap_or(0) as f64 * machine.record.slice_s()
 }
 
-/// Number of blocks of slices to remove at the start of a replication, at most half of all its blocks.
+/// Returns the number of blocks of slices to remove at the start of a replication, at most half of all its blocks.
 fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
     let block_s = BLOCK as f64 * machine.record.slice_s();
     ((cut_s / block_s).ceil() as usize).min(machine.record.slices() / (2 * BLOCK))
 }
 
-/// Mean number of jobs in the system in the third and in the fourth quarter of the run.
+/// Returns the mean number of jobs in the system in the third and in the fourth quarter of the run.
 fn quarters(machine: &Machine) -> [f64; 2] {
     let (state, slices) = (state(machine), machine.record.slices());
     [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
@@ -58,9 +58,9 @@ pub struct Sample {
 impl Sample {
     /// Returns the results of all replications of a model.
     ///
-    /// All replications have the same warm-up: the median of those that MSER-5 requires, and at least some relaxation
-    /// times of the network. A separate warm-up for each replication would depend on its random events. It would remove
-    /// busy periods at the start and keep idle periods, so that mean queue lengths would be too low.
+    /// All replications have the same warm-up: the median of their MSER-5 warm-ups, and at least some relaxation times
+    /// of the network. Separate warm-ups would remove busy periods at the start and keep idle periods. Mean queue
+    /// lengths would then be too low.
     pub fn all(machines: &mut [Machine]) -> Vec<Self> {
         let mut proposals: Vec<f64> = machines.iter().map(warm_up_s).collect();
         proposals.sort_by(f64::total_cmp);
@@ -125,17 +125,17 @@ impl Sample {
         self.total(Layout::class(class, Count::Completed))
     }
 
-    /// Throughput of a class. [1/s]
+    /// Returns the throughput of a class. [1/s]
     pub fn throughput(&self, class: usize) -> f64 {
         self.rate(Layout::class(class, Count::Completed))
     }
 
-    /// Mean response time of a class; NaN if no transaction was completed. [s]
+    /// Returns the mean response time of a class; NaN if no transaction was completed. [s]
     pub fn response_time(&self, class: usize) -> f64 {
         self.total(Layout::class(class, Count::ResponseTime)) / self.completed(class)
     }
 
-    /// Utilization of a station.
+    /// Returns the utilization of a station.
     pub fn utilization(&self, plan: &Plan, station: usize) -> f64 {
         utilization(plan, station, self.level(self.layout.busy(station)))
     }
@@ -145,13 +145,13 @@ impl Sample {
         length::is_enough(self.part.duration_s, self.relaxation_s)
     }
 
-    /// Mean number of jobs at a station.
+    /// Returns the mean number of jobs at a station.
     pub fn queue_length(&self, station: usize) -> f64 {
         self.level(self.layout.present(station))
     }
 }
 
-/// Utilization of a station, from the mean number of busy servers or the mean share of the highest speed.
+/// Returns the utilization of a station, from the mean number of busy servers or the mean share of the highest speed.
 pub fn utilization(plan: &Plan, station: usize, busy: f64) -> f64 {
     let station_plan = &plan.stations[station];
     if station_plan.rates.is_empty() {

@@ -168,7 +168,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Time of a cache hit; `None` if the visit is a miss, or the station has no cache.
+    /// Returns the time of a cache hit; `None` if the visit is a miss, or the station has no cache.
     fn hit(&mut self, station: usize) -> Option<f64> {
         let cache = self.plan.stations[station].cache.as_ref()?;
         let stream = &mut self.streams.cache[station];
@@ -236,8 +236,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Returns the job in service that `job` interrupts, if any. Of all ranks below that of `job`, the worst is chosen,
-    /// and among equal ranks the job that started last.
+    /// Returns the job in service that `job` interrupts, if any: the last job to start among the jobs of the worst
+    /// rank.
     fn worse(&self, job: u32, station: usize) -> Option<u32> {
         if !self.plan.stations[station].preemptive || !self.stations[station].up {
             return None;

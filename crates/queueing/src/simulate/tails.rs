@@ -1,10 +1,10 @@
 //! Precision of the second moment of the simulated service times, on which mean waits depend.
 //!
 //! The mean wait of Poisson arrivals at one server is λ E[S²] / (2 (1 - ρ)) (Pollaczek and Khinchine), with arrival
-//! rate λ, service time S and utilization ρ. Its relative error is therefore at least that of the second moment of the
-//! simulated service times. With heavy tails the second moment depends on few long times, which are missing in most
+//! rate λ, service time S and utilization ρ. The relative error of the mean wait is therefore at least the relative
+//! error of the second moment. With heavy tails the second moment depends on few long times, which are missing in most
 //! runs. Replications without these times agree with each other, but all are wrong. The error is therefore computed
-//! from the fourth moment of the distribution, which is known.
+//! from the known fourth moment of the distribution.
 
 use super::answer::Over;
 use super::estimate::student_t;
@@ -25,15 +25,15 @@ pub(super) struct Least<'a> {
 }
 
 impl Over<'_> {
-    /// The largest finite lower bound over open classes at stations that serve jobs in order of arrival or rank; `None`
-    /// if there is none.
+    /// Returns the largest finite lower bound over open classes at stations that serve jobs in order of arrival or
+    /// rank; `None` if there is none.
     pub(super) fn tails(&self) -> Option<Least<'_>> {
         let known = self.all_tails().filter(|least| least.width.is_finite());
         known.max_by(|a, b| a.width.total_cmp(&b.width))
     }
 
-    /// Of all classes that wait at stations whose service times have no fourth moment: the class for which waiting is
-    /// the largest share of its response time. `None` if this share is at most `share`.
+    /// Returns the class with the largest share of waiting in its response time, at stations whose service times have
+    /// no fourth moment. `None` if this share is at most `share`.
     pub(super) fn endless_tail(&self, share: f64) -> Option<Least<'_>> {
         let endless = (self.all_tails())
             .filter(|least| least.width.is_infinite() && least.waiting_share > share);
@@ -79,8 +79,8 @@ impl Over<'_> {
         self.samples.iter().map(|sample| sample.total(index)).sum()
     }
 
-    /// Relative half-width of the confidence interval for the second moment of all service times that were simulated at
-    /// a station.
+    /// Returns the relative half-width of the confidence interval for the second moment of all service times that were
+    /// simulated at a station.
     fn moment_error(&self, at: usize, station: &StationPlan) -> f64 {
         let layout = self.samples[0].layout;
         let services = station.services.iter().enumerate();
@@ -91,7 +91,7 @@ impl Over<'_> {
         student_t(0.5 + 0.5 * self.confidence, MANY) * standard_error(drawn)
     }
 
-    /// Share of the response time of a class that consists of waiting at a station.
+    /// Returns the share of the response time of a class that consists of waiting at a station.
     fn waiting_share(&self, at: usize, class: usize) -> f64 {
         let layout = self.samples[0].layout;
         let waits = self.sum(layout.sojourn(at, class)) - self.sum(layout.work(at, class));
@@ -104,8 +104,8 @@ impl Over<'_> {
     }
 }
 
-/// Relative standard error of the second moment of random times from several distributions. For each distribution,
-/// `drawn` contains the number of its times, and its first, second and fourth moments.
+/// Returns the relative standard error of the second moment of random times from several distributions. For each
+/// distribution, `drawn` contains the number of its times, and its first, second and fourth moments.
 fn standard_error(drawn: impl Iterator<Item = (f64, [f64; 3])>) -> f64 {
     let (mut second, mut error) = (0.0, 0.0);
     for (count, [_, square, fourth]) in drawn.filter(|(count, _)| *count > 0.0) {
@@ -126,8 +126,7 @@ mod tests {
         let (exponential, constant) = ([1.0, 2.0, 24.0], [3.0, 9.0, 81.0]);
         assert!((of(&[(2000.0, exponential)]) - 0.05).abs() < 1e-12);
         assert!(of(&[(2000.0, constant)]).abs() < 1e-12);
-        // The expected sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20. Distributions
-        // from which no time was generated do not count.
+        // The expected sum of the squared times is 2,000 · 2 + 500 · 9, with a variance of 2,000 · 20.
         let mixed = [
             (2000.0, exponential),
             (500.0, constant),

@@ -69,7 +69,7 @@ impl Times {
         Self::Samples(values.iter().map(|value| value * scale).collect())
     }
 
-    /// First, second and fourth moment of the distribution. [s], [s²], [s⁴]
+    /// Returns the first, second and fourth moment of the distribution. [s], [s²], [s⁴]
     pub fn moments(&self) -> [f64; 3] {
         let gamma = |shape: f64, scale: f64| {
             let second = shape * (shape + 1.0) * scale.powi(2);
@@ -145,8 +145,8 @@ impl Times {
     }
 }
 
-/// A random value with a gamma distribution of the given shape and scale 1: Marsaglia and Tsang, ACM Trans. Math.
-/// Softw. 26(3), 2000.
+/// Returns a random value with a gamma distribution of the given shape and scale 1: Marsaglia and Tsang, ACM Trans.
+/// Math. Softw. 26(3), 2000.
 fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         return gamma(shape + 1.0, stream) * stream.uniform().powf(1.0 / shape);

@@ -19,7 +19,8 @@ struct Queue {
     group: u32,
 }
 
-/// Time in which the queues of a closed class settle at its two busiest stations; 0 if it visits fewer than two. [s]
+/// Returns the time in which the queues of a closed class settle at its two busiest stations; 0 if it visits fewer than
+/// two. [s]
 ///
 /// `per_s` is the throughput of the class. `mean` returns the value at an index of the record: the mean of a level, or
 /// the rate of a count.
@@ -63,14 +64,13 @@ fn queue(
     }
 }
 
-/// Relaxation time of a random walk on 0, 1, ..., N with the rates a up and b down. [s]
+/// Returns the relaxation time of a random walk on 0, 1, ..., N with the rates a up and b down. [s]
 ///
 /// Morse, Operations Research 3(3), 1955: the slowest mode of M/M/1 with capacity N decays at the rate a + b - 2 sqrt(a
 /// b) cos(pi / (N + 1)). A station with utilization U completes jobs at the rate X / U while it is not empty, where X
 /// is the throughput.
 ///
-/// N is twice the harmonic mean of both queue lengths. If these are equal, N is their sum. N is at most four times the
-/// shorter queue, since the walk seldom leaves the end at which this queue is short.
+/// N is twice the harmonic mean of both queue lengths, and therefore at most four times the shorter one.
 fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
     let [up, down] = [first, second].map(|queue| per_s / queue.utilization);
     let both = first.waiting + second.waiting;
@@ -89,8 +89,8 @@ fn of_pair(per_s: f64, first: Queue, second: Queue) -> f64 {
 mod tests {
     use super::*;
 
-    /// Relaxation time of a Markov chain. Its uniformized transition matrix is applied repeatedly to a function; the
-    /// constant part of the function is removed, so that only the slowest mode remains.
+    /// Returns the relaxation time of a Markov chain. The uniformized transition matrix is applied repeatedly to a
+    /// function without its constant part, until only the slowest mode remains.
     fn of_chain(places: usize, up: f64, down: f64) -> f64 {
         let step = 0.5 / (up + down);
         let (mut now, mut kept): (Vec<f64>, f64) =

@@ -7,13 +7,12 @@ use super::sample::Sample;
 /// Fewer replications than this give a warning. With 3 replications, for example, a 95 % t-interval reaches 4.3
 /// standard errors to each side.
 const FEW: usize = 4;
-/// Limit on the skewness of a mean, above which there is a warning, and an allowance for chance. The allowance is a
-/// number of standard errors of the skewness; for n batches, the standard error is √6 / n. The correction of t for
-/// skewness is too small if a mean depends on few long times, since such a mean is more skewed than observed.
+/// Limit on the skewness of a mean, and an allowance for chance in standard errors of the skewness, √6 / n for n
+/// batches. Above this limit, the correction of t for skewness is too small.
 const SKEWED: (f64, f64) = (0.2, 2.0);
 
 impl Over<'_> {
-    /// Name and utilization of the busiest station.
+    /// Returns the name and utilization of the busiest station.
     fn busiest(&self) -> (&str, f64) {
         let stations = self.plan.stations.iter().enumerate().map(|(at, station)| {
             let utilization = self.estimate(|sample| sample.utilization(self.plan, at));
@@ -69,8 +68,7 @@ impl Over<'_> {
         })
     }
 
-    /// Of all throughputs and response times, finds the one whose mean is most skewed. Returns a warning if this mean
-    /// depends on few long times.
+    /// Returns a warning if the most skewed mean of a throughput or response time depends on few long times.
     fn skewed(&self) -> Option<String> {
         let batches: usize = self.samples.iter().map(|sample| sample.batches.len()).sum();
         let limit = SKEWED.0 + SKEWED.1 * 6.0_f64.sqrt() / batches.max(1) as f64;

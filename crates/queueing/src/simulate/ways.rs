@@ -45,7 +45,7 @@ impl Visits<'_> {
         }
     }
 
-    /// Transition probabilities of a class as rows of cumulative sums. If a row adds up to less than 1, the rest leads
+    /// Returns the transition probabilities of a class as rows of cumulative sums. The remainder of a row up to 1 leads
     /// out of the network.
     fn chances(&self, class: &Class) -> Vec<Vec<(f64, u32)>> {
         let stations = &self.model.stations;
@@ -81,7 +81,7 @@ impl Visits<'_> {
         from_stations.chain([row(Some(&route.start))]).collect()
     }
 
-    /// The route of a class that visits the stations in the order of the model.
+    /// Returns the route of a class that visits the stations in the order of the model.
     fn steps(&self, class: usize) -> Vec<Step> {
         let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
         let mut forked = vec![false; self.model.forks.len()];
@@ -110,8 +110,8 @@ impl Visits<'_> {
         })
     }
 
-    /// The visits of a class to a station, if any. All visits to the stations of a balancer are assigned to its first
-    /// station.
+    /// Returns the visits of a class to a station, if any. All visits to the stations of a balancer are assigned to its
+    /// first station.
     fn visit(&self, class: usize, station: usize) -> Option<Step> {
         let name = &self.model.classes[class].name;
         let visits = |index: usize| {

@@ -39,8 +39,8 @@ pub fn run(value: Value, events: u64) -> Answer {
         .expect("there is one answer")
 }
 
-/// Returns `true` if a value lies in a 95 % interval that is stretched to 2.2 times its width, plus 0.01 % for the
-/// rounding of times to buckets. With ten replications, fewer than one value in a thousand lies outside by chance.
+/// Returns `true` if a value lies in a 95 % interval that is stretched to 2.2 times its width, plus 0.01 % for
+/// histogram buckets. With ten replications, fewer than one value in a thousand lies outside by chance.
 pub fn covers(ends: [f64; 2], exact: f64) -> bool {
     let (middle, half) = (f64::midpoint(ends[0], ends[1]), 0.5 * (ends[1] - ends[0]));
     (middle - exact).abs() <= 2.2 * half + 1e-4 * exact.abs()

@@ -128,12 +128,12 @@ fn create_order(
     Ok(())
 }
 
-/// Key of the customer with a given number in a district.
+/// Returns the key of the customer with a given number in a district.
 pub(super) fn customer_key(district: i64, customer: i64) -> i64 {
     district * 10_000 + customer
 }
 
-/// Key of the order with a given number in a district.
+/// Returns the key of the order with a given number in a district.
 pub(super) fn order_key(district: i64, order: i64) -> i64 {
     district * DISTRICT_KEYS + order
 }

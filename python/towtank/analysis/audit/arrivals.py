@@ -24,8 +24,8 @@ from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
 from towtank.results.segments import Interval
 
-# Late starts of arrivals (start lag) increase the index of dispersion. The index is tested only if this increase is at
-# most this fraction of the standard deviation of the index.
+# Start lags increase the index of dispersion. The index is tested only if the increase is at most this fraction of its
+# standard deviation.
 _LAG_AT_MOST = 0.05
 
 
@@ -108,8 +108,8 @@ def _number(stage: StageOfArrivals, group: int | None, curve: RateCurve) -> Chec
         return replace(place, why="the requested rate is zero")
     if stage.is_poisson:
         return replace(place, outcome=goodness.poisson_number(count, expected))
-    # An arrival is counted when the generator handles it, possibly not until the next stage. The test therefore
-    # allows a difference of as many arrivals as the largest start lag can delay.
+    # Start lag may delay the count of an arrival into the next stage. The test allows a difference of as many arrivals
+    # as the largest start lag can delay.
     lag = stage.measurement.lag.merged(stage.mask)
     fastest = float(curve.rates.max())
     slack = 1.0 + (lag.maximum_s if lag else 0.0) * fastest

@@ -87,8 +87,8 @@ def of_stage(plan: dict[str, Any], recorded: Sequence[dict[str, Any]], number: i
     Parameters
     ----------
     plan : dict
-        `plan.json`. The plan lacks stages that were appended while the load ran. The rate of such a stage is read from
-        the recording, if it is constant.
+        `plan.json`. The plan lacks stages that were appended while the load ran. Their rate is read from the recording,
+        if it is constant.
     recorded : list of dict
         Stages as recorded, with their actual times.
     number : int

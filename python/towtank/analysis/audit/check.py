@@ -39,8 +39,8 @@ class Check:
     why: str = ""
 
     def place(self) -> dict[str, Any]:
-        """Return the name of the test, the user group and the stage that the test covers; group and stage are None if
-        the test covers all of them.
+        """Return name, user group and stage of the test. Group and stage are None if the test covers all groups or
+        stages.
         """
         return {"test": self.about, "group": self.group, "stage": self.stage}
 

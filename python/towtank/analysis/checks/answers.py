@@ -11,8 +11,7 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
-# Redirects raise a doubt if they are more than this share of all responses, because most of the throughput then
-# consists of redirects.
+# Share of redirects in all responses above which most of the throughput consists of redirects.
 REDIRECTS_SHARE = 0.5
 
 

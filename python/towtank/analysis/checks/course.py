@@ -10,9 +10,8 @@ from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
-# Significance level at which a share of failures exceeds its limit. If failures had a probability equal to the limit,
-# so many failures or more would occur with a smaller probability than this. The audit of the load uses the same value:
-# chance alone then hardly ever causes a doubt in a study of ten runs.
+# Significance level of the test that a share of failures exceeds its limit. At this level, chance alone hardly ever
+# causes a doubt in a study of ten runs.
 BY_CHANCE = 0.001
 _DISK_FULL = re.compile(r"no space left|disk.{0,12}full|ENOSPC", re.IGNORECASE)
 _SERVICE = re.compile(r"^service\b", re.IGNORECASE)
@@ -159,9 +158,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
     Notes
     -----
     A rare transaction that always fails hardly changes the share over all transactions, so each transaction and each
-    request is checked separately. As a few failures may exceed the limit by chance, a doubt requires significance: with
-    the limit as the probability of a failure, so many failures must have a probability below `BY_CHANCE` (binomial
-    distribution).
+    request is checked separately. A few failures may exceed the limit by chance. A doubt therefore requires a
+    significant binomial test at the level `BY_CHANCE`.
     """
     summary, limit = evidence.summary, evidence.limit("errors", ERRORS_SHARE)
     above_in_all = summary["errors"]["share"] > limit
@@ -176,8 +174,8 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
                 yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
-        # If the transaction has a doubt already, its requests need no further doubt. Otherwise the request fails often,
-        # but few transactions as a whole fail, so the run is suspect and not invalid.
+        # The requests of a transaction with a doubt need no doubt of their own. In other transactions, a failing
+        # request makes the run suspect.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
             yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
 

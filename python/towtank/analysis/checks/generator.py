@@ -8,8 +8,8 @@ from dataclasses import replace
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
 
-# A load thread with a CPU utilization above this often starts requests late, merely because others wait before them: at
-# 85 %, an M/M/1 queue holds 5.7 requests on average.
+# Largest CPU utilization of the load threads at which requests start on time. At 85 %, an M/M/1 queue holds 5.7
+# requests on average.
 GENERATOR_BUSY = 0.85
 OVERFLOW_SHARE = 0.001
 START_LAG_CLOSED_S = 0.010
@@ -21,26 +21,23 @@ _LAG_INVALID = 10.0
 # system does.
 START_LAG_SHARE = 0.05
 _LAG_SHARE_INVALID = 0.5
-# Above this share of the calibrated request rate the start lag grows steeply: an M/M/1 queue holds 1.5 requests at 60 %
-# utilization and 4 at 80 %.
+# Largest share of the calibrated request rate without a doubt. An M/M/1 queue holds 1.5 requests at 60 % utilization,
+# and 4 at 80 %.
 ENVELOPE_SHARE = 0.80
 # Failed connections are attributed to the generator if it used more than this share of its limit of open files
 # or of local ports.
 _CONNECTIONS_SHARE = 0.95
-# A request during a stall of the generator also waits for the generator, and its response time includes this wait.
-# If stalls take more than 1 % of the window, they determine p99. If they take more than 10 %, the load in the window is
-# not the load of the study.
+# Largest share of the window that stalls of the generator may take. Requests during a stall wait for the generator, so
+# stalls above 1 % determine p99.
 STALL_SHARE = 0.01
 STALL_INVALID = 0.10
 _STALLS_SHOWN = 3
-# Bytes that servers send without a request make the run invalid if they occur more often than this, relative to the
-# number of requests. The default limit for the share of failed requests has the same value.
+# Occurrences of unrequested bytes, relative to the number of requests, above which a run is invalid. [1]
 FRAMING_SHARE = 0.01
 # Largest number of connections opened per request if the plan keeps connections. A server that closes a connection
 # after 100 or 1,000 requests stays far below this limit; a server without keep-alive needs one connection per request.
 RECONNECTS_SHARE = 0.5
-# Largest share of the response time that requests may spend waiting for a connection of the pool. Up to this share,
-# waits change no conclusion, because the intervals of most means are wider.
+# Largest share of the response time that requests may spend waiting for a connection of the generator's pool.
 CONNECTION_WAIT_SHARE = 0.05
 
 

@@ -12,20 +12,18 @@ from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
-# Largest share of the system's CPUs that other programs may use. CPU time that the kernel attributes to no process is
-# less than a tenth of a CPU, and alone stays below this limit.
+# Largest share of the system's CPUs that other programs may use. [1]
 FOREIGN_SHARE = 0.10
 # Largest share of a machine's CPUs that processes outside all tiers may use. The use by kernel threads, together
 # with the error of tick-based CPU accounting, stays below this share.
 NOT_ATTRIBUTED_SHARE = 0.05
 # A tier that uses fewer CPUs than this serves no load: it may be a launcher that only waits for the real server. [1]
 _NEXT_TO_NOTHING = 0.005
-# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times
-# then double (M/M/1: 1 / (1 - U) rises from 2.5 to 5), so the results depend on the other programs as much as on the
-# system. [1]
+# If other programs use a quarter of the CPUs, a queue at 60 % utilization becomes a queue at 80 %. Response times then
+# double: 1 / (1 - U) rises from 2.5 to 5 in M/M/1. [1]
 FOREIGN_INVALID = 0.25
-# If the boot clock advances more than the monotonic clock by more than this, the machine was suspended. Smaller
-# differences arise because the clocks are read one after the other. [s]
+# Smallest difference between the boot clock and the monotonic clock that means a suspended machine. The clocks are read
+# one after the other, which causes small differences. [s]
 SLEPT_S = 0.1
 PACE_SPREAD = 0.10
 """Largest share by which a fixed amount of work may take longer in the slow seconds of a machine than in its fast
@@ -36,9 +34,7 @@ _THROTTLED_INVALID = 0.10
 
 
 def _machines(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield, for each machine that has a probe, the text ` of NAME` for messages (empty for this machine) and the entry
-    of the machine in the run summary.
-    """
+    """Yield the text ` of NAME` (empty for this machine) and the summary entry of each machine that has a probe."""
     yield "", evidence.summary["host"]
     for name, host in evidence.summary["hosts"].items():
         if name in evidence.observed.remote:
@@ -68,10 +64,8 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
 
 
 def _foreign_level(share: float, limit: float) -> Level:
-    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID`,
-    otherwise suspect.
-
-    If the study sets a limit above `FOREIGN_INVALID`, that limit is used instead.
+    """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID` or a
+    higher limit of the study, otherwise suspect.
     """
     return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
 

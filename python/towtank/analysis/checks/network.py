@@ -10,9 +10,8 @@ from towtank import units
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, Kind, Level, percent
 
-# A lost segment that a retransmission timeout repairs is delayed by 200 ms or more (TCP_RTO_MIN of Linux). So is a
-# single segment in flight that a tail loss probe repairs. If one in 1,000 requests has such a delay, the delays
-# determine p99.9. Other retransmissions cost about one round trip.
+# A retransmission timeout or a tail loss probe may delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If it does
+# so in one of 1,000 requests, these delays determine p99.9.
 RETRANSMITS_SHARE = 1e-3
 HERE = "this machine"
 
@@ -84,9 +83,9 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         again = network.counts.get("retransmits")
         if not again or again / requests <= RETRANSMITS_SHARE:
             continue
-        # Linux also counts retransmissions of segments that were not lost: tail loss probes, sent when an
-        # acknowledgement is late, and segments assumed lost because later segments overtook them. The receiver reports
-        # such duplicates.
+        # Linux also counts retransmissions of segments that were not lost. Examples are tail loss probes after a late
+        # acknowledgement, and segments assumed lost because later segments overtook them. The receiver reports such
+        # duplicates.
         needless, waits = network.counts.get("needless_retransmits"), _waits(network.counts)
         reasons = [] if needless is None else [f"{needless:,.0f} of them unnecessarily: the peer had received them"]
         if waits is not None:

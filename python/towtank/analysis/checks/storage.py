@@ -14,11 +14,9 @@ from towtank.units import shown
 # A disk counts as full if less than this share of its space or inodes is free: neither a document nor a folder then
 # fits on it. [1]
 SPENT_SHARE = 0.001
-# A disk is reported if, at its present rate, it would be full within this many times the length of the window: a
-# longer stage or a higher load would fill it. [1]
+# A disk is reported if it would be full within this many lengths of the window, at its present rate. [1]
 SOON_WINDOWS = 10.0
-# A disk that would be full only after `SOON_WINDOWS`, or never, is reported if its free share is below this
-# value. [1]
+# A disk that would not be full within `SOON_WINDOWS` is reported if its free share is below this. [1]
 LOW_SHARE = 0.05
 _WORDS = {"bytes": "space", "inodes": "inodes"}
 
@@ -110,11 +108,7 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
-    """Render the free share of the other resource of a disk: of the inodes if the disk is short of space, of the space
-    if it is short of inodes.
-
-    A disk may have free space and no inodes, or free inodes and no space.
-    """
+    """Render the free share of the resource of a disk that is not short: inodes or space."""
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
     return f", with {percent(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
@@ -134,8 +128,8 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
     found : dict or None
         `stored` of a run summary.
     had_events : bool
-        Whether events of the study disturbed the run. If so, losses are a result of the study and raise no doubt;
-        changed content raises a doubt in any case.
+        Whether events of the study disturbed the run. If so, losses are a result of the study and raise no doubt.
+        Changed content always raises a doubt.
     """
     if found is None:
         return

@@ -120,8 +120,7 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     delays no request. `docs/certification.md` lists how often intervals cover the true value, depending on the length
     of the window in relaxation times.
 
-    A window that is not steady is reported by the check `steady` instead. If no window is long enough, the system is at
-    its limit.
+    The check `steady` reports a window that is not steady.
     """
     window, rate = evidence.window, (evidence.summary.get("request_throughput_per_s") or {}).get("value")
     if window is None or not window.steady or not evidence.is_open or not rate:

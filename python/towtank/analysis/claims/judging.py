@@ -1,8 +1,8 @@
 """Tests the claims of a study against its runs: confirmed, refuted, undecided, or not testable.
 
-A claim states a bound of a measured quantity. The claim is confirmed if the whole interval of the quantity lies on
-the claimed side of the bound, refuted if the whole interval lies on the other side, and undecided if the interval
-contains the bound or does not exist. Invalid runs are not used; suspect runs are listed.
+A claim states a bound of a measured quantity. It is confirmed if the whole interval of the quantity lies on the claimed
+side of the bound, and refuted if the whole interval lies on the opposite side. Otherwise it is undecided. Invalid runs
+are not used; suspect runs are listed.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def _counts(judged: Sequence[Json]) -> dict[str, int]:
 
 
 def run_to_run_of(study: Json) -> float:
-    """Return the relative standard deviation between runs that is assumed where a combination of levels has a single
-    run. [1]
-    """
+    """Return the relative standard deviation between runs, as the study declares it or as the default. [1]"""
     declared = study.get("run_to_run")
     return float(declared) if isinstance(declared, int | float) else ASSUMED_SHARE
 
@@ -268,10 +266,8 @@ def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wante
     Notes
     -----
     A claim is confirmed if it holds significantly at every combination, and refuted if it is violated significantly at
-    any
-    combination. If neither is the case, the mean over the combinations decides. The confidence is 95 % for all
-    combinations
-    together (Bonferroni), because the study chose them and they are no random sample.
+    any combination. Otherwise the mean over the combinations decides. The confidence is 95 % for all combinations
+    together (Bonferroni).
     """
     blocks = list(_blocks(given, places))
     if len(blocks) == 1:
@@ -325,8 +321,8 @@ def _at_levels(
 
 
 def _blocks(given: ValueMeasure | PairMeasure, places: Places) -> Iterator[Levels]:
-    """Yield every combination of the factor levels that a claim names. The factor whose levels a total adds up is left
-    out.
+    """Yield every combination of the factor levels that a claim names. The factor over which a total sums is not
+    included.
     """
     named = {factor: written for factor, written in given.at.items() if factor != given.total_over}
     levels = {factor: places.resolved(factor, written) for factor, written in named.items()}
@@ -346,16 +342,16 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
 
 
 def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Places) -> Estimate:
-    """Return the quantity of a claim at one combination of levels, or the total of this quantity over all levels of
-    a further factor.
+    """Return the quantity of a claim at one combination of levels. If the claim is about a total, return the sum over
+    the levels of its factor.
     """
     factor = given.total_over
     if factor is None:
         return places.quantity(given.of, given.per, at)
     levels = places.resolved(factor, given.at[factor]) if factor in given.at else places.levels_of(factor)
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
-    # Runs of one block share the speed of the machine, so their errors are not independent. A ratio of totals cancels
-    # this common error, so the parts of its totals are treated as independent; those of other totals are not.
+    # Runs of one block share the speed of the machine, so their errors are correlated. A ratio of two totals cancels
+    # this common error.
     return total_interval(parts, independent=kind == RATIO)
 
 

@@ -24,9 +24,8 @@ class Needs:
         Number of runs that decides the claim in four of five cases, if distance from the bound and scatter are as
         measured; None if unknown or above `RUNS_AT_MOST`. [1]
     at_least : int or None
-        Number of runs below which a decision is unlikely, even if the true distance from the bound is one standard
-        error
-        larger than the measured distance; None if unknown or above `RUNS_AT_MOST`. [1]
+        Number of runs below which a decision is unlikely, even if the distance from the bound is one standard error
+        larger than measured; None if unknown or above `RUNS_AT_MOST`. [1]
     """
 
     probably: int | None = None

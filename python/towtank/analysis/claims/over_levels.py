@@ -74,17 +74,13 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
     Notes
     -----
-    The quantity rises if two conditions hold. The last level is significantly above the first (95 %). And between any
-    two
-    neighbouring levels, a fall by more than a bound is excluded: the allowed share or a tenth of the total change,
-    whichever is larger. Without the tenth, noise at levels where the quantity is nearly constant would decide, even if
-    it
-    grows tenfold later. The steps share an error probability of 5 % (Bonferroni). The claim is refuted if a fall
-    between
-    two neighbouring levels is significantly larger than the bound, or if the last level is significantly below the
-    first.
+    The quantity rises if two conditions hold. The last level is significantly above the first (95 %). Between
+    neighbouring levels, a fall by more than a bound is excluded. The bound is the allowed share or a tenth of the total
+    change, whichever is larger. The steps between levels share an error probability of 5 % (Bonferroni).
 
-    The quantity stays constant if every level differs from the first by significantly less than the allowed share.
+    The claim is refuted if a fall between neighbouring levels is significantly larger than the bound, or if the last
+    level is significantly below the first. The quantity stays constant if every level differs from the first by
+    significantly less than the allowed share.
     """
     series = _level_series(given, places, skip_inner=True)
     if len(series) < 2:
@@ -105,7 +101,7 @@ def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> 
 
 
 def ratio_of(top: Estimate, bottom: Estimate) -> Estimate:
-    """Return the ratio of two estimates. If neither interval extends below 0, neither does that of the ratio."""
+    """Return the ratio of two estimates, with an interval that does not extend below 0 if neither of theirs does."""
     found = ratio_interval(top, bottom)
     ends = (top.low, bottom.low)
     return found.of_quantity() if all(end is not None and end >= 0 for end in ends) else found
@@ -117,9 +113,8 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     Notes
     -----
     A level may have the highest value if no other level significantly exceeds it; the confidence is 95 % for all
-    comparisons of the level together (Bonferroni). The level that truly has the highest value is therefore excluded
-    with
-    a probability of at most 5 % [1]_. The lowest value is found in the same way.
+    comparisons of the level together (Bonferroni). The test therefore excludes the level with the highest true value
+    with a probability of at most 5 % [1]_. The lowest value is found in the same way.
 
     References
     ----------

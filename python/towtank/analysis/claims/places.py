@@ -22,9 +22,7 @@ from towtank.study.claim_metrics import EACH, LOAD, read_metric
 COUNTED = "stored"
 """Key of the counts of stored documents in a summary. The counts are exact unless documents could not be read back."""
 ESTIMATES = "estimates"
-"""Key, within a phase of a run summary, of the estimates with intervals. The phase also contains the same numbers
-without intervals.
-"""
+"""Key of the estimates with intervals in each phase of a run summary."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
 Json = Mapping[str, Any]
@@ -171,8 +169,8 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
 
 
 def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: str | None) -> tuple[float, ...]:
-    """Return, for each run, the factor that converts a throughput, or a throughput per user or arrival, into a number
-    of events; empty for other quantities. [s], [s * load]
+    """Return the factor of each run from a throughput, or throughput per load, to a number of events; empty for other
+    quantities. [s], [s * load]
     """
     if per not in (None, LOAD):
         return ()

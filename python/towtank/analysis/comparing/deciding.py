@@ -54,14 +54,12 @@ class Compared:
 
     @property
     def is_worse(self) -> bool:
-        """True if a measured quantity of B is significantly worse than that of A, by at least the threshold."""
+        """True if B is significantly worse than A in a measured quantity, by at least the threshold."""
         return self.verdict is Outcome.WORSE
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons to doubt the comparison, as text: response times of 0, invalid runs, which are left out, and suspect
-        runs.
-        """
+        """Reasons to doubt the comparison: response times of 0, invalid runs, suspect runs."""
         coarse = [
             f"{found.name}{f' of {found.transaction}' if found.transaction else ''} is 0 in a run, below the "
             "resolution of the recorded times, so the comparison has no ratio"
@@ -145,8 +143,8 @@ def compare(a: Side, b: Side, threshold: float = THRESHOLD) -> Compared:
 
     A run with failures above its limit is invalid, so only the good runs of a failing system would be compared.
     The comparison of failures therefore includes the runs that are invalid for this reason. If B lost a larger share
-    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". The same applies if one
-    side has transactions that the other side lacks, because the comparison then covers only a part.
+    of its runs in this way than A, the verdict on all figures cannot be "same" or "better". It cannot be either if a
+    side lacks a transaction, because the comparison then omits this transaction.
 
     References
     ----------
@@ -224,7 +222,9 @@ def _order(place: Place) -> tuple[str, int]:
 
 
 def _headline(lines: Sequence[Line]) -> Line | None:
-    """Return the comparison of the mean response time over all transactions, or else that of the throughput."""
+    """Return the comparison of the mean response time over all transactions; if it is missing, return the comparison of
+    throughput.
+    """
     found = {line.place: line for line in lines}
     return found.get(Place(Metric.MEAN)) or found.get(Place(Metric.THROUGHPUT))
 
@@ -245,8 +245,7 @@ def missing(a: Side, b: Side) -> tuple[list[str], list[str]]:
 def _verdict(findings: Sequence[Finding], is_selected: bool) -> Outcome:
     """Return the verdict on all figures together.
 
-    `is_selected` is True if the comparison covers only a part: B lost a larger share of its runs than A, so that its
-    better runs remain, or a side lacks a transaction.
+    `is_selected` is True if B lost a larger share of its runs than A, or if a side lacks a transaction.
     """
     outcomes = {finding.verdict for finding in findings}
     if Outcome.WORSE in outcomes or is_selected:

@@ -52,12 +52,12 @@ class FailureLine:
 
     @property
     def ratio(self) -> float | None:
-        """Share of failures of B divided by that of A; None if A has no failures."""
+        """Share of failures of B divided by the share of failures of A; None if A has no failures."""
         return self.share_b / self.share_a if self.share_a > 0 else None
 
     @property
     def difference(self) -> float:
-        """Share of failures of B minus that of A. [1]"""
+        """Share of failures of B minus the share of failures of A. [1]"""
         return self.share_b - self.share_a
 
 

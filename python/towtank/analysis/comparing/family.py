@@ -12,9 +12,8 @@ from typing import NamedTuple
 from towtank.analysis.comparing.lines import Line
 from towtank.distributions import t_tail
 
-# The variance of a figure may borrow degrees of freedom from other figures of the same metric: at most this many
-# times the number that it has without them. With more, the result would rely too much on the assumption that all
-# transactions scatter equally from run to run.
+# Largest ratio of borrowed to own degrees of freedom in the variance of a figure. They are borrowed from other figures
+# of the same metric, which may scatter differently from run to run. [1]
 _LENT_AT_MOST = 3
 
 
@@ -78,14 +77,12 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
     -----
     With three runs per side, a variance has four degrees of freedom, too few for a small p-value. The figures of one
     metric for different transactions scatter similarly from run to run. Each variance is therefore moved towards the
-    median
-    of the variances, as in an empirical Bayes t test [1]_. The median counts with d_0 degrees of freedom: the sum of
-    those
-    of the other figures, but at most three times those of the figure itself.
+    median of the variances, as in an empirical Bayes t test [1]_. The median has the degrees of freedom that `lent`
+    computes. A variance above the median is not lowered.
 
-    A variance above the median is not lowered. Only figures at the same load are used, because the scatter may depend
-    on the load. Rare transactions scatter more, as the errors within their runs are larger. If these errors are known,
-    each variance is divided by the variance due to them before the median is taken.
+    Only figures at the same load are used, because the scatter may depend on the load. Rare transactions scatter more,
+    as the errors within their runs are larger. If these errors are known, each variance is divided by the variance due
+    to them before the median is taken.
 
     References
     ----------
@@ -106,8 +103,8 @@ def moderated(line: Line, alike: Sequence[Line]) -> Moderated | None:
 
 
 def lent(freedom: float, others: float) -> float:
-    """Return the degrees of freedom that a figure borrows from other figures: all that they have, but at most
-    `_LENT_AT_MOST` times `freedom`, the number of the figure itself.
+    """Return the degrees of freedom that a figure borrows from other figures: `others`, but at most `_LENT_AT_MOST`
+    times its own `freedom`.
     """
     return min(_LENT_AT_MOST * freedom, others)
 

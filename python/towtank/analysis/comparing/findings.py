@@ -153,8 +153,8 @@ def finding_of_failures(line: FailureLine, chances: Mapping[str | None, float], 
     """Return the finding of the comparison on the shares of failed transactions."""
     whole, parts = _failing(line, chances, threshold), [_failing(cell, chances, threshold) for cell in line.cells]
     worst = _worst(parts, [cell.difference for cell in line.cells])
-    # If a side has a single run at a load, the difference at this load has no interval. If it is small as well, this
-    # load has no verdict of its own; its failures are included in the comparison over all loads.
+    # A small difference without an interval gives no verdict at a single load. The comparison over all loads includes
+    # its failures.
     judged = [
         part
         for part, cell in zip(parts, line.cells, strict=True)
@@ -196,7 +196,7 @@ def _at_load(line: Line, chances: Mapping[str | None, float], threshold: float) 
     beyond_chance = chance < SIGNIFICANCE and bounds is not None and not bounds[0] <= 1 <= bounds[1]
     if beyond_chance and abs(line.difference) >= math.log1p(threshold):
         verdict = Outcome.BETTER if rises == (line.place.metric in _MORE_IS_BETTER) else Outcome.WORSE
-    # Values with a resolution coarser than the threshold do not exclude a change of the size of the threshold.
+    # Values with a resolution coarser than the threshold cannot show that a change is smaller than the threshold.
     elif line.step <= threshold and _is_within(line.interval(_EQUIVALENCE), threshold):
         verdict = Outcome.SAME
     return AtLoad(line.cell or "", line.ratio, low, high, verdict, chance)

@@ -71,12 +71,12 @@ class Line:
         return math.exp(self.difference)
 
     def error(self, variance: float | None = None) -> float | None:
-        """Return the standard error of the difference between A and B; None if unknown. `variance`, if given, replaces
-        the estimated variance from run to run.
+        """Return the standard error of the difference between A and B; None if unknown, as for a side with a single
+        run. `variance`, if given, replaces the estimated variance from run to run.
 
-        It is at least the error due to the errors within the runs, and at least the error due to the resolution. It is
-        unknown if a side has a single run. It is also unknown if all values of each side are equal and their resolution
-        is unknown: equal values may then be due to rounding.
+        It is the largest of three standard errors: from the variance between runs, from the errors within the runs, and
+        from the resolution of the values. Equal values of unknown resolution have no standard error, because they may
+        be rounded.
         """
         known = self.variance if variance is None else variance
         found = 0.0 if known is None else max(math.sqrt(known * self.scale), self.within, self.resolution)
@@ -144,16 +144,16 @@ def line_of(place: Place, a: Sequence[ComparedRun], b: Sequence[ComparedRun]) ->
 
     Each side of each cell has a separate variance s_i^2 of its n_i runs. Runs scatter more at a load near the limit
     than at a small load, and a new release may scatter more than the old one. The variance of D is the sum of k_i s_i^2
-    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom are those of Welch and
-    Satterthwaite [1]_ with a limit (see `capped_freedom`).
+    over the sides of all cells, with k_i = (w_c / sum w)^2 / n_i. Its degrees of freedom follow Welch and Satterthwaite
+    [1]_, with a limit (see `capped_freedom`).
 
     Values with a coarse resolution, such as percentiles in whole milliseconds, may be equal in many runs of a side
     without being exact. If values are rounded to multiples of a step u, the rounding error is uniform, so the standard
     error is at least u / sqrt(12). Averaging values that are rounded to the same number does not reduce it [2]_.
 
     If no cell has several runs on both sides, the differences in three or more cells are treated as paired values.
-    Their variance then includes the dependence of the ratio on the load. The pair of a single cell cannot show a
-    difference. But if it leaves a difference above the threshold possible, the verdict on the figure is not "same".
+    Their variance then includes the dependence of the ratio on the load. A single cell alone never shows a difference.
+    It prevents the verdict "same" if it leaves a difference above the threshold possible.
 
     References
     ----------

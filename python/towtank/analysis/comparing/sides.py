@@ -39,7 +39,7 @@ def side_of(names: Sequence[str]) -> Side:
     Raises
     ------
     StudyError
-        If a name is not that of a result, or a run is given twice. The error lists all faults.
+        If a name does not denote a result, or a run is given twice. The error lists all faults.
     """
     runs, facts, faults, sources = list[ComparedRun](), dict[str, str](), list[Fault](), dict[str, str]()
     hint = None

@@ -24,9 +24,9 @@ _MORE_LOAD = 1.4
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
-`_SEVERAL_LEVELS` applies to a measured cause if several load levels show the limit, too; `_SUPPORTED` applies to a less
-certain cause in that case. `_MEASURED` is the smallest degree of a measured cause. `_WEAK` is the largest degree of a
-cause that is present even at the lowest load.
+`_SEVERAL_LEVELS`: a measured cause whose limit several load levels show. `_SUPPORTED`: a less certain cause whose limit
+several load levels show. `_MEASURED`: smallest degree of a measured cause. `_WEAK`: largest degree of a cause that
+exists even at the lowest load.
 """
 _FAR_LOWER = 0.7
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
@@ -85,9 +85,7 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there. The
-    load is then not the cause.
-    """
+    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
@@ -161,9 +159,7 @@ def _slowed(points: Sequence[Point]) -> str | None:
 
 
 def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
-    """Return the diagnosis for runs in which no resource was measured at its limit: the load levels suggest a CPU, the
-    cause of the limit is unknown, or no limit was found.
-    """
+    """Return the diagnosis for runs in which no resource was measured at its limit."""
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:
         settle = f"repeat with more or fewer CPUs for {resource}: throughput changes in proportion if this is the cause"

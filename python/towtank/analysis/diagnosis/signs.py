@@ -28,12 +28,14 @@ DISK_FULL = AT_LIMIT
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
 _MOST_OF_ONE = 1.03
-"""Largest CPU use that a sample can show, because of errors of measurement, for a process on one CPU. [CPUs]
+"""Largest CPU use of a process on one CPU that a sample can show because of measurement errors. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
 """
 _REST_OF_TIER = 0.30
-"""A single process or thread explains the CPU use of its tier if the rest of the tier uses at most this. [CPUs]"""
+"""A single process or thread explains the CPU use of its tier if the tier's other processes or threads use at most
+this. [CPUs]
+"""
 _FOREIGN = 0.25
 """Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
@@ -84,12 +86,10 @@ def signs(seen: Seen) -> list[Sign]:
     Notes
     -----
     A limit that hides other limits comes before them. A generator at its limit comes first, because it offers less load
-    than requested. Control groups and processes that use all the CPU time they may use come next: they are limited
-    whatever
-    other programs do. After them come other programs, which may take CPU time from the rest of the system. If most
-    requests
-    fail, the failures alone may use up the CPUs, so they come before the CPUs. Fewer failures come late, because they
-    often are the consequence of another limit. So does a generator that is busy but below its limit.
+    than requested. Control groups and processes that use all of their CPU time come next, because other programs do not
+    change their limit. Other programs follow. If most requests fail, the failures may use up the CPUs, so they come
+    before the CPUs. Fewer failures come late, because they often result from another limit. A generator that is busy
+    but below its limit comes late, too.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -225,7 +225,7 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
     if by_others and thread.cpus < ONE_CPU:
-        # The thread does not reach a full CPU, because other programs slow it down. They are the cause, not the thread.
+        # Other programs slow the thread down, so the thread is not the cause.
         return None
     if (tier.cpus_used or 0.0) - thread.cpus > _REST_OF_TIER:
         return None

@@ -27,8 +27,8 @@ _OMITTED_SERIOUS = 0.01
 _SKIPPED_SERIOUS = 0.01
 _EMPTY_AT_MOST = 0.1
 _STRETCH_AT_LEAST = 1.5
-# Shortest window in which empty observations raise a doubt. If a tool records whole seconds, a shorter window has
-# observations without requests in any case. [s]
+# Shortest window in which empty observations raise a doubt. Times in whole seconds leave empty observations in shorter
+# windows. [s]
 _EMPTY_WITHIN_S = 1.0
 # Fewer requests than this before or after a gap are not taken for a separate run; their time stamps are probably wrong.
 # [1]
@@ -107,8 +107,8 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
-    """Yield a doubt if no request started for a long time. Such a time is a gap in the file, or a series of empty
-    observations in the window.
+    """Yield a doubt about long times without a start: gaps in the file, or series of empty observations in the
+    window.
     """
     found = pauses_of(requests)
     if found is not None:
@@ -136,10 +136,8 @@ def _pause(pauses: Pauses) -> str:
 
 
 def _stray(pauses: Pauses) -> str:
-    """Render the hint that so few requests lie before the first pause, or after the last, that their time stamps may
-    be wrong.
-
-    The hint is empty if there are many such requests.
+    """Render a hint about possibly wrong time stamps if few requests lie before the first pause or after the last;
+    otherwise return an empty text.
     """
     counts = (int(pauses.rows[0]), "before the first pause"), (int(pauses.rows[-1]), "after the last pause")
     few = [f"{count:,} {word}" for count, word in counts if count < _STRAY_BELOW]
@@ -174,8 +172,8 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
 
 
 def independent(requests: Requests, figures: Figures) -> float:
-    """Return the number of independent response times whose mean would be as precise as that of the recorded response
-    times. [1]
+    """Return the effective sample size: the number of independent response times that give the mean the same precision
+    as the recorded ones. [1]
     """
     mean = figures.mean_s
     half = mean.half_width

@@ -18,15 +18,13 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 percentile.
 """
 MEAN = "mean"
-# Constant c for each statistic. In `of_requests` it makes the intervals of correlated response times longer. It was
-# derived from simulated M/M/1 queues with utilizations of 50 to 90 %, with 500 files of 3,000 requests and 500 of
-# 10,000 requests each. At 80 % utilization, 96 % of the intervals of p95 contain the true value (92.5 % without
-# lengthening). At 90 %, 94.4 % of the intervals of the mean do (92.4 % without). For p95 at 90 % and p99 at 70 %
-# utilization, no intervals are given, because only 67 and 75 % of them contained the true value. [1]
+# Constant c of `of_requests`, by statistic. It was derived from simulated M/M/1 queues with utilizations of 50 to 90 %,
+# in files of 3,000 and 10,000 requests. At 80 % utilization, 96 % of the lengthened intervals of p95 contain the true
+# value. [1]
 _LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
 _LONGEST = 1.5
-# Response times count as correlated if one independent response time would give as much information about the mean
-# as more than this many of them. [1]
+# Response times count as correlated if more than this many of them carry the information of a single independent
+# response time. [1]
 _CORRELATED = 2.0
 _MS = 1e3
 
@@ -73,9 +71,8 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
     Near saturation, rare long busy periods determine the mean and the tail of response times. A window of few
     relaxation times of the queue may contain no such period. Its response times then appear shorter and less correlated
     than those of a longer window. In a window of r relaxation times, intervals of correlated response times are
-    therefore
-    lengthened by the factor 1 + c / r; c comes from simulated M/M/1 queues. If the factor exceeds 1.5, no interval is
-    given.
+    therefore lengthened by the factor 1 + c / r, where c comes from simulated M/M/1 queues. No interval is given if the
+    factor exceeds 1.5.
     """
     mean = ratio_of_long(observed.response_sum_s, observed.started)
     relaxations = memory_of(observed.response_sum_s, observed.started, observed.lengths_s).relaxations
@@ -93,7 +90,7 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
 
 
 def _effect(mean: Estimate, requests: Requests) -> float:
-    """Return how many of the correlated response times give as much information about the mean as one independent
+    """Return the design effect: the number of recorded response times that carry the information of one independent
     response time; infinite if unknown. [1]
     """
     half = mean.half_width

@@ -14,8 +14,8 @@ from towtank.foreign import Requests
 # not single response times.
 _REQUESTS_AT_LEAST = 20
 _AT_MOST = 8 * BATCHES
-# All requests came in one wave if the last request started before this share of the time until the last response
-# had passed. The window then extends to the last response.
+# If all requests start before this share of the time until the last response, they count as a single wave. The window
+# then extends to the last response.
 _SHARE_OF_STARTS = 0.5
 _DECIMALS = 6
 
@@ -57,8 +57,8 @@ class Observations:
 
 
 def whole_window(requests: Requests) -> tuple[float, float]:
-    """Return the window from the first start to the last start, or, if all requests came in one wave, to the last
-    end. [s]
+    """Return the window from the first start to the last start. If all requests came in one wave, the window extends to
+    the last end. [s]
 
     After the last start, only slow requests are in progress, so throughput is lower than under load.
     """

@@ -18,11 +18,10 @@ from towtank.analysis.measurement import Floats
 from towtank.foreign import Requests
 
 # A load has a constant rate if at least the share `_REGULAR_SHARE` of the gaps between starts lies between
-# `_REGULAR_LOW` and `_REGULAR_HIGH` times the median gap. For independent arrivals (exponential gaps) 46 % of the gaps
-# lie there; closed users with random think times seldom reach the limit.
+# `_REGULAR_LOW` and `_REGULAR_HIGH` times the median gap. With independent arrivals, 46 % of the gaps do.
 _REGULAR_SHARE, _REGULAR_LOW, _REGULAR_HIGH = 0.8, 0.5, 2.0
-# A gap between starts counts as a stop if it is more than `_STOP` times as long as the median gap, and a request is
-# in progress during at least the share `_SPANNED` of it.
+# A gap between starts counts as a stop if two conditions hold. It is more than `_STOP` times as long as the median gap,
+# and a request is in progress during at least the share `_SPANNED` of the gap.
 _STOP = 5.0
 _SPANNED = 0.8
 # A start counts as triggered by a response if it follows the response within this share of the median gap. Closed

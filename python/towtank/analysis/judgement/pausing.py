@@ -1,4 +1,4 @@
-"""Finds long times in which no request starts and that do not belong to the load. Their causes are several runs in one
+"""Finds long pauses in which no request starts, apart from the pauses of a bursty load. Causes are several runs in one
 file, a clock that was set, or wrong time stamps.
 """
 
@@ -12,22 +12,21 @@ from towtank.analysis.judgement.observations import Observations, clock_step
 from towtank.analysis.measurement import Counts, Floats
 from towtank.foreign import Requests
 
-# A gap without starts counts only if, on average, this many requests start in a time of its length. A gap between
-# independent arrivals is so long with a probability of exp(-30), so one file of 10,000 requests in 10^9 has such a gap.
+# A gap without starts counts only if this many starts are expected in its length. Independent arrivals leave such a gap
+# with a probability of exp(-30). [1]
 _EXPECTED_AT_LEAST = 30.0
 # The longest gaps count only if they are this many times as long as all other gaps, because a load with ramps or
 # bursts has gaps of all lengths.
 _TIMES_THE_OTHERS = 10.0
 # A gap of at most this many steps of a coarse clock may be a rounding error, and does not count.
 _STEPS = 2.0
-# With at least `_CYCLES` pauses, the load comes in bursts if its pauses resemble each other, and its bursts do, too:
-# the longest pause is at most `_RESEMBLE` times the median pause, and the largest burst at most `_ROWS_RESEMBLE` times
-# the median burst. (The longest of a hundred exponential times is about seven times their median.) Throughput is then a
-# mean over many cycles.
+# A load with at least `_CYCLES` pauses comes in bursts if two conditions hold. The longest pause is at most `_RESEMBLE`
+# times the median pause, and the largest burst at most `_ROWS_RESEMBLE` times the median burst. The longest of a
+# hundred exponential times is about seven times their median.
 _CYCLES, _RESEMBLE, _ROWS_RESEMBLE = 10, 10.0, 30.0
-# Fewer pauses than `_CYCLES` may come from users with a constant think time, who start in waves. There are two signs of
-# this: at least `_WAVES` pauses, the longest at most `_EQUAL` times as long as the shortest; or fewer than
-# `_ROWS_OF_A_WAVE` requests before, between and after the pauses.
+# Users with a constant think time start in waves. Pauses may lie between waves if there are at least `_WAVES` of them,
+# the longest at most `_EQUAL` times as long as the shortest. They may also do so if every group of requests
+# around the pauses is smaller than `_ROWS_OF_A_WAVE`.
 _WAVES, _EQUAL, _ROWS_OF_A_WAVE = 3, 1.5, 500
 
 

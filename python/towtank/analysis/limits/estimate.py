@@ -29,8 +29,7 @@ class LimitEstimate:
     ----------
     value, low, high : float or None
         Limit and ends of its interval, in users [1] or arrivals per second [1/s]. If no test determined an interval,
-        `low`
-        and `high` are the bracket, and the value is its lower end, which passed.
+        `low` and `high` are the bracket, and the value is the lower end of the bracket.
     method : str
         `tested bracket`, `bracket` or `none`.
     confidence : float or None
@@ -168,10 +167,7 @@ def _t(probability: float, freedom: int) -> float:
 
 
 def _last_of(levels: Sequence[float], signs: dict[float, int], sign: int) -> float | None:
-    """Return the last level of the unbroken series of levels, from the first on, that have the sign `sign`.
-
-    None if the first level has a different sign.
-    """
+    """Return the last of the leading levels whose sign is `sign`; None if the first level has a different sign."""
     last = None
     for level in levels:
         if signs[level] != sign:

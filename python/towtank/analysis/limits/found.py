@@ -42,8 +42,7 @@ class Found:
 
     @property
     def best(self) -> Plateau | None:
-        """Plateau that represents the run in its summary: of the plateaus at the highest passing level, the last that
-        passed.
+        """Plateau that represents the run in its summary: the last passing plateau at the highest passing level.
 
         If no level passed, it is the first plateau.
         """

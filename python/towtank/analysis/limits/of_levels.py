@@ -169,8 +169,7 @@ def _document(
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
     above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
-    # The line of ideal scaling starts at the lowest level, so this level has a share of 1 by definition. Its random
-    # think times may shift the line, which must not appear as a shortfall.
+    # The ideal line starts at the lowest level, so this level has a share of 1 by definition.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
 
@@ -238,8 +237,8 @@ def _doubts(run: dict[str, Any], *levels: str) -> list[dict[str, Any]]:
 
 
 def _changing(point: Point) -> str | None:
-    """Return the first doubt about the steady state of a level, as text that merges similar doubts of its runs; None if
-    no run has such a doubt.
+    """Return the first doubt about the steady state of a level as text, merged over similar doubts of its runs; None if
+    no run has a doubt about its steady state.
     """
     found = [doubt for run in point.usable for doubt in _doubts(run, "suspect", "invalid")]
     return _first([str(doubt["message"]) for doubt in found if doubt["kind"] in _CHANGES])
@@ -253,8 +252,8 @@ def _first(messages: list[str]) -> str | None:
 
 
 def _leaves_between(usable: list[Point], short: list[Level]) -> dict[str, Any] | None:
-    """Return the loads between which throughput leaves the line of ideal scaling: the last load before the first short
-    level (clearly below the line), and the load of that level. None if no level is short.
+    """Return two loads: the first load with throughput clearly below the line of ideal scaling, and the load before it.
+    None if no level is short.
     """
     if not short:
         return None

@@ -32,9 +32,7 @@ def found_limit(runs: Sequence[Json]) -> Json | None:
           the range that the intervals of all runs have in common.
         - A run has only a bracket without tests: the limit may lie anywhere in it. The result is the range that covers
           the brackets and intervals of all runs, without a confidence.
-        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs, as a
-          lower
-          bound.
+        - A run found only a lower bound: no interval is correct. The result is the smallest value of all runs.
     """
     limits = [(str(run["run"]), run["limit"]) for run in runs if run.get("limit")]
     if not limits:
@@ -126,9 +124,9 @@ def how_found(limit: Mapping[str, Any]) -> str:
 
 
 def _texts(value: float, low: float, high: float, *, of_runs: bool) -> tuple[str, ...]:
-    """Render a limit and the two ends of its interval as rounded numbers.
+    """Render a limit and the ends of its interval as rounded numbers.
 
-    If the interval is that of a single search, its ends are chosen levels without an error, and are not rounded.
+    The ends of the interval of a single search are exact load levels, and are not rounded.
     """
     rounded = interval_texts(value, low, high)
     chosen = tuple(_level(each) for each in (value, low, high))

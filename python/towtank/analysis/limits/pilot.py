@@ -53,9 +53,9 @@ def users_rate(plateaus: Sequence[Plateau]) -> float | None:
 
     Notes
     -----
-    The result is the sum of the throughputs, divided by the sum of the users, of the plateaus on the line of ideal
-    scaling. The line ends before the first plateau whose throughput, with an allowance for random counts, is below
-    `ON_THE_LINE` times the value that the plateaus before it predict.
+    The result is total throughput divided by total users, over all plateaus that show ideal scaling. Ideal scaling ends
+    at the first plateau with a throughput below `ON_THE_LINE` times the value that the lower plateaus predict. The
+    comparison allows for random counts.
     """
     line = _line(plateaus)
     return _slope(line) if line else None

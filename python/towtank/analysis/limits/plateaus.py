@@ -86,8 +86,8 @@ class Plateau:
     failure : dict or None
         `kind`, `text`, `seen`, `limit`; None if the plateau passed.
     margin : float or None
-        Largest log(measured value / limit) of all objectives: that of the objective closest to its limit, or farthest
-        beyond it. Infinite if requests were in flight for longer than the limit and none of them ended.
+        Largest log(measured value / limit) over all objectives, above 0 if an objective is missed. Infinite if requests
+        were in flight for longer than the limit and none of them ended.
     binding : dict or None
         Objective that determines `margin`: `text`, `seen` (None with an infinite margin), `limit`.
     settled : bool or None
@@ -341,8 +341,8 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
 
 
 def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
-    """Yield a failure if throughput grew too little since the highest passed level below this plateau: by less than the
-    required share of ideal growth, and by significantly less than the share `_HALF`.
+    """Yield a failure if throughput grew too little since the highest passed level below this plateau. The growth must
+    be below the required share of ideal growth, and significantly below the share `_HALF`.
     """
     lower = [
         earlier for earlier in before if earlier.passed and earlier.level < plateau.level and earlier.throughput.value

@@ -54,8 +54,8 @@ LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, En
 # Largest number of plateaus of a search. If more seem necessary, the system changes between plateaus, and the search
 # does not converge.
 PLATEAUS_AT_MOST = 200
-# Largest number of additional levels outside the bracket, on each side, one bracket width apart. If these do not
-# decide, the noise is too large for this bracket.
+# Largest number of additional levels on each side of the bracket, for tests of its ends. The levels are one bracket
+# width apart. [1]
 FURTHER_AT_MOST = 4
 
 
@@ -240,7 +240,7 @@ def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high
         return Decision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
-        # The two ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
+        # The ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
         # then affects both ends equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
@@ -260,8 +260,8 @@ def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
 def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
     """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
 
-    After a tie, the level is repeated. If a level passes above the lowest failing level, the one of these with the
-    fewest plateaus is repeated.
+    A level that passed as often as it failed is repeated. If higher levels pass although the level `high` failed, the
+    level with the fewest plateaus among all of these is repeated.
     """
     if plan.refine_to is None:
         return None
@@ -290,10 +290,9 @@ def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
 
 
 def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
-    """Return the next level outside the bracket, to be measured because an end of the bracket does not differ
-    significantly from the limit.
+    """Return the next level outside the bracket, if a test of an end of the bracket needs it.
 
-    None if a significantly different level is known on each side, or if no further level is useful.
+    None if significant levels are known on both sides, or if no further level is useful.
     """
     wanted = Failure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
