@@ -38,9 +38,9 @@ def binary() -> Path:
 # Soft limit of open files of started processes, unless their hard limit is lower. It is the largest value that systemd
 # sets. Some servers allocate a table row for each possible file, so with an unlimited value they would use much memory.
 OPEN_FILES = 524_288
-# The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. If a
-# number is given, the soft limit is set to this number, within the hard limit; otherwise the soft limit is only raised,
-# never lowered. If the shell may not change the limit, the limit stays unchanged.
+# Shell commands that raise the soft limit of open files. The usual limit of 1,024 is meant for programs that use
+# `select`; a server under load needs more. An explicit number (`$0`) may also lower the limit. If the shell may not
+# change the limit, the limit stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard

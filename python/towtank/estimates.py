@@ -22,8 +22,7 @@ NOT_KNOWN = "not known"
 FEW_DIGITS = 3
 """Number of significant digits of a value whose error is unknown. [1]"""
 _MOST_PLACES = 12
-# An interval that is narrower than this share of its value has no width: its ends differ only by rounding errors of
-# sums.
+# An interval that is narrower than this share of its value is due to rounding errors of sums, and is not shown.
 _NOISE = 1e-14
 # A share whose interval is above `_ALMOST_ALL` is shown as `above 99.9 %` if its percentages need more than
 # `_NINES_AT_MOST` decimal places: they would consist of nines, such as 99.99998 %.

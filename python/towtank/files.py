@@ -162,8 +162,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        # The operating system reports that the folder exists, although a file is at the path. So the true cause is
-        # raised.
+        # `FileExistsError` would hide the cause: the path, or a part of it, is a file and not a folder.
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:

@@ -131,8 +131,7 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of documents that may also belong to a count such as `lost`, because they were not read, or not
-    completely. [1]
+    """Return the number of unread documents that may also belong to a count such as `lost`. [1]
 
     A document that was not read, or only partly, may be found, lost or different. A document that was not read may also
     be unreadable.

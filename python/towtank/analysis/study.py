@@ -43,7 +43,7 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict could not be computed. It is invalid, so the study supports no claims."""
+"""Verdict of a study if its computation failed. It is invalid, so the study supports no claims."""
 
 
 @dataclass(frozen=True)
@@ -423,8 +423,8 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then the runs that raised the same kind of doubt with a different
-    message.
+    """List the runs with a given message. Then list the other runs, which raised the same doubt with different
+    messages.
     """
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]

@@ -35,8 +35,7 @@ def unfinished(
     Notes
     -----
     In the drain, the time after the load, no request begins. If the drain directly follows the window, all requests
-    that
-    fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
+    that fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
     """
     if window is None or not chosen.any():
         return None

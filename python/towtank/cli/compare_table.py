@@ -61,8 +61,9 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """Return a text that lists which metrics of all transactions together are the same in both results, and which are
-    undecided; empty if no metric is the same.
+    """List the metrics that are the same in both results, and the undecided metrics; empty if no metric is the same.
+
+    Only metrics of all transactions together are listed.
     """
     same, undecided = (
         [

@@ -35,9 +35,7 @@ USERS = 64
 this number keeps the null server busy. [1]
 """
 BUSY = 0.95
-"""Utilization of the load thread. Above it, the thread, and not the null server, counts as the limit of the request
-rate. [1]
-"""
+"""Utilization of the load thread above which this thread, and not the null server, limits the request rate. [1]"""
 QUIET_LOAD = 0.5
 """Load average over one minute above which other programs count as disturbing a calibration. [1]"""
 _SERVERS_AT_MOST = 4

@@ -206,9 +206,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password from the addresses of an HTTP target. For targets of other drivers, other keys of the
-    plan contain the login.
-    """
+    """Return user and password from the addresses of an HTTP target; empty for targets of other drivers."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:

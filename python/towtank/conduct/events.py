@@ -20,8 +20,8 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# Longest time after the load during which Towtank waits for events to end. It suffices for a service to start. Events
-# that are still running then end when the system is stopped. [s]
+# Longest time after the load during which Towtank waits for events to end. It is long enough for a service to start.
+# [s]
 _END_WITHIN_S = 90.0
 
 

@@ -35,7 +35,7 @@ class RatingLength:
     rounds : int
         Number of rounds; in each round, every kernel has its turns. [1]
     turn_s : float
-        Length of a turn (one measured execution of a kernel). The warm-up before it adds a fifth. [s]
+        Length of a turn (one measured execution of a kernel), without the warm-up before the turn. [s]
     """
 
     rounds: int

@@ -73,7 +73,7 @@ def with_intervals(
     which is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are
     unknown and count as infinite. An infinite end is stored as None. Without replicates, or with more than
     `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with
-    their transactions, stations, pools, and bounds (of a bound, only the knee has an interval).
+    their transactions, stations, pools, and bounds. Of a bound, only the knee has an interval.
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0

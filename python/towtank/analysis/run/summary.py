@@ -234,8 +234,10 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the numbers of CPUs that a tier and its parts used in a phase of the load, each as a number and as an
-    estimate with an interval. [1]
+    """Return the number of CPUs that a tier used in a phase of the load, and the same for each named part of the tier.
+    [1]
+
+    Each number is returned as a value and as an estimate with its interval.
     """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
@@ -273,8 +275,9 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the number of ended requests twice: as the sum over the intervals, and as the total of the engine. None if
-    either is incomplete.
+    """Return the number of ended requests from two sources: the sum over the intervals, and the total of the engine.
+
+    None if either number is incomplete.
     """
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished

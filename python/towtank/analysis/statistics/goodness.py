@@ -248,7 +248,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
     Notes
     -----
-    The test uses Fisher's index of dispersion. If their sum is known, Poisson counts are multinomial with probabilities
+    The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
     proportional to the lengths. For n observed counts O with expected counts E, X² = Σ (O - E)² / E then has a
     chi-square distribution with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty arrivals, so the
     test is two-sided. Neighbouring intervals are pooled until each expects five arrivals. For small counts, the p-value

@@ -38,13 +38,12 @@ def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimat
     On each side, the result has the half-width sqrt(a^2 + b^2), as for independent errors: a is the half-width of the
     run's interval, b the half-width for a normal distribution with the standard deviation `share` times the value. If
     the values of equal systems have exactly this standard deviation from run to run, 5 % of the intervals of their
-    ratio exclude 1. If they scatter less, fewer do.
+    ratio exclude 1.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons derive the standard error from the width of the interval by Student's t. The width is therefore also
-    # computed with t.
+    # Comparisons compute the standard error from this width by Student's t, so t is used here too.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

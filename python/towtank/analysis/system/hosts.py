@@ -135,8 +135,9 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory, in
-    [0, 1].
+    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory.
+
+    These are the kernel's pressure stall values, in [0, 1].
     """
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
@@ -194,15 +195,11 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     -------
     dict or None
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of the virtual CPUs of all hosts, where a host
-        without
-        a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs used by
-        all
-        hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the
-        hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs used. A tier
-        on
-        one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier they are empty.
-        None
-        if no host has declared sizes.
+        without a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs
+        used by all hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU
+        time that the hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs
+        used. A tier on one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier
+        they are empty. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

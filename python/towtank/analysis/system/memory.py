@@ -28,9 +28,9 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     Returns
     -------
     dict
-        `memory_bytes`, and in `memory_how` the method: the first for which values were recorded of `proportional sets`,
-        `control group` (memory of the group less reclaimable memory) and `sum of resident sets`. Both are None if there
-        are no values. `resident_sets_bytes` is always the sum of resident sets.
+        `memory_bytes`, its method `memory_how`, and `resident_sets_bytes`, the sum of resident sets. The method is
+        `proportional sets`, `control group` (memory of the group less reclaimable memory) or `sum of resident sets`:
+        the first of these with recorded values. Without any values, `memory_bytes` and `memory_how` are None.
     """
 
     def mean(*path: str) -> float | None:

@@ -16,7 +16,9 @@ from towtank.distributions import t_quantile
 _LARGE = 0.5
 """A change of response time that is larger than this is tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level of the cautious test for a trend, which a change must pass besides the plain test."""
+"""Significance level of the trend test that corrects the autocorrelation for its bias in short series
+(cautious test).
+"""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
 # A change that exceeds the gross size makes the run invalid if it is significant at this level. The audit of the
@@ -138,8 +140,9 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to its rest. `error` is the standard error of the difference in the
-    cautious test.
+    """Return the change from the start of a window, which was left out, to the kept part of the window.
+
+    `error` is the standard error of the difference in the cautious test.
     """
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)

@@ -106,8 +106,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     Notes
     -----
     A settle stage uses the plain error and the normal distribution, but requires four consecutive tests. With the
-    cautious
-    error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
+    cautious error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
 
     `needed_s` assumes that a random change and its error shrink with the square root of the length of the window. A
     real change would remain.

@@ -34,8 +34,8 @@ _AGREE = 0.10
 # levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
 # [ratio], [1]
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# Deviation that is not reported as a wrong counter, since it may be the background work of an idle server, as a
-# share of the busiest tier's CPU use. [ratio]
+# Largest deviation that may be the background work of an idle server, as a share of the busiest tier's CPU use. It is
+# not reported as a wrong counter. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -51,11 +51,9 @@ _UNITS = (
 """Units in which values are often recorded by mistake: counter, its attribute, factor that converts the value to the
 expected unit, and name of the mistaken unit.
 """
-# Smallest share of the runs that violate Little's law in which a mistaken unit must explain the violation.
-# [ratio]
+# A mistaken unit is reported only if it explains at least this share of the runs that violate Little's law. [ratio]
 _MOST = 0.8
-# Residual of Little's law above which the cause must be a mistaken unit, since no counting error is so large.
-# The mistaken unit is then reported even if the converted value is too small to matter in the law. [ratio]
+# Residual of Little's law above which the cause must be a mistaken unit, since no counting error is so large. [ratio]
 _FAR_OFF = 5.0
 
 
@@ -132,7 +130,7 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both operational laws on every run of a configuration; Little's law only on runs with response times."""
+    """Check both operational laws on every run of a configuration. Little's law requires response times."""
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
@@ -212,7 +210,7 @@ def _residual(run: Quantities) -> float:
 def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
     """Return True if Little's law holds once the unit of a counter is converted.
 
-    The converted value must not be so small that the law holds without it, unless the residual was very large.
+    The converted value must have an influence on Little's law, unless the residual was very large.
     """
     if _residual(changed) > changed.limit:
         return False
@@ -221,10 +219,9 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if the CPU time per transaction differs from that of other runs by the same factor by which Little's
-    law is violated.
+    """Return True if CPU time per transaction deviates from that of other runs by the residual of Little's law.
 
-    A wrong throughput explains both, since CPU time per transaction is CPU time over throughput.
+    A wrong throughput would cause both deviations, since both quantities are computed from the throughput.
     """
     ratios = []
     for tier, used in run.cpus.items():

@@ -72,8 +72,9 @@ class DependentCurve(ClosedCurve):
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the number of busy servers U at throughputs X of shape (n_problems, n_loads), the solution of U = X
-        D(u) with the utilization u that U causes. [1]
+        """Return the number of busy servers U at throughputs X of shape (n_problems, n_loads). [1]
+
+        U solves the equation U = X D(u), where u is the utilization with U busy servers.
         """
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
@@ -126,8 +127,8 @@ class DependentCurve(ClosedCurve):
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Return the speeds of a load-dependent station that is equivalent to this bottleneck, with 1, 2, ... jobs. [1]
 
-        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization
-        that these cause, u = min(j - 1, m) / m.
+        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization u
+        = min(j - 1, m) / m.
         """
         found = []
         for jobs in range(1, self.servers + 2):

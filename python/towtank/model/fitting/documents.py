@@ -307,8 +307,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if too much CPU time of some runs belongs to no tier; it names the run with the largest share of
-    such time."""
+    """Return a doubt if too much CPU time of some runs is attributed to no tier."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs

@@ -23,8 +23,8 @@ CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 # standard deviations. [1]
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
-"""Relative error that is assumed for every throughput in a fit with errors in proportion to the throughput. The result
-does not depend on its value. [ratio]
+"""Relative error that is assumed for every throughput if errors are proportional to the throughput. The result does not
+depend on this number. [ratio]
 """
 SUPERLINEAR_LEVEL = 0.01
 """Significance level of the test for superlinear throughput: below this p-value, throughput counts as growing more
@@ -188,8 +188,8 @@ class Fit:
 
     @property
     def residual_error(self) -> float:
-        """Residual standard error of the throughput; if points have different weights, scaled to their root-mean-square
-        standard deviation. [1/s]
+        """Residual standard error of the throughput, scaled to the root-mean-square standard deviation of the points.
+        [1/s]
         """
         scale = float(np.sqrt(np.mean(self.points.deviations**2)))
         return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
@@ -284,8 +284,8 @@ def superlinear(fit: Fit) -> Fit | None:
     if not _is_better(larger, fit):
         return None
     if fit.points.error is None:
-        # The scatter of measurements often grows with the throughput. With equal weights, chance may then look like a
-        # curvature, so the test is repeated with errors in proportion to the throughput.
+        # The scatter of measurements often grows with the throughput, and may then look like a curvature. The test is
+        # therefore repeated with errors in proportion to the throughput.
         relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
         if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
             return None

@@ -13,9 +13,9 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Constants of the search for an end of a profile interval: number of values of the parameter in a range, length of the
-# first range in half-widths of the linear interval, and highest number of ranges. Each range is four times as long as
-# the one before.
+# Number of parameter values in a range, length of the first range in half-widths of the linear interval, and largest
+# number of ranges. An end of a profile interval is searched in successive ranges, each four times as long as the one
+# before.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -97,9 +97,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the end of a profile interval on one side of the estimate; None if the sum of squares never rises to
-    `limit`.
-    """
+    """Return the lower or upper end of a profile interval; None if the sum of squares never rises to `limit`."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))

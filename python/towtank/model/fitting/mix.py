@@ -18,10 +18,10 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Demands by class are used only if they leave at most this share of the unexplained scatter of busy time that
-remains if all classes have the same demand. [ratio]
+"""Largest ratio of two scatters of busy time with which demands by class are used. [ratio]
 
-Both scatters come from intervals of runs that were not used for the estimate.
+The scatters are those that demands by class and equal demands of all classes leave unexplained. Both come from
+intervals of runs that were not used for the estimate.
 """
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
@@ -140,8 +140,9 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Return the squared error of busy time in a cross-validation, divided by the error with equal demands of all
-    classes. Demands that are fitted to all other runs predict the busy time of each run. [ratio]
+    """Return the squared error of busy time in a cross-validation, divided by the error with equal demands. [ratio]
+
+    The busy time of each run is predicted with demands that are fitted to all other runs.
     """
     found = []
     for run in np.unique(series.stretches):
@@ -151,8 +152,9 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared error of the busy time that class demands predict, divided by that of one demand for all
-    classes. Below 1, class demands predict better. [ratio]
+    """Return the squared error of busy time with demands by class, divided by the error with equal demands. [ratio]
+
+    Below 1, demands by class predict better.
     """
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):

@@ -19,7 +19,7 @@ SEED = 20260101
 # Smallest number of points from which the autocorrelation of residuals is estimated. [1]
 _SERIES = 30
 # Highest number of steps, and tolerance, for the fit of a replicate. The fit starts at the fitted parameters and mostly
-# converges within five steps. The error that the tolerance leaves is far below the spread of the replicates.
+# converges within five steps. The tolerance is far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
@@ -96,8 +96,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return random throughputs, as a repeated measurement might show them: curves of the replicates plus a measurement
-    error. [1/s]
+    """Simulate a repeated measurement of the throughputs: curves of the replicates plus a measurement error. [1/s]
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ class Candidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Random throughputs that a repeated measurement at the held-out load levels might give, according to a fit
-        without these levels. [1/s]
+        """Simulated throughputs of a repeated measurement at the held-out load levels, by a fit without these levels.
+        [1/s]
         """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
@@ -177,9 +177,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Each of
-    these is fitted without the highest level, and the family that predicts this level best is chosen, because curves
-    are used for prediction. If a family has too few points for its AICc, this test alone decides.
+    Rejected families are excluded. Families whose AICc is within 2 of the smallest are compared. Each of them is fitted
+    without the highest level, and the family that predicts this level best is chosen, because curves are used for
+    prediction. If a family has too few points for its AICc, only the prediction is compared.
     """
     candidates, refused = [], {}
     for name in names:
@@ -230,9 +230,7 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason also states why the other closed curve, with constant or with changing demand, was
-    not chosen.
-    """
+    """Return a choice whose reason also states why the other curve of a closed system was not chosen."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
@@ -305,9 +303,9 @@ def _credible_gap(fit: Fit) -> float:
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
     """Choose a curve if there are too few points for AICc.
 
-    The curve is the one that best predicts the highest load level after a fit without this level. If no curve predicts
-    the level within `MISS_LIMIT`, a closed curve is preferred that has too few levels for this test. It is supported by
-    the utilization of the bottleneck at each level, to which it is fitted too.
+    The curve is chosen that best predicts the highest load level after a fit without this level. If no curve predicts
+    the level within `MISS_LIMIT`, a closed curve is preferred that has too few levels for this test: it is also fitted
+    to the utilization of the bottleneck.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

@@ -190,7 +190,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the indices of the load levels with low utilization; if all are higher, that of the lowest level."""
+    """Return the indices of the load levels with low utilization; that of the lowest level if no utilization is low."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]

@@ -124,7 +124,7 @@ def _scatter(errors: Floats) -> float:
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return random throughputs, as a repeated measurement might show them, one for each replicate. [1/s]"""
+    """Simulate a repeated measurement of the throughput, once for each replicate. [1/s]"""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 

@@ -21,8 +21,8 @@ PART = " / "
 
 A part shares the CPUs of its tier.
 """
-# Smallest number of transactions over all load levels with which a class takes part in the fit; its mean response time
-# is then reliable. [1]
+# Smallest number of transactions over all load levels with which a class is fitted. Fewer transactions give no reliable
+# mean response time. [1]
 _LEAST_COUNT = 20
 
 
@@ -298,10 +298,10 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the number of servers of each station that other programs use. Their share of the CPUs is assumed to be
-    equal for all tiers. [1]
+    """Return the number of servers of each station that other programs use. [1]
 
-    Other programs do not slow down a tier under a quota, because they can use the rest of its CPU.
+    Their share of the CPUs is assumed to be equal for all tiers. They do not slow down a tier under a quota, because
+    they can use the CPU time that the quota leaves.
     """
     shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))
