@@ -78,8 +78,8 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of the step and of the target of each operation of a plan, at any depth. Operations without a
-    step or without a target are left out.
+    """Yield step number and target number of each operation of a plan, at any depth; skip operations that lack
+    either.
     """
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))

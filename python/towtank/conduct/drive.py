@@ -41,8 +41,7 @@ _SAMPLES_EVERY_S = 0.5
 even without a preceding ramp. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest disk space that the record of a load needs: a fixed part for summary and logs [byte], and a part for each
-second of the load and each load thread [byte/s].
+"""Smallest disk space for the record of a load: a constant part [byte], and a part per second and load thread [byte/s].
 
 The record of a single repeated request needs twice as much per second.
 """

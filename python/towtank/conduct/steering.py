@@ -19,8 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# A second that lies only partly in a stage counts if at least this part of the second lies in the stage; the analysis
-# uses the same threshold. [s]
+# Smallest part of a second that must lie in a stage for the second to be counted, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]

@@ -1,5 +1,5 @@
-"""Variance of the time that jobs of closed classes spend at a station, computed from a Markov chain of the number of
-jobs at the station.
+"""Variance of the time that jobs of closed classes spend at a station, computed from a Markov chain of its queue
+length.
 """
 
 from __future__ import annotations

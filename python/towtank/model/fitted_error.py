@@ -125,8 +125,10 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty if the throughput at the other stations is then unknown,
-    because the model also has closed classes or pools.
+    """Return the stations that open classes saturate.
+
+    The result is empty if the model also has closed classes or pools, because the throughput at the other stations is
+    then unknown.
     """
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])

@@ -66,10 +66,9 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return how far the clock of another machine is ahead of the clock of this machine, according to the most precise
-    exchange of time stamps. [ns]
+    """Return the clock offset of another machine: its clock minus the clock of this machine; None if unknown. [ns]
 
-    None if the offset is unknown.
+    The offset is that of the most precise exchange of time stamps.
     """
     clocks = manifest.get("clocks")
     measured = clocks.get(host) if isinstance(clocks, dict) else None

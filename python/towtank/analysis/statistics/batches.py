@@ -1,7 +1,7 @@
-"""Computes the interval of a ratio of two sums over one run, in which the values of successive seconds are correlated.
+"""Computes the interval of a ratio of two sums over one run.
 
-Because of this correlation, the number of requests does not determine the error of their mean. The longer the run, the
-more precisely the correlation is known. Intervals allow for the error of the estimated correlation. A run that is too
+The values of successive seconds are correlated, so the number of requests does not determine the error of their mean.
+The intervals allow for the error of the estimated correlation, which is smaller in a longer run. A run that is too
 short to estimate the correlation has no interval.
 """
 
@@ -57,8 +57,8 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
     Notes
     -----
-    The ratio sum (v_i+1 - v_i)^2 / sum (v_i - mean)^2 of n independent normal values has mean 2 and, about,
-    variance 4 (n - 2) / (n^2 - 1) [1]_; a small ratio means that neighbours resemble each other.
+    The ratio is sum (v_i+1 - v_i)^2 / sum (v_i - mean)^2. For n independent normal values, it has mean 2 and a variance
+    of about 4 (n - 2) / (n^2 - 1) [1]_. A small ratio means that neighbours resemble each other.
 
     References
     ----------

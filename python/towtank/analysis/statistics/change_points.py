@@ -227,12 +227,10 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates one by one until all candidates are significant and large enough, and return the
-    remaining changes.
+    """Remove the weakest candidates, one at a time, until all candidates are significant and large enough.
 
-    As in the published method, only the two changes after a removed change are tested again. The change before it keeps
-    its p-value, although the level after this change is now longer. Testing all changes again gives the same result
-    except for a few changes near the significance level.
+    Return the remaining changes. As in the published method, only the two changes after a removed change are tested
+    again. Testing all changes again gives the same result except for a few changes near the significance level.
     """
     tested = _tested(series, found)
     while tested:
@@ -286,9 +284,9 @@ def _worth(series: Floats, found: list[int]) -> float:
     series, in (0, 1].
 
     The lag-1 correlation of the deviations from fitted levels is too small, although it is corrected for the fit. A
-    second estimate hardly depends on levels. In a first-order autoregressive series, differences over one and over two
-    observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1. The
-    larger of the two estimates is used.
+    second estimate hardly depends on the fitted levels. In a first-order autoregressive series, differences over one
+    and over two observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1.
+    The larger of the two estimates is used.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
     lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))

@@ -274,8 +274,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     method = ", ".join(dict.fromkeys(part.method for part in parts))
     number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
     if not independent:
-        # `Estimate.at` must not make the interval of a sum too narrow at a higher confidence, so `n` is at most that of
-        # the part with the fewest degrees of freedom.
+        # `n` determines how the interval widens with the confidence. It is that of the part with the fewest degrees of
+        # freedom.
         number = min(number, *(part.n for part in parts))
     made = Estimate(value, value - half, value + half, method, number, level, within=within)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
@@ -321,7 +321,7 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
     If one estimate comes from two runs, their values may be nearly equal by chance. The estimate from more runs then
     seems to determine the degrees of freedom, and the interval is too short: for two runs against six, only 92.5 % of
     the 95 % intervals contain the true value. For means over runs, the degrees of freedom are therefore at most the
-    value for equal errors of all runs. For equal numbers of runs this changes nothing.
+    value for equal errors of all runs. This limit has no effect if the numbers of runs are equal.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))

@@ -162,9 +162,7 @@ def _least_beyond(probability: float) -> float:
 def _effect(
     values: Floats, places: Counts, counts: Floats, limit: float, error_by: _ErrorBy = error_of_long
 ) -> tuple[float, int] | None:
-    """Return the design effect of the share of values that are at most `limit`, and the degrees of freedom of its
-    error. None if unknown.
-    """
+    """Return the design effect of the share of values up to `limit`, and its degrees of freedom; None if unknown."""
     below = np.bincount(places, weights=values <= limit, minlength=len(counts)).astype(float)
     error = error_by(below, counts)
     if error is None or error.needs is not None:

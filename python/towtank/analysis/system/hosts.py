@@ -117,7 +117,8 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of the CPU accounting periods of the kernel in which the host used up its CPU limit, in [0, 1];
+    """Return the share of the kernel's CPU accounting periods in which the host used up its CPU limit, in [0, 1].
+
     None without a limit.
     """
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
@@ -179,10 +180,8 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time from the end of the window until a disk is full, if its use continues to grow at the mean rate of
-    the window. [s]
-
-    None if the use of the disk did not grow.
+    """Return the time until a disk is full if its use grows at the mean rate of the window; None if it does not grow.
+    [s]
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None

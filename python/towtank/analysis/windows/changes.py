@@ -21,8 +21,8 @@ CAUTIOUS_SIGNIFICANCE = 0.05
 """
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# A change that exceeds the gross size makes the run invalid if it is significant at this level. The audit of the
-# load uses the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
+# Significance level at which a change larger than the gross size makes the run invalid. Chance then hardly ever makes a
+# run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -55,8 +55,8 @@ class Change:
     def is_gross(self) -> bool:
         """True if the change is significant, and surely exceeds `GROSS` times the tolerance of its metric.
 
-        A large change alone is not sufficient: over a window not much longer than its relaxation time, the queue of a
-        steady system fluctuates as much.
+        The size of a change is not sufficient, because the queue of a steady system fluctuates strongly in a window not
+        much longer than its relaxation time.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 

@@ -15,12 +15,11 @@ mean. [1]
 """
 _PARTS = 3
 """Number of equal parts into which a window is divided, to find the smallest load. [1]"""
-# Significance level of a change of response time in a window with few relaxation times. In such a window, the cautious
-# test finds p < 0.025 in 9 to 15 % of random walks of 12 to 60 steps (1,500 each), and p < 0.01 in 3 to 8 %.
+# Significance level of a change of response time in a window with few relaxation times. At this level, the cautious
+# test finds a change in 3 to 8 % of random walks of 12 to 60 steps (1,500 each).
 _SIGNIFICANCE = 0.01
 # Significance level of a cut or of a step. It is a fifth of `_SIGNIFICANCE`, because the position with the largest
-# difference is tested. With 0.01, random walks of 12 to 60 steps have a cut at half of the window in 1 to 3 %, and at
-# most 1 % have a step.
+# difference is tested.
 _CHOSEN_SIGNIFICANCE = 0.002
 # A normally distributed growth exceeds this many standard deviations in one of forty windows. [1]
 _DEVIATIONS = 2.0
@@ -166,8 +165,8 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
     Notes
     -----
     `is_short` uses the smallest N and the smallest mean response time of the thirds of the window. In an overload, both
-    grow over the window. With their means the window would seem short, which would weaken the very test that is to
-    detect the growth. For `is_long`, the mean over the whole window is the cautious choice.
+    grow over the window. Their means would make the window seem short, and the growth might not be detected. For
+    `is_long`, the mean over the whole window is the cautious choice.
     """
     sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
     thirds = zip(*(np.array_split(values, _PARTS) for values in (sums_s, counts, lengths)), strict=True)

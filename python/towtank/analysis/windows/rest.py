@@ -148,7 +148,7 @@ def instability_of(
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether the series also counts as not steady if a change larger than the allowed one is not excluded.
+        Whether a steady series must also exclude changes larger than the allowed change.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"

@@ -26,8 +26,8 @@ _MSER_BATCHES = 10
 # Significance level of each test for a trend. It is strict, because several series are tested on every run.
 SIGNIFICANCE = 0.01
 # Significance level of a cut. MSER picks the cut with the largest difference, which looks significant even for pure
-# noise. Noise counts as a cut in 0.2 to 4 % of series of 20 to 300 observations with lag-1 autocorrelations up to 0.6
-# (2,000 series each). At a level of 0.01, the rate would be 2 to 13 %.
+# noise. At this level, 0.2 to 4 % of noise series have a cut (20 to 300 observations, lag-1 autocorrelations up to 0.6,
+# 2,000 series each).
 CUT_SIGNIFICANCE = 0.001
 # Smallest number of degrees of freedom with which the trend test is made. A curved trend leaves residuals that look
 # strongly correlated, which reduces the degrees of freedom. Without this minimum, no such trend would be found in a
@@ -242,8 +242,8 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
     `fitted` is the number of parameters that were fitted to the series: 1 for a mean, 2 for a straight line, 0 for no
     correction. The fit reduces the lag-1 correlation r by (1 + 3 r) / n or (2 + 4 r) / n, which is corrected.
 
-    With a correction, the result also includes correlation that the noise of single observations hides. The queue of a
-    busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each observation has
+    If `fitted` is not 0, the result also includes correlation that the noise of single observations hides. The queue of
+    a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each observation has
     the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With their variance v_b and
     correlation r_b, and the variance v_1 of single observations, the result is b v_b / v_1 (1 + r_b) / (1 - r_b). The
     largest value over all b is returned.

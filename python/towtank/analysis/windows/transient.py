@@ -52,7 +52,7 @@ class Transient:
     removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return those of the changes in `at_limit` whose series are not steady after the cut.
+        """Return the changes in `at_limit` whose series are not steady after the cut.
 
         Parameters
         ----------

@@ -35,8 +35,8 @@ _WHOLE = 0.5
 # of 18 kinds of noise).
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# A tier with a mean CPU use below this is not tested, because its CPU use shows the ticks of the kernel's clock and not
-# the load. [CPUs]
+# Smallest mean CPU use for which a tier is tested. A smaller CPU use shows the ticks of the kernel's clock and not the
+# load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
@@ -98,8 +98,8 @@ class Window:
         """Result of the tests for a steady state: `fails` if a change was found, `holds` if a change larger than
         allowed is excluded, otherwise `undecided`.
 
-        A test that finds no change proves little if the noise is large. Example: a drift of 60 % in 60 s is found in
-        only 4 of 10 windows if the logarithm of response time has a noise of 20 % with a lag-1 correlation of 0.7.
+        A test that finds no change proves little if the noise is large. For example, with 20 % noise of response time
+        and a lag-1 correlation of 0.7, a drift of 60 % in 60 s is found in only 4 of 10 windows.
         """
         if not self.steady:
             return "fails"
@@ -303,8 +303,7 @@ def _test_trends(
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory: Memory | None) -> None:
     """Add the largest change of level of each series to the window, unless the series has another change.
 
-    A change of level in the middle of the window, such as by a background job, may leave no trend, and MSER finds no
-    transient at the start.
+    A change of level in the middle of the window may be neither a trend nor a transient.
     """
     known = {change.metric for change in window.changes}
     for name, values in series.items():

@@ -30,9 +30,8 @@ as in the analysis of single runs. [ratio]
 UNKNOWN = "users, throughput, response time or think time"
 # Values of several runs agree if none deviates from the median by more than this share. [ratio]
 _AGREE = 0.10
-# The CPU counter of a tier is wrong if the tier's demand at one load level differs from its demand at the other
-# levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
-# [ratio], [1]
+# Smallest deviation of a tier's demand at one load level from its demand at the other levels that indicates a wrong CPU
+# counter: as a share of the demand [ratio], and in standard deviations [1]. Real demands vary less.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
 # Largest deviation that may be the background work of an idle server, as a share of the busiest tier's CPU use. It is
 # not reported as a wrong counter. [ratio]
@@ -48,8 +47,8 @@ _UNITS = (
     ("think time", "think_s", 1 / 1000, "in milliseconds"),
     ("think time", "think_s", 60.0, "in minutes"),
 )
-"""Units in which values are often recorded by mistake: counter, its attribute, factor that converts the value to the
-expected unit, and name of the mistaken unit.
+"""Units in which values are often recorded by mistake: counter, attribute, conversion factor to the expected unit, and
+name of the mistaken unit.
 """
 # A mistaken unit is reported only if it explains at least this share of the runs that violate Little's law. [ratio]
 _MOST = 0.8

@@ -175,8 +175,10 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the number of busy servers of the bottleneck in each replicate, computed from the demand that was fitted
-    with the curve; None if the curve was fitted without utilization.
+    """Return the number of busy servers of the bottleneck in each replicate; None if the curve was fitted without
+    utilization.
+
+    It is computed from the demand that was fitted with the curve.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:

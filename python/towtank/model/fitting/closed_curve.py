@@ -97,8 +97,9 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
 
 
 class ThroughputTable:
-    """Throughput for one number of users, as a spline over the logarithm of (Z + O) / S, the time outside the
-    bottleneck divided by the service demand.
+    """Throughput of a given number of users, as a spline over the logarithm of (Z + O) / S.
+
+    Z + O is the time outside the bottleneck, S the service demand at the bottleneck.
     """
 
     def __init__(self, users: int, servers: int) -> None:

@@ -13,8 +13,8 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""Significance level of the test for curvature: below this p-value, the bend of busy servers U over throughput X means
-that the demand depends on the load.
+"""Significance level of the test for curvature of busy servers over throughput. Curvature means that the demand depends
+on the load.
 """
 _CONFIDENCE = 0.95
 

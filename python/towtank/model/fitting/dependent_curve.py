@@ -1,7 +1,8 @@
 """Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
-An idle server goes to sleep, and the next request waits for its wakeup and meets a cold cache and a slow clock. The
-busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
+An idle server goes to sleep. The next request waits until it wakes up, and is served with a cold cache and a slow
+clock. The busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 -
+u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
@@ -38,9 +39,9 @@ class DependentCurve(ClosedCurve):
     Notes
     -----
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) for the demand at the mean
-    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m, because only the mean demand of a level
-    can be measured. A station whose speed depends on its number of jobs (product form) has the same throughput within
-    2.5 % for the allowed ratios; such a station is written to the model file.
+    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m. The model file contains a station whose
+    speed depends on its number of jobs (product form). Its throughput differs by at most 2.5 % for the allowed ratios
+    r.
     """
 
     name = "load-dependent"

@@ -397,8 +397,7 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the closed curve that
-    fits throughput and busy time best."""
+    """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the best closed curve."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen

@@ -19,8 +19,7 @@ from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 """Names of the families of capacity curves that users can choose."""
-# A parameter counts as lying at its bound if moving it there changes no fitted value by more than this number of
-# standard deviations. [1]
+# A parameter lies at its bound if moving it there changes the fitted values by at most this much. [standard deviations]
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
 """Relative error that is assumed for every throughput if errors are proportional to the throughput. The result does not

@@ -59,9 +59,7 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
 
 
 def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
-    """Return the interval of a parameter at its bound: from the bound to the value at which the sum of squares exceeds
-    the limit of a one-sided test.
-    """
+    """Return the interval of a parameter at its bound, from a one-sided test of the sum of squares."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
     reach = _profile_end(fit, number, 1 if at_lower else -1, t_quantile(confidence, max(1, fit.freedom)))
@@ -135,9 +133,7 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Return the sum of squares of a fit for each of the given values of one parameter, minimised over all other
-    parameters.
-    """
+    """Return the sum of squares of a fit at given values of one parameter, minimised over all other parameters."""
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 

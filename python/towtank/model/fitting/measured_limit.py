@@ -43,8 +43,7 @@ class MeasuredLimit:
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the cause that limits the load, for the curve of a closed system, whose only station is a CPU resource;
-    None without a configuration or a shape.
+    """Return the cause that limits the load, for the curve of a closed system; None without a configuration or a shape.
 
     Parameters
     ----------

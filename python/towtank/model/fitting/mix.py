@@ -1,8 +1,8 @@
 """Demand of the mix of transactions at each load level.
 
-Runs choose their transactions at random. If a transaction costs twenty times as much as the others, the mean demand
-therefore varies by several per cent from run to run. The mix is part of the load, like users and think time, so the
-measured mix is used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
+Runs choose their transactions at random. The mean demand varies by several per cent from run to run if a transaction
+costs twenty times as much as the others. The mix is part of the load, like users and think time, so the measured mix is
+used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     Residual bootstrap [1]_: the standardised residuals of n points are enlarged by sqrt(n / (n - p)), since the fit of
     p parameters reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added
     to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because
-    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow by the ratio
-    of the normal quantile to Student's. The method assumes that errors are proportional to the given standard
+    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow, as if a
+    normal quantile replaced Student's t. The method assumes that errors are proportional to the given standard
     deviations.
 
     References

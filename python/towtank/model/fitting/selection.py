@@ -242,11 +242,11 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
 
     Notes
     -----
-    Throughput below saturation hardly distinguishes the two curves; the utilization of the bottleneck at each level
-    does, so the criterion combines both quantities. The curves have equally many parameters: one has a background, the
-    other the change of its demand with the load. The demand counts as load-dependent only if the errors of the constant
-    demand are larger than chance explains, so that noise at a few levels does not decide. The held-out level must not
-    influence which curve it tests. So it tests the curve that the lower levels alone would have chosen.
+    Throughput below saturation hardly distinguishes the two curves, but the utilization of the bottleneck does. The
+    criterion therefore combines throughput and utilization. Both curves have the same number of parameters: the third
+    is the background, or the change of the demand with the load. The demand is considered load-dependent only if chance
+    does not explain the errors of the constant demand. The held-out level must not influence the choice of the curve
+    that it tests. It therefore tests the curve that the lower levels alone would have chosen.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
@@ -281,9 +281,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
     Notes
     -----
     Let F be the quantile for two independent variances with the degrees of freedom of the two curves. The residual
-    variance with constant demand must exceed that with changing demand by more than the factor F, that is, the
-    difference of the criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error
-    rate is below the nominal level.
+    variance with constant demand must be more than F times the residual variance with changing demand. The difference
+    of the criterion must then exceed n ln F. Residuals of curves on the same points are correlated, so the error rate
+    is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
@@ -303,9 +303,9 @@ def _credible_gap(fit: Fit) -> float:
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
     """Choose a curve if there are too few points for AICc.
 
-    The curve is chosen that best predicts the highest load level after a fit without this level. If no curve predicts
-    the level within `MISS_LIMIT`, a closed curve is preferred that has too few levels for this test: it is also fitted
-    to the utilization of the bottleneck.
+    The curve that best predicts the highest load level, left out of its fit, is chosen. If no curve predicts this level
+    within `MISS_LIMIT`, a closed curve with too few levels for the prediction is preferred, because its fit includes
+    the utilization of the bottleneck.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

@@ -128,15 +128,13 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Draw a random factor of busy time for each load level and station, from the residuals of the line of busy servers
-    over work.
+    """Draw a random factor of busy time for each load level and station, from the residuals of the fit.
 
     Notes
     -----
     The residuals of each station over the n levels are drawn with replacement and enlarged by sqrt(n / (n - 2)) and by
     sqrt(f / chi2_f) (Davison and Hinkley 1997, section 6.2). Normal noise with the standard deviation
-    `LEAST_RELATIVE_ERROR` is added. f counts the degrees of freedom of all stations, but is at least three, since the
-    intervals of the runs also show how large the errors are.
+    `LEAST_RELATIVE_ERROR` is added. f is the number of degrees of freedom of all stations, at least three.
     """
     # If a station is idle at a level, the logarithm of measured over computed busy time is -inf, and exp(-inf) makes
     # the random factor zero.

@@ -198,8 +198,9 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a bootstrap replicate of the measurements: the runs of each load level at random, and blocks of
-        intervals of each drawn run.
+        """Draw a bootstrap replicate of the measurements.
+
+        The runs of each load level are drawn at random, and blocks of intervals in each drawn run.
         """
         runs: list[Run] = []
         for level in range(len(self.loads)):
