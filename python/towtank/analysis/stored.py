@@ -163,9 +163,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number; None if missing. If the summary has an estimate, return its
-    value. [1]
-    """
+    """Return a count of the summary as a number; None if missing. The number of an estimate is its value. [1]"""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

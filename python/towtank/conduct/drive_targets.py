@@ -151,8 +151,9 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan with one IP address for each host name, the first that accepts a connection. The
-    other IP addresses of the name are added as alternatives.
+    """Return a target of the plan with the first IP address of each host name that accepts a connection.
+
+    The other IP addresses of each host name are added as alternatives.
     """
     if not target["addresses"]:
         return target

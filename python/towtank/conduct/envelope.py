@@ -145,8 +145,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load whose connections exceed the hard limit of open files, even if they are divided among more load
-    threads.
+    """Refuse a load whose connections exceed the hard limit of open files with any number of load threads.
 
     Raises
     ------

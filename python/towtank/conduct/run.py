@@ -390,7 +390,7 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # If a service died, its death explains the end of the engine better, and is reported below instead.
+                # The death of a service explains the end of the engine better, and is reported below instead.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()

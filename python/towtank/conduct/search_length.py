@@ -1,6 +1,4 @@
-"""Estimates, before a search for the load limit begins, how long the search takes. The duration depends on the
-limit.
-"""
+"""Estimates the duration of a search for the load limit before the search begins."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the values of the seconds that all load threads have recorded, without parts of a second that are too
-        short.
+        """Return the values of the seconds that all load threads have recorded, without parts shorter than
+        `_WHOLE_SECOND`.
         """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND

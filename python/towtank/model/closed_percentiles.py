@@ -274,8 +274,7 @@ def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mea
 
     The wait lasts for `ends` service completions with the probabilities `weights`. To reduce the mean, every wait is
     shortened. To raise the mean, first the share of jobs that wait is increased, up to 1, and only then every wait is
-    lengthened. Otherwise a wait of almost no probability in the Markov chain would become a rare but extremely long
-    wait.
+    lengthened. Otherwise very improbable waits would become extremely long.
     """
     waits = ends > 0
     often = float(weights[waits].sum())

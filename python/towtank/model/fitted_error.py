@@ -177,8 +177,8 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # A replicate without a steady state has no throughput. The throughput of the model is put in its place, so
-        # that the quantiles are taken over all replicates.
+        # A replicate without a steady state has no throughput. The throughput of the model replaces it, so that the
+        # quantiles are taken over all replicates.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
@@ -187,8 +187,8 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # A quantile between a finite and an infinite value cannot be interpolated. If some values are infinite, the ends
-    # of the interval are therefore chosen among the values.
+    # Finite and infinite values cannot be interpolated. If some values are infinite, the ends of the interval are
+    # therefore chosen among the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

@@ -35,8 +35,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments, no record of the load shows when the run started. The first sample of the probe counts as
-        # the start.
+        # Without segments, the first sample of the probe marks the start of the run.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,

@@ -74,8 +74,7 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 def kept_summary(run: RunFolder) -> dict[str, Any]:
     """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The design of the study identifies a run by the name of its folder. If the folder was renamed, the manifest has
-    # the old name, so the run gets the name of the folder.
+    # The manifest of a renamed folder has the old name, but the study identifies a run by the name of its folder.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):

@@ -184,7 +184,7 @@ def _are_over_runs(first: Estimate, second: Estimate) -> bool:
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if a value is above zero and the lower end of its interval is not below zero."""
+    """Return True if a value is above zero and its interval does not extend below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 

@@ -333,8 +333,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
     """Return the growth over time (track) of a counter of one CPU.
 
-    Counters are not subtracted before their tracks are computed. A difference of counters may fall by a clock tick,
-    which would count as a restart.
+    A difference of two counters may fall by a clock tick, which would count as a restart. Counters are therefore not
+    subtracted before their tracks are computed.
     """
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples

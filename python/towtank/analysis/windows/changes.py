@@ -95,9 +95,7 @@ class Step(NamedTuple):
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean. For response time, the difference is that of logarithms, which the
-    exponential function converts to a relative difference.
-    """
+    """Return a difference relative to the mean. For response time, `difference` is a difference of logarithms."""
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0

@@ -179,7 +179,7 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the observations before a cut differ from those after it from the first observations on.
+    """Return True if already the first observations of a series differ from those after a cut.
 
     Notes
     -----

@@ -107,8 +107,8 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
 def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
-    # After a cut at half of the window, the series may still change. The cautious test would treat this change as noise
-    # and find no difference, so it is not made.
+    # After a cut at half of the window, the series may still change. The cautious test would treat this change as
+    # noise, so only the plain test is made.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE

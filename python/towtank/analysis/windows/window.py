@@ -273,8 +273,8 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     If the backlog never drains, return the start of the window.
     """
     start_s = window.start_s
-    # The part after the backlog may require fewer requests in flight, so that it starts with a backlog, too. The search
-    # is therefore repeated.
+    # The part after the backlog may start with a backlog, too, if it requires fewer requests in flight. The search is
+    # therefore repeated.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s

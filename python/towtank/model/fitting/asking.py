@@ -17,9 +17,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path is neither a CSV file nor a results folder; None if it is a CSV file or a results
-    folder.
-    """
+    """Return the reason why a path is neither a CSV file nor a results folder; otherwise None."""
     if not source.exists():
         return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):

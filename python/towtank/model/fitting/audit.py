@@ -231,9 +231,7 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter error that all runs may share, and the reason. This function is used if every run violates
-    Little's law.
-    """
+    """Return the counter error that may explain why all runs violate Little's law, and the reason."""
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "a single run does not show which counter is wrong"
@@ -284,8 +282,9 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or the highest throughput of all runs: there the demand may differ because
-    of background work or contention.
+    """Return True if the run has the lowest or the highest throughput of all runs.
+
+    At these throughputs, the demand may differ because of background work or contention.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

@@ -120,8 +120,8 @@ class DependentCurve(ClosedCurve):
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives from its parameters,
-        here for full utilization.
+        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives, for full
+        utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 

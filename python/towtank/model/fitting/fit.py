@@ -26,9 +26,7 @@ _RELATIVE_ERROR = 0.05
 depend on this number. [ratio]
 """
 SUPERLINEAR_LEVEL = 0.01
-"""Significance level of the test for superlinear throughput: below this p-value, throughput counts as growing more
-than in proportion to the load.
-"""
+"""Significance level of the test for superlinear throughput, which grows more than in proportion to the load."""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
@@ -219,10 +217,9 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations of the bottleneck, or if these
-    are too close together.
+    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations that are far enough apart.
 
-    A bend of the throughput over the load has many possible causes besides a changing demand.
+    The throughput alone is not sufficient, because a bend of the throughput over the load has many possible causes.
     """
     if not isinstance(curve, DependentCurve):
         return

@@ -280,7 +280,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Test with an F test whether the next larger family of curves, with more free parameters, fits better."""
+    """Use an F test to check whether the next larger family of curves, with more free parameters, fits better."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return

@@ -292,8 +292,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Return the audit findings of all runs, and the runs that are excluded because they are invalid, empty, or violate
-    a law of the audit.
+    """Return the audit findings of all runs, and the excluded runs: invalid, empty, or in conflict with an operational
+    law.
     """
     excluded = []
     usable = {}
@@ -380,9 +380,7 @@ def _resource(tiers: list[str], allotted: float) -> Resource:
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers declared in the manifest of a run; empty if the manifest is incomplete because its writing was
-    interrupted.
-    """
+    """Return the tiers in the manifest of a run; empty if the writing of the manifest was interrupted."""
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

@@ -18,10 +18,9 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Largest ratio of two scatters of busy time with which demands by class are used. [ratio]
+"""Demands by class are used only if they reduce the unexplained scatter of busy time at least to this share. [ratio]
 
-The scatters are those that demands by class and equal demands of all classes leave unexplained. Both come from
-intervals of runs that were not used for the estimate.
+The scatter with equal demands of all classes is 1. It comes from intervals of runs that were not used for the estimate.
 """
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 
@@ -102,8 +101,8 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class may occur only at the held-out levels, so that its demand is unknown. The class then gets the mean
-    # demand of the other classes in the level's mix.
+    # The demand of a class that occurs only at the held-out levels is unknown. Such a class gets the mean demand of the
+    # other classes in the level's mix.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})

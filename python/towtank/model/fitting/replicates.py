@@ -88,7 +88,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The last residual is followed by the first, so that those at both ends are drawn as often as those in the middle.
+    # Blocks wrap around, so that the residuals at both ends are drawn as often as those in the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]

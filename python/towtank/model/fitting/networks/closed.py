@@ -143,7 +143,7 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
     """Return a mask of shape (n_stations, n_classes): True if the transactions of the class visit the station.
 
-    They visit every station at which they have a demand; without a demand at any station, they visit all stations.
+    They visit the stations at which they have a demand. Transactions without any demand visit all stations.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
@@ -228,8 +228,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                # Without a transaction at low load, the replicate gives no information on delays, and they stay
-                # unchanged.
+                # Without a transaction at low load, the delays of the replicate stay unchanged.
                 continue
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = parameter.delays + more

@@ -136,8 +136,8 @@ def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) 
     sqrt(f / chi2_f) (Davison and Hinkley 1997, section 6.2). Normal noise with the standard deviation
     `LEAST_RELATIVE_ERROR` is added. f is the number of degrees of freedom of all stations, at least three.
     """
-    # If a station is idle at a level, the logarithm of measured over computed busy time is -inf, and exp(-inf) makes
-    # the random factor zero.
+    # The logarithm of measured over computed busy time is -inf for an idle station, and exp(-inf) makes its factor
+    # zero.
     with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape

@@ -86,8 +86,7 @@ class Run:
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The last interval is followed by the first, so that the intervals at both ends are drawn as often as those in
-        # the middle.
+        # Blocks wrap around, so that the intervals at both ends are drawn as often as those in the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -275,8 +274,8 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Under a quota, a server is a fraction of a CPU, and `run.busy` counts the busy time of such servers. Multiplied by
-    # the fraction, it becomes CPU time.
+    # Under a quota, `run.busy` is the busy time of servers that are a fraction of a CPU. The product with the fraction
+    # is CPU time.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
