@@ -118,8 +118,8 @@ class EngineProcess:
                 stderr=stream,
                 # In its own session, the engine does not receive Ctrl-C from the terminal; only Towtank handles Ctrl-C.
                 start_new_session=True,
-                # Python ignores the signal SIGXFSZ, and the engine must inherit this. Then a file size limit gives an
-                # error that the engine reports, instead of killing it.
+                # Python ignores the signal SIGXFSZ, and the engine must inherit this. A file size limit then causes an
+                # error that the engine reports, instead of killing the engine.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -142,8 +142,7 @@ class EngineProcess:
         """
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        # The engine has closed its end of the pipe, so reading would return at once, again and again. Wait for the
-        # process to end instead.
+        # Reading from a closed pipe returns at once, so wait for the process to end instead.
         if chunk == b"":
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)

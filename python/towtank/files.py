@@ -23,8 +23,8 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of the operating system that mean that no file can be written at a path. A full disk is no
-such error.
+"""Error numbers of the operating system which mean that no file can be written at a path, unlike that of a
+full disk.
 """
 
 
@@ -175,7 +175,7 @@ def _claim(temporary: Path, place: Path) -> None:
         place.hardlink_to(temporary)
     except FileExistsError:
         raise
-    except OSError:  # The file system, such as FAT, may support no links. Then an empty file reserves the name.
+    except OSError:  # File systems without links, such as FAT, need an empty file that reserves the name.
         os.close(_open_new(place))
 
 

@@ -337,7 +337,7 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the date for hardware whose load limit is not reached, because no limit exists or within 20 years."""
+    """Render the date for a load limit that does not exist, or is not reached within 20 years."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 

@@ -17,7 +17,7 @@ BUSY = "busy"
 Busy time is the time in which the device processed at least one request.
 """
 AT_LIMIT = 0.90
-"""Smallest share of a limit that a disk uses if it has reached the limit, in (0, 1]. [1]"""
+"""A disk has reached a limit if it uses at least this share of the limit, in (0, 1]. [1]"""
 BUSY_SHARE = "busy_share"
 """Key of the share of time in which the disk was busy. [1]"""
 

@@ -218,9 +218,10 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if CPU time per transaction deviates from that of other runs by the residual of Little's law.
+    """Return True if a wrong throughput explains why Little's law is violated.
 
-    A wrong throughput would cause both deviations, since both quantities are computed from the throughput.
+    It does if the CPU time per transaction deviates from that of other runs by the ratio `run.factor`, since the
+    throughput determines both.
     """
     ratios = []
     for tier, used in run.cpus.items():

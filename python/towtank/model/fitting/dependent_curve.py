@@ -1,8 +1,8 @@
 """Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
 An idle server goes to sleep. The next request waits until it wakes up, and is served with a cold cache and a slow
-clock. The busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 -
-u, so
+clock. The busier the server, the fewer requests find it asleep. Arrivals find it idle with the probability 1 - u,
+about, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
@@ -40,8 +40,8 @@ class DependentCurve(ClosedCurve):
     -----
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) for the demand at the mean
     utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m. The model file contains a station whose
-    speed depends on its number of jobs (product form). Its throughput differs by at most 2.5 % for the allowed ratios
-    r.
+    speed depends on its number of jobs (product form). For the allowed ratios r, its throughput differs by at most 2.5
+    %.
     """
 
     name = "load-dependent"
@@ -128,8 +128,8 @@ class DependentCurve(ClosedCurve):
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Return the speeds of a load-dependent station that is equivalent to this bottleneck, with 1, 2, ... jobs. [1]
 
-        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization u
-        = min(j - 1, m) / m.
+        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) with u = min(j - 1,
+        m) / m.
         """
         found = []
         for jobs in range(1, self.servers + 2):

@@ -121,7 +121,7 @@ class Configuration:
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. [1]
 
-        Both are None if CPU use is unknown or zero at any level. Only the errors are None if just they are unknown.
+        Both are None if CPU use is unknown or zero at any level. Only the errors are None if no errors are known.
         """
         bottleneck = self.bottleneck()
         # A fit to CPU use needs its relative error as a weight, which does not exist for zero CPU use.
@@ -170,7 +170,7 @@ def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | 
     """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
     Each row is (value, throughput X [1/s], users N). A user's cycle takes N / X. In a window of fixed length, a longer
-    cycle makes think times and counts of ended transactions less certain. Each value is therefore weighted by (X /
+    cycle makes think times and counts of ended transactions less certain. Each value therefore has the weight (X /
     N)^2.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]

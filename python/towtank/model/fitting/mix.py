@@ -18,9 +18,9 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Demands by class are used only if they reduce the unexplained scatter of busy time at least to this share. [ratio]
+"""Largest unexplained scatter of busy time with which demands by class are used, relative to equal demands. [ratio]
 
-The scatter with equal demands of all classes is 1. It comes from intervals of runs that were not used for the estimate.
+Both scatters come from intervals of runs that were not used for the estimate.
 """
 _COUNTS, _REGRESSION, _TIMES = "all alike", "non-negative least squares", "service demand law"
 

@@ -77,9 +77,9 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     Notes
     -----
     The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
-    Numbers of transactions in short intervals are uncertain. The estimated demands are therefore too similar, and too
-    small in favour of the background [1]_. The means of the levels therefore determine the scale s: U = b + s W, where
-    W = sum_c X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
+    Numbers of transactions in short intervals are uncertain. The regression makes the demands too similar, and
+    attributes part of them to the background [1]_. The means of the levels therefore determine the scale s: U = b + s
+    W, where W = sum_c X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
 
     References
     ----------
