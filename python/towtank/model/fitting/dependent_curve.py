@@ -1,8 +1,8 @@
 """Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
 An idle server goes to sleep. The next request waits until it wakes up, and is served with a cold cache and a slow
-clock. The busier the server, the fewer requests find it asleep. Arrivals find it idle with the probability 1 - u,
-about, so
+clock. The busier the server, the fewer requests find it asleep. The probability that an arrival finds it idle is about
+1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
@@ -128,8 +128,8 @@ class DependentCurve(ClosedCurve):
     def rates(self, parameters: Floats) -> tuple[float, ...]:
         """Return the speeds of a load-dependent station that is equivalent to this bottleneck, with 1, 2, ... jobs. [1]
 
-        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) with u = min(j - 1,
-        m) / m.
+        The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization
+        u = min(j - 1, m) / m.
         """
         found = []
         for jobs in range(1, self.servers + 2):

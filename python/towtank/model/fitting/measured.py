@@ -170,8 +170,8 @@ def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | 
     """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
     Each row is (value, throughput X [1/s], users N). A user's cycle takes N / X. In a window of fixed length, a longer
-    cycle makes think times and counts of ended transactions less certain. Each value therefore has the weight (X /
-    N)^2.
+    cycle makes think times and counts of ended transactions less certain. Each value therefore has the weight
+    (X / N)^2.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
