@@ -106,8 +106,8 @@ def contained() -> Iterator[Parts]:
     except Stopped:
         raise
     except TowtankError as error:
-        # This error ends the whole command. The messages of parts that failed earlier are added to it, because one of
-        # them may state its cause.
+        # A part that failed earlier may be the cause of this error, so the messages of all failed parts are added to
+        # it.
         error.failed_parts = tuple(each.sentence for each in parts.faults)
         raise
     finally:

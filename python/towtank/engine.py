@@ -38,9 +38,9 @@ def binary() -> Path:
 # Soft limit of open files of started processes, unless their hard limit is lower. It is the largest value that systemd
 # sets. Some servers allocate a table row for each possible file, so with an unlimited value they would use much memory.
 OPEN_FILES = 524_288
-# The usual soft limit of 1,024 open files is meant for programs that use `select`; a server under load needs more. If a
-# number is given, the soft limit is set to this number, within the hard limit; otherwise the soft limit is only raised,
-# never lowered. If the shell may not change the limit, the limit stays unchanged.
+# Shell commands that raise the soft limit of open files. The usual limit of 1,024 is meant for programs that use
+# `select`; a server under load needs more. An explicit number (`$0`) may also lower the limit. If the shell may not
+# change the limit, the limit stays unchanged.
 _RAISE = f"""
 hard=$(ulimit -Hn); soft=$(ulimit -Sn); most=${{0:-{OPEN_FILES}}}
 [ "$hard" = unlimited ] || [ "$hard" -ge "$most" ] || most=$hard
@@ -118,8 +118,8 @@ class EngineProcess:
                 stderr=stream,
                 # In its own session, the engine does not receive Ctrl-C from the terminal; only Towtank handles Ctrl-C.
                 start_new_session=True,
-                # Python ignores the signal SIGXFSZ, and the engine must inherit this. Then a file size limit gives an
-                # error that the engine reports, instead of killing it.
+                # Python ignores the signal SIGXFSZ, and the engine must inherit this. A file size limit then causes an
+                # error that the engine reports, instead of killing the engine.
                 restore_signals=False,
             )
         assert self._process.stdout is not None
@@ -142,8 +142,7 @@ class EngineProcess:
         """
         select.select([self._output], [], [], wait_s)
         chunk = self._output.read()
-        # The engine has closed its end of the pipe, so reading would return at once, again and again. Wait for the
-        # process to end instead.
+        # Reading from a closed pipe returns at once, so wait for the process to end instead.
         if chunk == b"":
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)

@@ -22,11 +22,10 @@ NOT_KNOWN = "not known"
 FEW_DIGITS = 3
 """Number of significant digits of a value whose error is unknown. [1]"""
 _MOST_PLACES = 12
-# An interval that is narrower than this share of its value has no width: its ends differ only by rounding errors of
-# sums.
+# An interval that is narrower than this share of its value is due to rounding errors of sums, and is not shown.
 _NOISE = 1e-14
-# A share whose interval is above `_ALMOST_ALL` is shown as `above 99.9 %` if its percentages need more than
-# `_NINES_AT_MOST` decimal places: they would consist of nines, such as 99.99998 %.
+# Smallest share that may be shown as `above 99.9 %`. It is shown so if its percentages need more than `_NINES_AT_MOST`
+# decimal places, as 99.99998 % does.
 _ALMOST_ALL = 0.999
 _NINES_AT_MOST = 4
 # Smallest value that the number format `.4g` renders with an exponent.

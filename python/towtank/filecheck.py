@@ -152,8 +152,7 @@ def _schema_fault(document: Document) -> Fault | None:
         return document.fault((), f"must be a mapping of keys to values, got {shown(root.plain())} instead")
     schema = root.child("schema")
     if schema is None and root.child("stations") is not None and root.child("classes") is not None:
-        # A model file may lack the key `schema`. It is recognised by the keys `stations` and `classes`: no other kind
-        # of file has both.
+        # A model file may lack the key `schema`, because no other kind of file has both `stations` and `classes`.
         return None
     if schema is None:
         return document.fault((), f"must have the key 'schema' with one of {allowed}, got none")

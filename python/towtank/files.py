@@ -23,8 +23,8 @@ _KINDS = (
 UNUSABLE = (
     errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP,
 )  # fmt: skip
-"""Error numbers of the operating system that mean that no file can be written at a path. A full disk is no
-such error.
+"""Error numbers of the operating system which mean that no file can be written at a path, unlike that of a
+full disk.
 """
 
 
@@ -162,8 +162,7 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=mode)
     except FileExistsError as error:
-        # The operating system reports that the folder exists, although a file is at the path. So the true cause is
-        # raised.
+        # `FileExistsError` would hide the cause: the path, or a part of it, is a file and not a folder.
         if not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from error
     except FileNotFoundError as error:
@@ -176,7 +175,7 @@ def _claim(temporary: Path, place: Path) -> None:
         place.hardlink_to(temporary)
     except FileExistsError:
         raise
-    except OSError:  # The file system, such as FAT, may support no links. Then an empty file reserves the name.
+    except OSError:  # File systems without links, such as FAT, need an empty file that reserves the name.
         os.close(_open_new(place))
 
 

@@ -18,15 +18,17 @@ from towtank.results import RunFolder
 GROUPS_AT_MOST = 20
 """Largest number of groups of similar log lines that are kept for each service."""
 HEAD_BYTES = 4 * 1024 * 1024
-"""A log that grew by more than `HEAD_BYTES` and `TAIL_BYTES` under load is not read completely. This many bytes are
-read after the start of the load.
+"""Number of bytes that are read after the start of the load. [byte]
+
+A log that grew by more than `HEAD_BYTES` + `TAIL_BYTES` under load is not read completely.
 """
 TAIL_BYTES = 1024 * 1024
-"""This many bytes are read before the end of the load. Of the part of the log before the load, this many bytes are
-read at its beginning and at its end.
+"""Number of bytes that are read before the end of the load. [byte]
+
+The same number is read at the beginning and at the end of the log's part from before the load.
 """
 _LINE_BYTES = 4096
-# While a log is read, only this many groups are distinguished; other lines are only counted.
+# Largest number of groups that are distinguished while a log is read. Lines of further groups are only counted.
 _FORMS_AT_MOST = 2000
 
 

@@ -131,8 +131,7 @@ def _sum_of(found: list[Any]) -> Estimate:
 
 
 def not_read_back(found: Json, key: str) -> Estimate:
-    """Return the number of documents that may also belong to a count such as `lost`, because they were not read, or not
-    completely. [1]
+    """Return the number of unread documents that may also belong to a count such as `lost`. [1]
 
     A document that was not read, or only partly, may be found, lost or different. A document that was not read may also
     be unreadable.
@@ -164,9 +163,7 @@ def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tu
 
 
 def count_of(found: Json | None, key: str) -> float | None:
-    """Return a count of the summary as a number; None if missing. If the summary has an estimate, return its
-    value. [1]
-    """
+    """Return a count of the summary as a number; None if missing. The number of an estimate is its value. [1]"""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
         return estimates.from_document(value).value

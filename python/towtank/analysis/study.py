@@ -43,7 +43,7 @@ _UNDECIDED: dict[str, Any] = {
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }
-"""Verdict of a study whose verdict could not be computed. It is invalid, so the study supports no claims."""
+"""Verdict of a study if its computation failed. It is invalid, so the study supports no claims."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,11 @@ def _with_claims(results: ResultsFolder, runs: list[kept.Document]) -> kept.Docu
 
 
 def _sources(results: ResultsFolder, folders: list[RunFolder], runs: list[kept.Document]) -> Iterator[str]:
-    """Yield a line for each source of a study summary: the manifest and the claims of the study, and each run. The
-    lines show whether a stored summary is out of date.
+    """Yield a line for each input of a study summary: manifest, claims and runs. If a line has changed, a stored
+    summary is out of date.
 
-    If the summary of a run could not be written to disk, the line identifies the data from which it was made."""
+    If the summary of a run could not be written to disk, the line identifies the data from which it was made.
+    """
     for path in (
         results.path / STUDY_MANIFEST,
         results.path / claims.CLAIMS_FILE,
@@ -393,11 +394,11 @@ def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of all affected
+    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of the affected
     runs.
 
-    Notes are left out, with one exception: if a run is not valid, notes about the speed of a machine are included,
-    because the speed may be the reason."""
+    Notes are left out, except notes about the speed of a machine if a run is not valid.
+    """
     explained = any(run["verdict"]["level"] != "valid" for run in runs)
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
@@ -411,8 +412,10 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of several doubts of one kind. Its message names the affected runs, and each number in it is
-    replaced by the range over the runs."""
+    """Return the worst of several doubts of one kind, with the names of all affected runs in its message.
+
+    Each number in the message is replaced by its range over the runs.
+    """
     worst = having[0][1]
     for _, reason in having[1:]:
         if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
@@ -423,9 +426,7 @@ def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
 
 
 def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """List the runs to which a message applies, then the runs that raised the same kind of doubt with a different
-    message.
-    """
+    """Return the names of the runs with a given message, and of the runs with similar doubts, as text."""
     having = list(dict.fromkeys(name for name, _ in same))
     others = [name for name in names if name not in having]
     return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")

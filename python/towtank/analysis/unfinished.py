@@ -35,8 +35,7 @@ def unfinished(
     Notes
     -----
     In the drain, the time after the load, no request begins. If the drain directly follows the window, all requests
-    that
-    fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
+    that fail in it were in flight at the end of the window. If another stage lies between them, `failed_later` is None.
     """
     if window is None or not chosen.any():
         return None
@@ -79,8 +78,8 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
 
 
 def _targets(node: Any) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of the step and of the target of each operation of a plan, at any depth. Operations without a
-    step or without a target are left out.
+    """Yield step number and target number of each operation of a plan, at any depth; skip operations that lack
+    either.
     """
     if isinstance(node, dict):
         pair = (node.get("step"), node.get("target"))

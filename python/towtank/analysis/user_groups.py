@@ -24,16 +24,14 @@ def user_groups(plan: Json | None, measurement: Measurement, chosen: Mask) -> li
     Returns
     -------
     list of dict or None
-        One entry per group; groups with a common transaction and equal pauses have one entry together. `names` of the
-        groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s`, the mean time from start to
-        start,
-        None without a pace [s], and `pace_is_fixed`, whether that time is always the same.
+        One entry per group; groups with a common transaction and equal pauses share an entry. Its keys are `names` of
+        the groups, `users` [1], `throughput_per_s` [1/s], `response_time_s` [s], `pace_s` and `pace_is_fixed`. `pace_s`
+        is the mean time between starts of a user's transactions, None without a pace [s]; `pace_is_fixed` is True if
+        this time is constant.
 
-        None if groups with different pauses have a common transaction, because the engine does not count a transaction
-        by
-        group. None also if the groups of the plan cannot be read. Empty for an open load, without a plan, or if no user
-        was
-        active.
+        None if groups with different pauses have a common transaction, because the engine does not count transactions
+        by group. None also if the groups of the plan cannot be read. Empty for an open load, without a plan, or if the
+        chosen bins are empty.
     """
     if plan is None or measurement.arrivals[chosen].any() or measurement.length_of(chosen) <= 0:
         return []
@@ -85,8 +83,9 @@ def _counted(plan: Json, measurement: Measurement, chosen: Mask) -> list[dict[st
 
 
 def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> list[float]:
-    """Return the mean number of users of each group. The active users of each stage are divided among the groups by the
-    numbers of users, or by the shares, that the plan states. [1]
+    """Return the mean number of users of each group. [1]
+
+    The active users of each stage are divided among the groups as the plan states, by numbers of users or by shares.
     """
     stages = list((plan.get("load") or {}).get("stages") or ())
     found = np.zeros(count)
@@ -100,8 +99,8 @@ def _users(plan: Json, measurement: Measurement, chosen: Mask, count: int) -> li
 
 
 def _together(groups: Sequence[Json]) -> Iterable[list[int]]:
-    """Yield lists of numbers of user groups that share transactions: any two groups of a list have a common
-    transaction, directly or through further groups of the list.
+    """Yield lists of user groups, as numbers, that are connected by common transactions, directly or through other
+    groups.
     """
     left = list(range(len(groups)))
     while left:

@@ -21,7 +21,8 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)")
 
 @contextmanager
 def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """While this context is active, report faults with the name of the called function and the names of its arguments.
+    """Report faults of a call with the names of the called function and of its arguments, while this context is active.
+
     Faults that concern a file stay as they are.
 
     Parameters
@@ -29,7 +30,7 @@ def faults_of(call: str, names: Mapping[str, str] | None = None) -> Iterator[Non
     call : str
         Name of the called function, such as `towtank.drive`.
     names : mapping of str to str, optional
-        Argument by option, where the argument is not named like the option.
+        Name of the argument for each option whose argument has another name than the option.
     """
     try:
         yield

@@ -61,8 +61,9 @@ def headline(compared: Compared) -> str:
 
 
 def _of_each(compared: Compared) -> str:
-    """Return a text that lists which metrics of all transactions together are the same in both results, and which are
-    undecided; empty if no metric is the same.
+    """List the metrics that are the same in both results, and the undecided metrics; empty if no metric is the same.
+
+    Only metrics of all transactions together are listed.
     """
     same, undecided = (
         [
@@ -110,8 +111,7 @@ def _missing(compared: Compared) -> str:
 
 def _size(found: Finding | AtLoad) -> float:
     own = max(found.ratio, 1 / found.ratio) if found.ratio else float("inf")
-    # If A had no failures, the ratio of B's failures to those of A does not exist and counts as infinite. The ratio
-    # at a single load is then infinite too, since A had no failures there either.
+    # If A had no failures, the ratio of B's failures to those of A counts as infinite, over all loads and at each load.
     return _size(found.worst) if isinstance(found, Finding) and _decides(found) and found.worst else own
 
 

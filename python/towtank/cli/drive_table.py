@@ -14,8 +14,7 @@ from towtank.estimates import few_digits, interval_texts, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
-# Kinds of failures for which the engine records a response time: a response arrived, or the engine waited for a
-# response until the timeout.
+# Kinds of failures with a response time: a response arrived, or the engine waited until the timeout.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")

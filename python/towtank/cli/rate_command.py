@@ -50,7 +50,7 @@ def command(
     compared = against_document(rated, other) if other is not None else None
     document = rating_document(rated, compared)
     name = name or machine_name(rated.facts)
-    # The rating took minutes. Its result is printed first, so that it is not lost if a later step fails.
+    # The rating took minutes, so its result is printed before a later step can fail.
     if json:
         print_json(document)
     else:
@@ -107,7 +107,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     screen = console(quiet=quiet)
-    # If the output is not a terminal, no bar is shown, because the bar would appear as a blank line.
+    # A bar would appear as a blank line if the output is not a terminal.
     with Progress(*columns, console=screen, transient=True, disable=quiet or not screen.is_terminal) as bar:
         task = bar.add_task("rating", total=None)
 

@@ -210,7 +210,7 @@ def _finish(recording: Recording, out: Path | None, *, json: bool) -> None:
 
     imported = recording.workload(out)
     if out is not None:
-        # `force` is set: refusing to replace a file that appeared during the recording would lose the recording.
+        # `force` is set, because a refusal to replace a new file would lose the recording.
         write_workload(out, imported.text, force=True)
     if json:
         print_json(recording.document(imported, out))

@@ -24,7 +24,7 @@ Json = dict[str, Any]
 
 
 ANY_LOAD = "any load"
-# Utilization from which a percentage with one decimal place shows 100 %, that is, no idle time. [ratio]
+# Smallest utilization that is rendered as 100 % with one decimal place. [ratio]
 _FULLY = 0.9995
 
 
@@ -216,9 +216,7 @@ def limited_by(answer: Json) -> str:
 
 
 def _alone(answer: Json) -> str:
-    """Render the share of random samples in which a throughput objective is missed, but no other objective. The
-    headroom does not cover these samples, since a throughput objective does not limit the load.
-    """
+    """Render the share of random samples in which only a throughput objective is missed."""
     missed = answer.get("throughput_missed")
     known = interval_of(answer.get("throughput_missed_interval"))
     return (
@@ -329,9 +327,7 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit of a row in the table of the dates on which growing load reaches its limits; `any load` if
-    there is no limit.
-    """
+    """Render the load limit of some hardware, for the table of dates; `any load` if there is no limit."""
     if row["limit"] is None:
         return ANY_LOAD
     known = interval_of(row.get("limit_interval"))
@@ -341,9 +337,7 @@ def limit_text(row: Json) -> str:
 
 
 def never(row: Json) -> str:
-    """Render the date in a row of that table if the load never reaches its limit: because no limit exists, or because
-    the load stays below the limit for 20 years.
-    """
+    """Render the date for a load limit that does not exist, or is not reached within 20 years."""
     return "nothing to miss" if row["limit"] is None else "not within 20 years"
 
 

@@ -35,9 +35,7 @@ USERS = 64
 this number keeps the null server busy. [1]
 """
 BUSY = 0.95
-"""Utilization of the load thread. Above it, the thread, and not the null server, counts as the limit of the request
-rate. [1]
-"""
+"""Utilization of the load thread above which this thread, and not the null server, limits the request rate. [1]"""
 QUIET_LOAD = 0.5
 """Load average over one minute above which other programs count as disturbing a calibration. [1]"""
 _SERVERS_AT_MOST = 4
@@ -168,9 +166,7 @@ def null_server(pinning: Pinning) -> Iterator[str]:
 
 
 def measure_at(address: str) -> Measure:
-    """Return a function that runs one load against an address. The function returns the results of the load and removes
-    its record.
-    """
+    """Return a function that runs one load against an address, returns its results, and removes its record."""
 
     def measure(load: Load) -> Point:
         with tempfile.TemporaryDirectory(prefix="towtank-calibrate-") as folder:
@@ -222,8 +218,8 @@ def read_point(run: RunFolder) -> Point:
 
 
 def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
-    """Calibrate this machine as a load generator, which takes about 35 s. Return its envelope (measured limits); the
-    envelope is not stored.
+    """Measure the envelope (limits) of this machine as a load generator, which takes about 35 s; the result is not
+    stored.
     """
     from towtank.observe.host import host_facts  # noqa: PLC0415
 

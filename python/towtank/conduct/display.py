@@ -38,9 +38,7 @@ class Display(Protocol):
 
 
 def describe_length(duration_s: float, at_least_s: float | None) -> str:
-    """Describe the planned length of a load. For a search it is a range, because a search takes longer or shorter
-    depending on the load limit that it finds.
-    """
+    """Describe the planned length of a load; for a search, the range of possible lengths."""
     if at_least_s is None:
         return f"{duration_s:.0f} s"
     return f"about {at_least_s:.0f} to {duration_s:.0f} s, depending on the limit"

@@ -37,12 +37,11 @@ USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
 _SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine. It is short, so that there is a sample at the start of the measured window
-even without a preceding ramp. [s]
+"""Interval between samples of this machine. It is short, so that a window without a preceding ramp begins with a
+sample. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
-"""Smallest disk space that the record of a load needs: a fixed part for summary and logs [byte], and a part for each
-second of the load and each load thread [byte/s].
+"""Smallest disk space for the record of a load: a constant part [byte], and a part per second and load thread [byte/s].
 
 The record of a single repeated request needs twice as much per second.
 """
@@ -228,7 +227,7 @@ def frame_part(run: RunFolder, load: Load) -> dict[str, Any]:
 
 
 def _request(exchange: Exchange, parts: SplitResult) -> dict[str, Any]:
-    # `urlsplit` drops the `?` of an empty query, so it is added again here: the server must receive the URL as given.
+    # `urlsplit` drops the `?` of an empty query, but the server must receive the URL as given.
     query = f"?{parts.query}" if "?" in exchange.url.partition("#")[0] else ""
     path = (parts.path or "/") + query
     written = [*exchange.headers, *basic_authorization(parts).items()]
@@ -379,7 +378,7 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
     """
     found = os.statvfs(folder)
     needed = RECORD_BYTES + RECORD_BYTES_PER_S * planned_s(plan) * int(plan["threads"])
-    # Some file systems are not limited in size and report zero blocks, so zero blocks do not mean a full disk.
+    # File systems without a size limit report zero blocks, which does not mean that the disk is full.
     if found.f_blocks and found.f_bavail * found.f_frsize < needed:
         free = format_size(found.f_bavail * found.f_frsize)
         raise EngineError(

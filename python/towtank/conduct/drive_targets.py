@@ -151,8 +151,9 @@ def _workload_plan(
 
 
 def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
-    """Return a target of the plan with one IP address for each host name, the first that accepts a connection. The
-    other IP addresses of the name are added as alternatives.
+    """Return a target of the plan with the first IP address of each host name that accepts a connection.
+
+    The other IP addresses of each host name are added as alternatives.
     """
     if not target["addresses"]:
         return target
@@ -206,9 +207,7 @@ def _named(address: str) -> dict[str, Any]:
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
-    """Return user and password from the addresses of an HTTP target. For targets of other drivers, other keys of the
-    plan contain the login.
-    """
+    """Return user and password from the addresses of an HTTP target; empty for targets of other drivers."""
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
-# Limits of the engine, equal to those in `crates/load/src/run/files.rs`: the number of open files that each load
-# thread needs in addition to its connections, and the largest number of load threads. [1]
+# Number of open files that each load thread needs besides its connections, and largest number of load threads. They
+# equal the limits in `crates/load/src/run/files.rs`. [1]
 _SPARE_FILES, _THREADS_AT_MOST = 64, 1024
 _PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -145,8 +145,7 @@ def require_ports(plan: dict[str, Any]) -> None:
 
 
 def require_open_files(plan: dict[str, Any]) -> None:
-    """Refuse a load whose connections exceed the hard limit of open files, even if they are divided among more load
-    threads.
+    """Refuse a load whose connections exceed the hard limit of open files with any number of load threads.
 
     Raises
     ------

@@ -20,8 +20,8 @@ from towtank.study.events import Event
 from towtank.system.hosts.group import Hosts
 
 _NANOSECONDS = 1_000_000_000
-# Longest time after the load during which Towtank waits for events to end. It suffices for a service to start. Events
-# that are still running then end when the system is stopped. [s]
+# Longest time after the load during which Towtank waits for events to end. It is long enough for a service to start.
+# [s]
 _END_WITHIN_S = 90.0
 
 
@@ -30,7 +30,7 @@ class EventTarget(Protocol):
 
     @property
     def hosts(self) -> Hosts:
-        """Hosts of the running system, by which events act on networks and disks."""
+        """Hosts of the running system, whose networks and disks the events may change."""
 
     def processes_of(self, name: str) -> list[str]:
         """Return the names of all processes of a service. If the name is that of a process, return this name."""
@@ -129,8 +129,7 @@ class Events:
                 return
             self.note(f"  event {title}: {event.do} {event.on}")
             self._do(title, event)
-        # An error in an event must not end the run: it is recorded as a failure of this event, and ends only the thread
-        # of this event.
+        # An error in an event ends only the thread of this event, and is recorded as a failure of the event.
         except Exception as error:
             self._failed(title, event, str(error) or type(error).__name__)
 

@@ -75,8 +75,6 @@ def pinning_of(asked: PinnedCpus | Literal["auto", "off"]) -> Pinning:
 
 @contextmanager
 def on_generator(pinning: Pinning) -> Iterator[None]:
-    """Pin this process to the generator's CPUs inside the block. The probe is started in the block and inherits the
-    pinning.
-    """
+    """Pin this process to the generator's CPUs inside the block, so that a probe started there inherits the pinning."""
     with pinned_to(pinning.generator if pinning.pinned else ()):
         yield

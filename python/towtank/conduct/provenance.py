@@ -146,7 +146,7 @@ def keep_files(study: Study, folder: Path) -> list[dict[str, str]]:
     kept = []
     names = [path.name for path in documents.values()]
     for role, path in documents.items():
-        # Files from different folders may have the same name. The role of each such file is then put before its name.
+        # Files from different folders may have the same name; their copies get the role as a prefix.
         name = path.name if names.count(path.name) == 1 else f"{role}-{path.name}"
         copy, text = folder / FILES / name, study.files[str(path)]
         make_private_folder(copy.parent)

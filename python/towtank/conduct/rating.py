@@ -35,7 +35,7 @@ class RatingLength:
     rounds : int
         Number of rounds; in each round, every kernel has its turns. [1]
     turn_s : float
-        Length of a turn (one measured execution of a kernel). The warm-up before it adds a fifth. [s]
+        Length of a turn (one measured execution of a kernel), without the warm-up before the turn. [s]
     """
 
     rounds: int
@@ -183,7 +183,7 @@ def file_system(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> st
             if len(fields) < 5 or not kind:
                 continue
             point = Path(re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), fields[4]))
-            # If several file systems are mounted at one mount point, only the last is visible, so the last one counts.
+            # Of several file systems with the same mount point, only the last in the list is visible.
             if place.is_relative_to(point) and (found is None or len(str(point)) >= found[0]):
                 found = (len(str(point)), kind[0])
     return found[1] if found else None

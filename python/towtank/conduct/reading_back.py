@@ -146,8 +146,8 @@ class _Reader:
         for number in range(1, _ROUNDS + 1):
             reads.update(self._round(kind, number, left))
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
-            # Items that exist, and missing items whose removal was requested, are not read again. Any other missing
-            # item is read again, because it may reappear while a server recovers.
+            # A missing item is read again, because it may reappear while a server recovers, unless its removal was
+            # requested.
             left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 LOOK_FROM = 2
 """Smallest number of blocks after which claims are tested: the variation between runs needs at least two runs. [1]"""
 _GIVE_UP_FROM = 3
-"""Number of blocks after which the study may end early, if the allowed runs and time can decide none of the claims and
-objectives that are still undecided. [1]
-"""
+"""Smallest number of blocks after which a study may end as undecidable, to save the remaining runs. [1]"""
 SPEED_MOVED = 0.05
-"""Relative difference between the machine's speeds in the runs of a block. Above it, the block is repeated. [1]"""
+"""Largest relative difference of the machine's speed between the runs of a block. Above it, the block is
+repeated. [1]
+"""
 ENDED = "repeat_ended"
 """Key of the study manifest that records how the repetition ended."""
 

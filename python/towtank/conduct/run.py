@@ -45,8 +45,8 @@ _LOOK_EVERY_S = 0.25
 # Interval between checks for services that a signal has stopped; each check reads a few files per service. A shorter
 # stop cannot be distinguished from a slow response. [s]
 _HELD_EVERY_S = 1.0
-# Time after the planned end of the load and of the wait for pending responses. An engine that still runs then counts
-# as hanging. [s]
+# Time after the planned end of a run, including the wait for pending responses, after which the engine counts as
+# hanging. [s]
 _MARGIN_S = 30.0
 # Longest time that the engine waits for pending responses if the run is stopped early. [s]
 STOPPING_S = 5.0
@@ -390,7 +390,7 @@ class _Watch:
                 self.run.event("engine_asked_to_stop", why="responses take too long", drain_s=0.0)
                 self.engine.stop()
             if time.monotonic() > self.deadline:
-                # If a service died, its death explains the end of the engine better, and is reported below instead.
+                # The death of a service explains the end of the engine better, and is reported below instead.
                 if not self.outcome.died:
                     self.outcome.fail("the engine did not end in time and was killed")
                 self.engine.kill()

@@ -1,6 +1,4 @@
-"""Estimates, before a search for the load limit begins, how long the search takes. The duration depends on the
-limit.
-"""
+"""Estimates the duration of a search for the load limit before the search begins."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
     from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
 
     rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
-    # These possible limits include those with the shortest and the longest search: the lowest limits need the most
-    # halvings of the range between two levels, the highest limits the most levels.
+    # The lowest limits need the most halvings of the range between two levels, the highest limits the most levels. The
+    # selected limits therefore include the shortest and the longest search.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
     visited = [_levels(load, limit) for limit in [*tried, float("inf")]]
     lengths = [(_length(load, levels, longest=False), _length(load, levels, longest=True)) for levels in visited]

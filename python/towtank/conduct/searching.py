@@ -117,10 +117,10 @@ class SearchSteering(StageSteering):
             self._next(stage)
 
     def _backlog(self, plateau: Plateau, level: float) -> bool:
-        """Return True if a backlog of requests may be left when the next plateau begins, because the last plateau
-        failed at the same or a higher rate.
+        """Return True if a backlog of requests may be left at the start of the next plateau.
 
-        A closed load leaves no backlog: when a user leaves, its pending request is cancelled.
+        This is the case if the last plateau failed at the same or a higher rate. A closed load leaves no backlog: when
+        a user leaves, its pending request is cancelled.
         """
         return self.rules.is_open and level <= plateau.level and not plateau.passed
 

@@ -19,8 +19,7 @@ from towtank.results.following import Follower
 from towtank.results.segments import Interval
 from towtank.study.precise import SteadyUntil
 
-# A second that lies only partly in a stage counts if at least this part of the second lies in the stage; the analysis
-# uses the same threshold. [s]
+# Smallest part of a second that must lie in a stage for the second to be counted, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
 
 Send = Callable[[dict[str, Any]], None]
@@ -60,8 +59,8 @@ class StageSeconds:
         sums[6] += interval.user_s - interval.think_sum_s
 
     def until(self, recorded_s: float) -> Seconds:
-        """Return the values of the seconds that all load threads have recorded, without parts of a second that are too
-        short.
+        """Return the values of the seconds that all load threads have recorded, without parts shorter than
+        `_WHOLE_SECOND`.
         """
         whole = [
             sums for _, sums in sorted(self._sums.items()) if sums[0] <= recorded_s + 1e-6 and sums[1] >= _WHOLE_SECOND

@@ -75,8 +75,8 @@ class StopRequest:
         if self.count == 1:
             _say(f"stopping: {self.waits_for}; a second Ctrl-C or signal exits immediately")
             return
-        # The process can exit without clean-up: its exit closes the standard input of guards, engine and probe, which
-        # ends them.
+        # The process can exit without clean-up, because guards, engine and probe end when it closes their standard
+        # input.
         if self.on_second is not None:
             self.on_second()
         if self.leaving is not None:

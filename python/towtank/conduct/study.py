@@ -318,7 +318,7 @@ def _summarise(results: ResultsFolder, outcome: StudyOutcome, *, report: bool) -
 
 
 def exit_status(ended: list[RunOutcome], outcome: StudyOutcome, *, stopped: bool) -> ExitStatus:
-    """Return the exit status of a study. The conditions are tested in order, and the first that applies decides."""
+    """Return the exit status of a study, which is that of the first condition that applies."""
     if stopped:
         return ExitStatus.STOPPED
     if ended and not any(each.came_up for each in ended):

@@ -18,8 +18,8 @@ from towtank.workload.targets import host_and_port
 UNNAMED = "target"
 """Name of the target in a plan that is made from a URL and thus has only this target."""
 _LOOKS_AFTER_S = (0.5, 1.5, 3.0, 6.0, 12.0)
-"""Times to wait before each search for the servers to which a target is connected. There are several searches, because
-many targets connect to these servers only at the first request. [s]
+"""Times to wait before each search for the servers to which a target is connected. Many targets connect to these
+servers only at the first request. [s]
 """
 
 
@@ -110,8 +110,8 @@ class _Watch:
                 pid = None  # Not observed: the tree of this process contains Towtank and thus the generator.
             if pid is None and self._roots:
                 pid = self._named_for(name)
-            # Processes that Towtank started are already observed. If the listening process is not visible to this user,
-            # it is probably one of them, so no message is needed.
+            # Processes that Towtank started are already observed. A listening process that is not visible to this user
+            # is probably such a process, so no message is needed.
             if is_below(pid, started) if pid is not None else bool(self._own):
                 continue
             self.places[address] = pid

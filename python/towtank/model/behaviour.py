@@ -163,8 +163,7 @@ def _cache(cache: CacheFile) -> dict[str, Any]:
 
 
 def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
-    """Yield a fault for each key that is given without the key that it requires, and for each class name that is not in
-    the model.
+    """Yield a fault for each key that lacks a required other key, and for each class name that is not in the model.
 
     The engine checks all other rules of a model file.
     """

@@ -1,5 +1,5 @@
-"""Variance of the time that jobs of closed classes spend at a station, computed from a Markov chain of the number of
-jobs at the station.
+"""Variance of the time that jobs of closed classes spend at a station, computed from a Markov chain of its queue
+length.
 """
 
 from __future__ import annotations
@@ -113,13 +113,13 @@ def sharing_moments(users: int, service_s: float, servers: int, away_s: float, s
     Notes
     -----
     A job that shares m servers with k others is served at the speed c = min(1, m / (k + 1)). Let mu = 1 / S, and let A
-    be `away_s`. The job completes at the rate c mu. Until then the other jobs leave at the rate k c mu and arrive at
-    the rate (N - 1 - k) / A. Let R be the generator of this chain of k, with the rate c mu subtracted from its
-    diagonal. The time T(k) of the job follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number of
-    jobs that the job finds on arrival. The result is exact for exponential service times. Otherwise the variance has
-    two parts. The part from the job's own size is scaled with the variation of the service times. The part from the
-    jobs that it meets is scaled as at an open queue. Above the knee the number of jobs met hardly varies: the job is
-    served at a nearly constant lower speed, and only its own size matters.
+    be `away_s`. The job completes at the rate c mu. Until it completes, the other jobs leave at the rate k c mu and
+    arrive at the rate (N - 1 - k) / A. Let R be the generator of this chain of k, with the rate c mu subtracted from
+    its diagonal. The time T(k) of the job follows from -R E[T] = 1 and -R E[T^2] = 2 E[T]; the first k is the number of
+    jobs that the job finds on arrival. The result is exact for exponential service times. For other service times, the
+    variance has two parts. The part caused by the job's own service time is scaled with the variation of the service
+    times. The part caused by other jobs is scaled as at an open queue. Above the knee the number of other jobs hardly
+    varies, so the job is served at a nearly constant speed, and only its own service time matters.
     """
     met, weights = _met(users, service_s, servers, away_s)
     speed = np.minimum(1.0, servers / (met + 1)) / service_s
@@ -208,9 +208,9 @@ class _Crowd:
         """Return the arrival rate for each number of other jobs at the station, and the mean service time of all jobs;
         None if no closed class visits the station.
 
-        `without` is 1 for a job of a closed class, which is not among the other users. A user who is not at the station
-        stays away for the mean time that follows from Little's law. At any number of jobs, the same fraction of them is
-        assumed to belong to closed classes.
+        `without` is 1 for a job of a closed class, because its user is not among the other users. A user who is not at
+        the station stays away for the mean time that follows from Little's law. The fraction of jobs that belong to
+        closed classes is assumed to be constant.
         """
         inside = self.rate - self.outside
         if not self.users or inside <= 0 or self.work <= 0:
@@ -274,8 +274,7 @@ def _spread_of_wait(ends: Floats, weights: Floats, scv: float, apart: float, mea
 
     The wait lasts for `ends` service completions with the probabilities `weights`. To reduce the mean, every wait is
     shortened. To raise the mean, first the share of jobs that wait is increased, up to 1, and only then every wait is
-    lengthened. Otherwise a wait of almost no probability in the Markov chain would become a rare but extremely long
-    wait.
+    lengthened. Otherwise very improbable waits would become extremely long.
     """
     waits = ends > 0
     often = float(weights[waits].sum())

@@ -73,7 +73,7 @@ def with_intervals(
     which is an upper bound of their load. If the network has closed classes too, all queues of such a replicate are
     unknown and count as infinite. An infinite end is stored as None. Without replicates, or with more than
     `MODELS_AT_MOST` models to solve, the answers have no intervals and `fitted.draws` is 0. The parts are classes with
-    their transactions, stations, pools, and bounds (of a bound, only the knee has an interval).
+    their transactions, stations, pools, and bounds. Of a bound, only the knee has an interval.
     """
     count = len(next(iter(draws.values()), ()))
     known = count if count * len(models) <= MODELS_AT_MOST else 0
@@ -125,8 +125,10 @@ def _solved(model: Json, draws: Mapping[str, Sequence[float]], method: str) -> l
 
 
 def _saturated(model: Json, solved: Json) -> frozenset[str]:
-    """Return the stations that open classes saturate; empty if the throughput at the other stations is then unknown,
-    because the model also has closed classes or pools.
+    """Return the stations that open classes saturate.
+
+    The result is empty if the model also has closed classes or pools, because the throughput at the other stations is
+    then unknown.
     """
     paths = [fault["path"] for fault in solved["faults"]]
     closed = any(each.get("arrival_rate_per_s") is None for each in model["classes"])
@@ -175,8 +177,8 @@ def _add(answer: Json, drawn: Sequence[_Replicate]) -> None:
 def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) -> Json:
     found = {}
     for key in keys:
-        # A replicate without a steady state has no throughput. The throughput of the model is put in its place, so
-        # that the quantiles are taken over all replicates.
+        # A replicate without a steady state has no throughput. The throughput of the model replaces it, so that the
+        # quantiles are taken over all replicates.
         full = _NO_STEADY_STATE.get(key, float(part[key]))
         found[key] = _ends([full if each is None else float(each[key]) for each in parts])
     return found
@@ -185,8 +187,8 @@ def _intervals(part: Json, parts: Sequence[Json | None], keys: Sequence[str]) ->
 def _ends(values: Sequence[float]) -> list[float | None]:
     tail = (1 - CONFIDENCE) / 2
     finite = all(math.isfinite(value) for value in values)
-    # A quantile between a finite and an infinite value cannot be interpolated. If some values are infinite, the ends
-    # of the interval are therefore chosen among the values.
+    # Finite and infinite values cannot be interpolated. If some values are infinite, the ends of the interval are
+    # therefore chosen among the values.
     low = np.quantile(values, tail, method="linear" if finite else "lower")
     high = np.quantile(values, 1 - tail, method="linear" if finite else "higher")
     return [float(end) if math.isfinite(end) else None for end in (low, high)]

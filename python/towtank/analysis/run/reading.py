@@ -35,8 +35,7 @@ def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunDa
     known = declared if isinstance(declared, dict) and declared else {name: {} for name in groups}
     origin = (recording.header or {}).get("monotonic_ns")
     if not isinstance(origin, int):
-        # Without segments, no record of the load shows when the run started. The first sample of the probe counts as
-        # the start.
+        # Without segments, the first sample of the probe marks the start of the run.
         origin = probe.samples[0]["t_ns"] if probe.samples else 0
     return RunData(
         manifest,
@@ -66,10 +65,9 @@ def _remote(run: RunFolder, manifest: dict[str, Any], origin_ns: int) -> dict[st
 
 
 def clock_offset(manifest: dict[str, Any], host: str) -> int | None:
-    """Return how far the clock of another machine is ahead of the clock of this machine, according to the most precise
-    exchange of time stamps. [ns]
+    """Return the clock offset of another machine: its clock minus the clock of this machine; None if unknown. [ns]
 
-    None if the offset is unknown.
+    The offset is that of the most precise exchange of time stamps.
     """
     clocks = manifest.get("clocks")
     measured = clocks.get(host) if isinstance(clocks, dict) else None

@@ -74,8 +74,7 @@ def _analysed(run: RunFolder, limits: dict[str, Any]) -> dict[str, Any]:
 def kept_summary(run: RunFolder) -> dict[str, Any]:
     """Analyse one run and return its summary; write the summary only if the folder is writable."""
     summary = _analysed(run, study_limits(run))
-    # The design of the study identifies a run by the name of its folder. If the folder was renamed, the manifest has
-    # the old name, so the run gets the name of the folder.
+    # The manifest of a renamed folder has the old name, but the study identifies a run by the name of its folder.
     summary["run"] = run.run_id
     if offer_json(run.path / SUMMARY, summary) and not is_compacted(run):
         with suppress(OSError):
@@ -234,8 +233,10 @@ def _phases(data: RunData) -> dict[str, Any]:
 
 
 def _phase_tier(observed: Observed, tier: str, measurement: Measurement, phase: str, mask: Mask) -> dict[str, Any]:
-    """Return the numbers of CPUs that a tier and its parts used in a phase of the load, each as a number and as an
-    estimate with an interval. [1]
+    """Return the number of CPUs that a tier used in a phase of the load, and the same for each named part of the tier.
+    [1]
+
+    Each number is returned as a value and as an estimate with its interval.
     """
     seconds = {part.name: observed.part_cpu_s(tier, part, measurement) for part in observed.parts(tier)}
     used = tiers.in_phase(observed.cpu_s(tier, measurement), measurement, phase, mask)
@@ -273,8 +274,9 @@ def _accounting(data: RunData) -> dict[str, Any]:
 
 
 def _recorded(data: RunData, totals: Any) -> dict[str, int] | None:
-    """Return the number of ended requests twice: as the sum over the intervals, and as the total of the engine. None if
-    either is incomplete.
+    """Return the number of ended requests from two sources: the sum over the intervals, and the total of the engine.
+
+    None if either number is incomplete.
     """
     recording = data.recording
     broken = recording.damage.bad_lines or recording.damage.torn_tail or not recording.finished

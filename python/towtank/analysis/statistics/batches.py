@@ -1,7 +1,7 @@
-"""Computes the interval of a ratio of two sums over one run, in which the values of successive seconds are correlated.
+"""Computes the interval of a ratio of two sums over one run.
 
-Because of this correlation, the number of requests does not determine the error of their mean. The longer the run, the
-more precisely the correlation is known. Intervals allow for the error of the estimated correlation. A run that is too
+The values of successive seconds are correlated, so the number of requests does not determine the error of their mean.
+The intervals allow for the error of the estimated correlation, which is smaller in a longer run. A run that is too
 short to estimate the correlation has no interval.
 """
 
@@ -26,24 +26,20 @@ overlooked too often. [1]
 ERROR_AT_LEAST = 8
 """Smallest number of values of a series that gets a standard error. [1]"""
 WORTH_AT_LEAST = 6.0
-"""A series gets an interval only if it gives as much information as this many independent observations. [1]
-
-For this purpose, the estimated correlation is raised for caution.
-"""
-# Neighbouring observations are added up in groups of 2, 4, 8, ..., to reveal correlation that the noise of single
-# observations hides. The groups become no larger if fewer sums than this would remain.
+"""Smallest number of equivalent independent observations for which a series gets an interval. [1]"""
+# Smallest number of sums in a series of sums. Neighbouring observations are added up in groups of 2, 4, 8, ...,
+# because noise of single observations may hide correlation.
 _LEFT_AT_LEAST = 30
-# Parameters of the caution, which is the number of standard errors by which an estimated correlation is raised. They
+# The estimated correlation is raised by a multiple of its standard error; these numbers determine the multiple. They
 # were chosen from the coverage rates in `test_certified_coverage.py`. With smaller values, intervals of series that
 # look independent by chance would contain the true value too rarely. With larger values, intervals of independent
 # series would be wider than necessary.
 _SHORT, _RAISED, _MOST_RAISED = 30.0, 0.3, 1.5
 _RAISED_BY_CORRELATION = 2.5
-# Largest correlation for which a length is recommended; a larger one is treated as this. A series with a larger
-# correlation has no steady state. [1]
+# Largest correlation that is used to compute the recommended length of a run. A series with a larger correlation has no
+# steady state. [1]
 _CORRELATION_AT_MOST = 0.98
-# Factor by which the recommended length is increased, so that it suffices even if the correlation turns out
-# larger in the longer run.
+# Factor by which the recommended length is increased, because the longer run may show a larger correlation.
 _SPARE = 1.5
 _ROUNDING = 1e-12
 _CORRELATION_LEVEL = 0.1
@@ -61,8 +57,8 @@ def looks_independent(values: Floats, level: float = _CORRELATION_LEVEL) -> bool
 
     Notes
     -----
-    The ratio sum (v_i+1 - v_i)^2 / sum (v_i - mean)^2 of n independent normal values has mean 2 and, about,
-    variance 4 (n - 2) / (n^2 - 1) [1]_; a small ratio means that neighbours resemble each other.
+    The ratio is sum (v_i+1 - v_i)^2 / sum (v_i - mean)^2. For n independent normal values, it has mean 2 and a variance
+    of about 4 (n - 2) / (n^2 - 1) [1]_. A small ratio means that neighbours resemble each other.
 
     References
     ----------
@@ -156,8 +152,9 @@ def error_of(numerators: Floats, denominators: Floats, alike: Floats | None = No
 
 
 def _by(alike: Floats, denominators: Floats, direct: RatioError) -> RatioError:
-    """Return the error of the ratio from the series `alike` if it gives the narrower interval, or the only one.
-    Otherwise return the error `direct`.
+    """Return the error computed from `alike` if its interval is narrower than that of `direct`, or `direct` has none.
+
+    Otherwise return `direct`.
     """
     other = _error_of_one(alike, denominators)
     best = math.sqrt((direct.best_error**2 + min(direct.best_error, other.best_error) ** 2) / 2)
@@ -188,12 +185,11 @@ def _error(residuals: Floats, size: int) -> RatioError:
     plain = lag_one(residuals)
     correlation = plain + (1 + 3 * plain) / count
     error = math.sqrt(max(1 - correlation**2, 0.05) / count)
-    # The additional caution for a short series applies only to the original series (`size` is 1), because series of
-    # sums only supplement it.
+    # Only the original series (`size` is 1) gets the additional increase for short series.
     least = _RAISED if size > 1 else min(_MOST_RAISED, max(_RAISED, _SHORT / count))
     raised = least + _RAISED_BY_CORRELATION * max(0.0, correlation)
     worth, best = (max(2.0, _worth(count, each)) for each in (correlation + raised * error, correlation))
-    # The variance about the mean of the same series is too small, so it is divided by 1 - 1 / n.
+    # Deviations from a sample's own mean underestimate the variance; 1 - 1 / n corrects this bias.
     errors = [math.sqrt(float(residuals @ residuals) / (count - 1) / max(0.2, 1 - 1 / n) / n) for n in (worth, best)]
     cautious = correlation + min(_MOST_RAISED, max(1.0, _SHORT / count)) * error
     enough = count >= OBSERVATIONS_AT_LEAST and _worth(count, cautious) >= WORTH_AT_LEAST
@@ -212,7 +208,7 @@ def _worth(count: int, correlation: float) -> float:
 def _summed(values: Floats, size: int) -> Floats:
     """Return the sums of each group of `size` neighbouring values.
 
-    Values that do not fill a group are those at the start, nearest to the transient. They are added to the first sum.
+    If the number of values is no multiple of `size`, the first group is larger, as it is nearest to the transient.
     """
     count = len(values) // size
     extra = len(values) - count * size
@@ -251,8 +247,8 @@ def ratio_of_sums(
     Notes
     -----
     The interval of a non-negative quantity is symmetric in its logarithm. Means of response times are skewed, so an
-    interval that is symmetric in the value would be too short above the value. An interval that extends beyond a
-    hundredth of the value and a hundred times the value is omitted.
+    interval that is symmetric in the value would be too short above the value. An interval is omitted if its upper
+    end exceeds a hundred times the value.
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:

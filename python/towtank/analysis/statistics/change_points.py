@@ -22,15 +22,17 @@ Floats = npt.NDArray[np.float64]
 WINDOW = 50
 """Number of observations in a window of the search. A change can hide another change only within one window. [1]"""
 PARTS = 60
-"""`lasting_steps` reduces a series with more values to the means of this many parts, and searches these. [1]"""
+"""Largest number of values that `lasting_steps` searches. A longer series is replaced by means of neighbouring values.
+[1]
+"""
 # Smallest number of values of a level. A shorter part of the series is a brief excursion, with too few values to
 # estimate its variance.
 _LASTING = 5
-# Significance level of the candidates in `lasting_steps`. It is high, because the first test of an excursion gives
-# weak evidence: all values after its start are compared as a single level, although they belong to two.
+# Significance level of the candidates in `lasting_steps`. It is high because the first test compares an excursion
+# together with all later values, which weakens the evidence.
 _CANDIDATES = 0.05
-# Factor by which the first pass multiplies the significance level: 10 for levels below 0.05, 2 for levels below 0.5.
-# With the larger level, a change that is hidden by another change remains a candidate.
+# Factors of the significance level in the first pass: 10 for levels below 0.05, 2 for levels below 0.5. With the larger
+# level, a change that is hidden by another change remains a candidate.
 _WEAK = ((0.05, 10.0), (0.5, 2.0))
 
 
@@ -225,12 +227,10 @@ def _candidate(values: Floats) -> tuple[int, float]:
 
 
 def _merged(series: Floats, found: list[int], max_p_value: float, min_magnitude: float) -> list[ChangePoint]:
-    """Remove the weakest candidates one by one until all candidates are significant and large enough, and return the
-    remaining changes.
+    """Remove the weakest candidates, one at a time, until all candidates are significant and large enough.
 
-    As in the published method, only the two changes after a removed change are tested again. The change before it keeps
-    its p-value, although the level after this change is now longer. Testing all changes again gives the same result
-    except for a few changes near the significance level.
+    Return the remaining changes. As in the published method, only the two changes after a removed change are tested
+    again. Testing all changes again gives the same result except for a few changes near the significance level.
     """
     tested = _tested(series, found)
     while tested:
@@ -254,9 +254,7 @@ def _tested(series: Floats, found: list[int], worth: float = 1.0) -> list[Change
 
 
 def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each change of level with the values between it and the previous change, and the values between it and the
-    next change.
-    """
+    """Yield each change of level with the values of the level before it and the values of the level after it."""
     edges = [0, *found, len(series)]
     for (start, index), (_, end) in pairwise(pairwise(edges)):
         yield index, series[start:index], series[index:end]
@@ -265,8 +263,7 @@ def _sides(series: Floats, found: list[int]) -> Iterator[tuple[int, Floats, Floa
 def _p_value(left: Floats, right: Floats, worth: float = 1.0) -> float:
     """Return the p-value of a two-sided t-test with pooled variance for the means of two samples.
 
-    `worth` is the number of independent observations that give as much information as one of the correlated
-    observations.
+    The sample sizes are multiplied by `worth`, to allow for correlated observations.
     """
     counts = len(left) * worth, len(right) * worth
     freedom = counts[0] + counts[1] - 2
@@ -287,9 +284,9 @@ def _worth(series: Floats, found: list[int]) -> float:
     series, in (0, 1].
 
     The lag-1 correlation of the deviations from fitted levels is too small, although it is corrected for the fit. A
-    second estimate hardly depends on levels. In a first-order autoregressive series, differences over one and over two
-    observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1. The
-    larger of the two estimates is used.
+    second estimate hardly depends on the fitted levels. In a first-order autoregressive series, differences over one
+    and over two observations have the variances v_1 = 2 s^2 (1 - r) and v_2 = 2 s^2 (1 - r^2). Hence r = v_2 / v_1 - 1.
+    The larger of the two estimates is used.
     """
     left = np.concatenate([part - part.mean() for part in np.split(series, found)])
     lag_1, lag_2 = float(np.mean(np.diff(left) ** 2)), float(np.mean((left[2:] - left[:-2]) ** 2))

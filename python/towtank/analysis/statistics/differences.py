@@ -1,7 +1,6 @@
-"""Computes the mean of a series that has a trend. Its error is estimated from second differences, which contain no
-linear trend.
+"""Computes the mean of a series that has a trend, for instance during a ramp-up.
 
-This is the method for a ramp-up, which has no steady state.
+The error of the mean is estimated from second differences, which contain no linear trend.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ VALUES_AT_LEAST = 6
 """Smallest number of values of a series that gets an interval. The error then has two degrees of freedom. [1]"""
 # Sum of the squares of the weights 1, -2, 1 of a second difference: 1 + 4 + 1 = 6.
 _WEIGHTS = 6.0
-# Degrees of freedom of the variance, divided by the number of second differences from which it is computed. It would
-# be 1 if these were independent of each other.
+# Degrees of freedom per second difference. The factor would be 1 if second differences were independent of each other.
 _EFFICIENCY = 18 / 35
 
 
@@ -43,10 +41,10 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
     The variance of a value is sum (v_i - 2 v_i+1 + v_i+2)^2 / (6 (n - 2)): second differences contain no linear trend
     [1]_. A curved trend makes the interval wider. The degrees of freedom are 18/35 of the number of differences,
     which follows from the variance of the sum of squares of neighbouring differences of independent normal values.
-    Positive correlation of neighbours, as in the seconds of a busy server, makes the interval too short. A comparison
-    of single runs widens it by an assumed difference from run to run; in the certified cases, this more than makes up
-    for the missing part (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as
-    CPU time is not negative.
+    The interval is too short if neighbouring values are positively correlated, as on a busy server. Comparisons of
+    single runs widen it by an assumed difference from run to run, which suffices in the certified cases
+    (`tests/certified/test_certified_phases.py`). The interval is symmetric in the logarithm, as CPU time is not
+    negative.
 
     References
     ----------
@@ -85,7 +83,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
 
 
 def _around(mean: float, values: Floats, scale: float, confidence: float) -> Estimate:
-    """Return a mean with its interval. The error is computed from the second differences of `values` / `scale`."""
+    """Return a mean with its interval, computed from the second differences of `values` / `scale`."""
     count = len(values)
     if count < VALUES_AT_LEAST or mean <= 0:
         return Estimate(mean, n=count, confidence=confidence)

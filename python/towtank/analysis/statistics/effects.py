@@ -142,9 +142,9 @@ def two_level_effects(responses: Sequence[Sequence[float]], confidence: float = 
 
 
 def _sign_table(count: int) -> Floats:
-    """Return the sign (-1 or 1) of the mean (first column) and of each effect, for each configuration (row).
+    """Return the sign table of a factorial design: a row for each configuration, a column for the mean and each effect.
 
-    The bits of a row's number are the levels of the factors.
+    Signs are -1 or 1. The bits of a row's number are the levels of the factors.
     """
     numbers = np.arange(count)
     # The sign of an effect is 1 if an even number of its factors are at their first level, otherwise -1.

@@ -17,19 +17,14 @@ BATCH_MEANS = "batch means"
 ORDER_STATISTICS = "order statistics"
 RUNS = "runs"
 SECOND_DIFFERENCES = "second differences"
-"""Name of the method for a mean of values with a trend, such as the mean of a ramp-up."""
+"""Name of the method that computes the mean of values with a trend, for instance of a ramp-up."""
 BINOMIAL = "binomial"
-"""Name of the method for a share of completely counted events, with the exact binomial interval."""
+"""Name of the method that computes the exact binomial interval of a proportion."""
 EXACT = "count"
-"""Name of the method for a complete count. The bounds of such a count allow only for items that could not be counted,
-not for chance.
-"""
+"""Name of the method that counts all events. The bounds allow for events that could not be counted, not for chance."""
 
 WIDEST = math.log(100.0)
-"""Largest half-width of an interval, in logarithms; a wider interval is meaningless. [1]
-
-An interval of this half-width extends from a hundredth of the value to a hundred times the value.
-"""
+"""Largest half-width of an interval in logarithms: from a hundredth of the value to a hundred times the value. [1]"""
 
 
 _LARGEST_EXPONENT = math.log(sys.float_info.max)
@@ -86,9 +81,8 @@ class Estimate:
     def at(self, confidence: float) -> Estimate:
         """Return the estimate with an interval for another confidence, converted by Student's t.
 
-        Both sides of the interval are scaled by the same factor, either in the value or in the logarithm, whichever
-        makes the interval more symmetric. Intervals of ratios and of non-negative quantities are symmetric in the
-        logarithm.
+        Both half-widths are scaled by the same factor. They are scaled in the logarithm if the interval is more
+        symmetric there, as intervals of ratios and of non-negative quantities are.
         """
         if self.low is None or self.high is None or self.value is None:
             return self
@@ -138,8 +132,8 @@ class Estimate:
 
 
 def needed_s(bins: float, bin_s: float) -> int:
-    """Return the time that `bins` bins of a recording last, rounded up to whole seconds. [s]"""
-    # The lengths of one-second bins have clock errors. Without the rounding, such an error might add a whole second.
+    """Return the length of `bins` bins of a recording, rounded up to whole seconds. [s]"""
+    # The lengths of one-second bins have small clock errors, which could add a whole second.
     return math.ceil(round(bins * bin_s, 1))
 
 

@@ -66,7 +66,7 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     reference of this module. To first order, a change of X_i changes J by dJ/dX_i = 2 S (1 - S X_i / Q) / (n Q), and
     sum_i X_i dJ/dX_i is zero. J is therefore the mean over time of the series J l_t / T + sum_i dJ/dX_i x_it, where T
     is the total length of the intervals l_t. `ratio_of_sums` computes the error of this mean. If all members got
-    nearly the same, the derivatives vanish and the interval is too narrow. The second-order term, which it omits, is
+    nearly the same number, the derivatives vanish and the interval is too narrow. The omitted second-order term is
     about the squared coefficient of variation of a member's random count.
 
     Examples

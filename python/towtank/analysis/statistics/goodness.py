@@ -170,9 +170,9 @@ def kolmogorov(histogram: Histogram, distribution: Distribution) -> Goodness:
     Notes
     -----
     The statistic is D = sup |F_n(t) - F(t)|, where F_n is the share of recorded times up to t, and F the expected
-    share. It is computed at the edges of the histogram's buckets, the only points at which F_n is known. This D is at
-    most the D of the exact times, so the p-value from the exact distribution of D [1]_ is not too small. Buckets are at
-    most 0.1 % wide, so little power is lost.
+    share. It is computed at the edges of the histogram's buckets, where F_n is known. The D of the exact times may be
+    larger, so the p-value from the exact distribution of D [1]_ is not too small. Buckets are at most 0.1 % wide, so
+    little power is lost.
 
     References
     ----------
@@ -248,7 +248,7 @@ def dispersion(counts: Floats, lengths: Floats) -> Goodness | None:
 
     Notes
     -----
-    The test uses Fisher's index of dispersion. If their sum is known, Poisson counts are multinomial with probabilities
+    The test uses Fisher's index of dispersion. Given their sum, Poisson counts are multinomial with probabilities
     proportional to the lengths. For n observed counts O with expected counts E, X² = Σ (O - E)² / E then has a
     chi-square distribution with n - 1 degrees of freedom. Too regular arrivals are as wrong as bursty arrivals, so the
     test is two-sided. Neighbouring intervals are pooled until each expects five arrivals. For small counts, the p-value

@@ -159,9 +159,7 @@ class Histogram:
         return float(np.average((middles - mean) ** 2, weights=self.counts))
 
     def count_above(self, value_s: float) -> int:
-        """Return the number of values that exceed a limit. As for quantiles, each value counts as the upper edge of its
-        bucket. [1]
-        """
+        """Return the number of values that exceed a limit; each value counts as the upper edge of its bucket. [1]"""
         above = self.layout.upper_edges(self.indices) > 1e9 * value_s
         return int(self.counts[above].sum())
 
@@ -244,7 +242,7 @@ def decode(encoded: str) -> Histogram:
         raise BadHistogramError(f"not an HdrHistogram V2: {fault}") from fault
     if not found["total"]:
         return Histogram(layout, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    # Most counters are zero. Only the counters from the first to the last that is not zero are searched.
+    # Only the counters from the first to the last non-zero counter are searched.
     first, last = int(found["min_nonzero_index"]), int(found["max_nonzero_index"])
     indices = np.flatnonzero(counts[first : last + 1]) + first
     if (counts[indices] < 0).any():
@@ -271,8 +269,7 @@ def encode(histogram: Histogram) -> str:
         counts += _zigzag(count)
         after = index + 1
     layout = histogram.layout
-    # The zero and the 1.0 in the header state that counts are not shifted, and that values are integers without a
-    # conversion factor.
+    # The zero means that counts are not shifted; 1.0 means that values are integers without a conversion factor.
     head = struct.pack(">iiiiqqd", _COOKIE, len(counts), 0, layout.digits, layout.lowest, layout.highest, 1.0)
     packed = zlib.compress(head + bytes(counts))
     return base64.b64encode(struct.pack(">ii", _DEFLATED_COOKIE, len(packed)) + packed).decode("ascii")

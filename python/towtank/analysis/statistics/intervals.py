@@ -49,8 +49,9 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
 def t_interval_about(
     values: Sequence[float] | Floats, together: float | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
-    """Return a value computed from all samples of the runs together, with a Student's t interval around it. The values
-    of the single runs give the width of the interval.
+    """Return a value that was computed from the samples of all runs, with a Student's t interval.
+
+    The width of the interval is computed from the values of the single runs.
 
     Parameters
     ----------
@@ -107,9 +108,9 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
     Returns
     -------
     Estimate
-        Ratio with its interval. It has no interval if one of the two estimates has none, or if the interval would be
-        meaningless. For two means over runs, an interval is meaningless if it extends beyond a hundredth of the ratio
-        and a hundred times the ratio; for other estimates, if the bottom does not differ significantly from zero.
+        Ratio with its interval. It has no interval if one of the two estimates has none. The ratio of two means over
+        runs has no interval if the upper bound would exceed a hundred times the ratio. Other ratios have no interval if
+        the bottom does not differ significantly from zero.
 
     Notes
     -----
@@ -183,7 +184,7 @@ def _are_over_runs(first: Estimate, second: Estimate) -> bool:
 
 
 def _is_above_zero(estimate: Estimate) -> bool:
-    """Return True if a value is above zero and the lower end of its interval is not below zero."""
+    """Return True if a value is above zero and its interval does not extend below zero."""
     return (estimate.value or 0.0) > 0 and estimate.low is not None and estimate.low >= 0
 
 
@@ -229,8 +230,7 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
 
 
 def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
-    """Return the sum of estimates. For independent parts, its interval is that of Welch and Satterthwaite; otherwise,
-    it is the sum of the intervals of the parts.
+    """Return the sum of estimates with its interval.
 
     Parameters
     ----------
@@ -243,9 +243,8 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     Returns
     -------
     Estimate
-        Sum with its interval, which is cut off at 0 if the interval of no part extends below 0. The sum has no interval
-        if a
-        part has none. `n` is the degrees of freedom, rounded down, plus 1.
+        Sum with its interval. The interval is cut off at 0 if no part's interval extends below 0. The sum has no
+        interval if a part has none. `n` is the degrees of freedom, rounded down, plus 1.
 
     Notes
     -----
@@ -265,7 +264,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     if len(errors) < len(parts):
         return Estimate(value, n=min(part.n for part in parts), confidence=level)
     exact_freedom = _satterthwaite([error**2 for error in errors], [_freedom(part) for part in parts])
-    # Rounded down. The small number prevents a rounding error from removing one degree of freedom.
+    # The small number prevents a rounding error from removing one degree of freedom.
     freedom = math.inf if math.isinf(exact_freedom) else math.floor(exact_freedom + 1e-9)
     half = t_quantile(0.5 + level / 2, freedom) * math.hypot(*errors)
     if not independent:
@@ -275,16 +274,16 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     method = ", ".join(dict.fromkeys(part.method for part in parts))
     number = sum(part.n for part in parts) if math.isinf(freedom) else int(freedom) + 1
     if not independent:
-        # With a higher confidence, a sum of half-widths grows at most like the half-width of the part with the fewest
-        # degrees of freedom.
+        # `n` determines how the interval widens with the confidence. It is that of the part with the fewest degrees of
+        # freedom.
         number = min(number, *(part.n for part in parts))
     made = Estimate(value, value - half, value + half, method, number, level, within=within)
     return made.of_quantity() if all((part.low or 0.0) >= 0 for part in parts) else made
 
 
 def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_unit: float = 1.0) -> float:
-    """Return the half-width that the errors within the runs alone would give the interval of a difference of two means
-    over runs.
+    """Return the half-width of the interval of a difference of two means over runs, from the errors within the runs
+    alone.
 
     0 if these errors are unknown.
     """
@@ -295,9 +294,9 @@ def _within(first: Estimate, second: Estimate, first_unit: float = 1.0, second_u
 
 
 def standard_error_of(estimate: Estimate) -> float | None:
-    """Return the standard error of an estimate, derived from the width of its interval.
+    """Return the standard error of an estimate, derived from the width of its interval; None without an interval.
 
-    None without an interval. Also None for a count that is incomplete, because its bounds then express no random error.
+    The bounds of an incomplete count express no random error, so its standard error is None too.
     """
     half = estimate.half_width
     if half is None:
@@ -322,7 +321,7 @@ def _freedom_of_two(*both: tuple[Estimate, float]) -> float:
     If one estimate comes from two runs, their values may be nearly equal by chance. The estimate from more runs then
     seems to determine the degrees of freedom, and the interval is too short: for two runs against six, only 92.5 % of
     the 95 % intervals contain the true value. For means over runs, the degrees of freedom are therefore at most the
-    value for equal errors of all runs. For equal numbers of runs this changes nothing.
+    value for equal errors of all runs. This limit has no effect if the numbers of runs are equal.
     """
     (first, _), (second, _) = both
     freedoms = (_freedom(first), _freedom(second))
@@ -344,10 +343,9 @@ def capped_freedom(factors: Sequence[float], variances: Sequence[float], freedom
     Notes
     -----
     With f_i degrees of freedom of s_i^2, the result is (sum k_i s_i^2)^2 / sum ((k_i s_i^2)^2 / f_i) [1]_, unless the
-    limit is smaller. Two runs may agree by chance, and the larger series then seems to determine the degrees of
-    freedom,
-    see `_freedom_of_two`. Unlike there, the smaller series may also truly scatter more than the larger. The limit is
-    therefore the value for variances in proportion to sqrt(k_i). For series of equal length it changes nothing.
+    limit is smaller. The limit is needed because two runs may agree by chance, see `_freedom_of_two`. The variance of
+    the smaller series may truly be larger, so the limit is the value for variances in proportion to sqrt(k_i). For
+    series of equal length the limit has no effect.
 
     `tests/analysis/test_analysis_comparing.py` compares 10 or 5 runs of a system with 2 runs of another system that
     scatter five times as much, and have the same mean. Without a limit, 10 % of the 95 % intervals exclude zero. With

@@ -53,47 +53,8 @@ class Looks:
 
 @cache
 def nominal_confidence(at_most: int, first: int = 1, confidence: float = CONFIDENCE) -> float:
-    """Return the constant confidence of each look (interim analysis) with which all looks together have the confidence
+    """Return the confidence of each look (interim analysis) for which all looks together have the confidence
     `confidence`.
-
-    Parameters
-    ----------
-    at_most : int
-        Number of the last block. [1]
-    first : int
-        Number of the block after which the first look takes place. [1]
-    confidence : float
-        Probability that no look excludes the true value, in (0, 1).
-
-    Returns
-    -------
-    float
-        In (0, 1); `confidence` itself for a single look.
-
-    Notes
-    -----
-    This is Pocock's group sequential test [1]_. Let S_k be the sum of k independent standard normal values. The test
-    rejects at block k if |S_k| > c sqrt(k); c is chosen such that with probability `confidence` no block rejects. This
-    probability follows from the density of the sums that have not been rejected, by numerical integration from block to
-    block [2]_. The significance level of a look is 2 (1 - Phi(c)), with the normal distribution function Phi.
-
-    With Student's t intervals, the level of the looks is kept constant and not the critical value c; the error
-    probability then hardly changes (section 3.8 of [3]_). `tests/certified/test_certified_looks.py` measures it with
-    few runs.
-
-    References
-    ----------
-    .. [1] S. J. Pocock, "Group sequential methods in the design and analysis of clinical trials", Biometrika 64(2),
-           191-199, 1977, doi:10.1093/biomet/64.2.191.
-    .. [2] P. Armitage, C. K. McPherson and B. C. Rowe, "Repeated significance tests on accumulating data", Journal of
-           the Royal Statistical Society A 132(2), 235-244, 1969, doi:10.2307/2343787.
-    .. [3] C. Jennison and B. W. Turnbull, Group Sequential Methods with Applications to Clinical Trials, Chapman and
-           Hall, 2000.
-
-    Examples
-    --------
-    >>> round(1 - nominal_confidence(5), 4)  # c = 2.413 in table 2.1 of [3]_
-    0.0158
     """
     if at_most <= first:
         return confidence

@@ -1,8 +1,8 @@
 """Computes intervals from a single long series. They contain the true value as often as their confidence states.
 
 `batches.error_of` is made for short series. It must allow for an unknown correlation, so its intervals of long series
-are too wide. A series of many values can be divided into batches that are nearly independent, and it shows whether they
-are. The scatter of such batches gives the error.
+are too wide. A series of many values can be divided into batches, and their correlation can be tested. If the batches
+are nearly independent, their scatter gives the error.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _MEDIAN = 0.5
 # If the design effect at the median exceeds this, values beyond a high quantile come in clusters. There are too few
 # clusters for batch means, so `batches.error_of` is used for the quantile.
 _CLUSTERED = 5.0
-# Smallest number of independent values beyond a quantile with which it gets an interval, by the probability of the
-# quantile. The number is computed with the design effect at the median. With the design effect of the tail itself,
-# chance would decide which tails get an interval, and these intervals would be too low. Values beyond p99 come in fewer
-# clusters than the median suggests, so more are required.
+# Smallest number of independent values beyond a quantile for which the quantile gets an interval, by probability.
+#
+# The number of independent values is computed with the design effect at the median. The design effect of the tail
+# itself is too uncertain. Values beyond p99 come in fewer clusters than the median suggests, so more are required.
 _BEYOND_AT_LEAST = {0.5: 3.0, 0.9: 5.0, 0.95: 6.0, 0.99: 15.0}
 
 
@@ -162,9 +162,7 @@ def _least_beyond(probability: float) -> float:
 def _effect(
     values: Floats, places: Counts, counts: Floats, limit: float, error_by: _ErrorBy = error_of_long
 ) -> tuple[float, int] | None:
-    """Return the design effect of the share of values that are at most `limit`, and the degrees of freedom of its
-    error. None if unknown.
-    """
+    """Return the design effect of the share of values up to `limit`, and its degrees of freedom; None if unknown."""
     below = np.bincount(places, weights=values <= limit, minlength=len(counts)).astype(float)
     error = error_by(below, counts)
     if error is None or error.needs is not None:

@@ -14,13 +14,11 @@ Floats = npt.NDArray[np.float64]
 _HUBER = 1.345
 _STEPS = 30
 _TO_SIGMA = 1.4826
-"""Ratio of the standard deviation of a normal variable to the median of its absolute deviations. [1]"""
+"""Ratio of the standard deviation to the median absolute deviation of a normal variable. [1]"""
 
 
 def robust_scale(misses: Floats) -> float:
-    """Return the standard deviation of residuals, estimated from the median of their absolute deviations from their
-    median.
-    """
+    """Return the standard deviation of residuals, estimated from the median absolute deviation."""
     return _TO_SIGMA * _median(np.abs(misses - _median(misses)))
 
 

@@ -14,8 +14,7 @@ from towtank.analysis.statistics.estimates import ORDER_STATISTICS, RUNS, Estima
 from towtank.distributions import t_quantile
 
 ASSUMED_SHARE = 0.10
-"""Standard deviation of the system's speed from run to run, relative to the speed, that is assumed for a single run,
-in (0, 1]. [1]
+"""Assumed relative standard deviation of the system's speed from run to run, for a single run; in (0, 1]. [1]
 
 The value is a convention, not a measurement. On a dedicated machine, the speed of a restarted server commonly differs
 by 1 to 5 %, which the assumption must cover. A study can declare a smaller value (`run_to_run`) or repeat its runs.
@@ -35,16 +34,15 @@ def with_run_to_run(estimate: Estimate, share: float = ASSUMED_SHARE) -> Estimat
 
     Notes
     -----
-    On each side, the result has the half-width sqrt(a^2 + b^2), as for independent errors: a is the half-width of the
-    run's interval, b the half-width for a normal distribution with the standard deviation `share` times the value. If
-    the values of equal systems have exactly this standard deviation from run to run, 5 % of the intervals of their
-    ratio exclude 1. If they scatter less, fewer do.
+    The result has the half-widths sqrt(a^2 + b^2), as for independent errors. Here a is the half-width of the run's
+    interval below or above the value. b is the half-width for a normal distribution whose standard deviation is `share`
+    times the value. If the values of equal systems have exactly this standard deviation from run to run, 5 % of the
+    intervals of their ratio exclude 1.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or share == 0:
         return estimate
     value, level = estimate.value, 0.5 + estimate.confidence / 2
-    # Comparisons derive the standard error from the width of the interval by Student's t. The width is therefore also
-    # computed with t.
+    # Comparisons compute the standard error from this width by Student's t, so t is used here too.
     freedom = math.inf if estimate.method == ORDER_STATISTICS else max(1, estimate.n - 1)
     within = [value - estimate.low, estimate.high - value]
     error = max(within) / t_quantile(level, freedom)

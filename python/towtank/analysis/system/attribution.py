@@ -112,12 +112,10 @@ def _unexplained_cpu_s(observed: Observed, groups: list[str], measurement: Measu
     paths += [("probe", "cpu_s_total"), ("probe", "observer_cpu_s_total")]
     for path in paths:
         grown = samples.track(*path).by_bin(measurement.starts, measurement.ends)
-        # Before a process group was added, and after it was removed, it used no CPU time, so missing values count as
-        # zero.
+        # A process group uses no CPU time before it is added and after it is removed, so missing values count as zero.
         used = used - np.nan_to_num(grown)
     if is_here and GENERATOR_GROUP not in groups:
-        # In runs of older versions of Towtank, the probe did not record the CPU time of the load threads. The engine
-        # did.
+        # In older versions of Towtank, the engine and not the probe recorded the CPU time of the load threads.
         used = used - measurement.cpu_s
     if not samples.has("probe", "observer_cpu_s_total"):
         used = used - _scraping(observed, measurement)

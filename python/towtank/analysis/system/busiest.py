@@ -33,11 +33,11 @@ def busiest(samples: Samples, group: str, start_s: float, end_s: float) -> dict[
     Returns
     -------
     dict
-        `process` and `thread`, None for fewer than three samples. `name` and `pid` are those of the process or thread
-        that was the busiest in most samples. The other entries describe the busiest of each sample, which may differ
-        from sample to sample: `cpus`, the mean of its CPU use [1]; `most`, the 95 % quantile of its CPU use [1];
-        `share_of_time_full`, the share of samples with `FULL` or more; and for threads `waits`, the mean share of time
-        in which it was ready to run but waited for a CPU.
+        `process` and `thread`, None for fewer than three samples. `name` and `pid` identify the process or thread that
+        was the busiest in most samples. The other entries are computed from the busiest process or thread of each
+        sample: `cpus`, the mean CPU use [1]; `most`, the 95 % quantile of CPU use [1]; `share_of_time_full`, the share
+        of samples with `FULL` or more. For threads, `waits` is the mean share of time in which a thread was ready to
+        run but waited for a CPU.
     """
     return {kind: _over_window(samples, group, f"busiest_{kind}", start_s, end_s) for kind in ("process", "thread")}
 

@@ -117,7 +117,8 @@ def _machine_of_its_own(observed: Observed, name: str, measurement: Measurement,
 
 
 def _throttled_share(samples: Samples, start_s: float, end_s: float) -> float | None:
-    """Return the share of the CPU accounting periods of the kernel in which the host used up its CPU limit, in [0, 1];
+    """Return the share of the kernel's CPU accounting periods in which the host used up its CPU limit, in [0, 1].
+
     None without a limit.
     """
     periods = samples.track("values", "host_periods_total").growth(start_s, end_s)
@@ -135,8 +136,9 @@ def _mean(values: list[float]) -> float | None:
 
 
 def _pressure(samples: Samples, start_s: float, end_s: float) -> dict[str, float]:
-    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory, in
-    [0, 1].
+    """Return the shares of the window in which some, or all, threads of a host waited for CPU, I/O or memory.
+
+    These are the kernel's pressure stall values, in [0, 1].
     """
     keys = {
         f"{resource}_{extent}": f'host_pressure_seconds_total{{resource="{resource}",extent="{extent}"}}'
@@ -178,10 +180,8 @@ def _last(samples: Samples, start_s: float, end_s: float, key: str) -> float | N
 
 
 def _full_in(free: list[float], length_s: float) -> float | None:
-    """Return the time from the end of the window until a disk is full, if its use continues to grow at the mean rate of
-    the window. [s]
-
-    None if the use of the disk did not grow.
+    """Return the time until a disk is full if its use grows at the mean rate of the window; None if it does not grow.
+    [s]
     """
     used = free[0] - free[-1] if len(free) > 1 else 0.0
     return free[-1] * length_s / used if used > 0 else None
@@ -194,15 +194,11 @@ def machine(observed: Observed, measurement: Measurement, chosen: Mask) -> dict[
     -------
     dict or None
         `cpus`: real CPUs that hosts may use; `cpus_virtual`: the sum of the virtual CPUs of all hosts, where a host
-        without
-        a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs used by
-        all
-        hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU time that the
-        hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs used. A tier
-        on
-        one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier they are empty.
-        None
-        if no host has declared sizes.
+        without a limit counts with all real CPUs; `overcommit`: virtual CPUs divided by real CPUs; `cpus_used`: CPUs
+        used by all hosts together; `throttled_s_per_s`: throttled time of all hosts per second; `steal`: share of CPU
+        time that the hypervisor below this machine gave to other guests; `consumers`: tiers in descending order of CPUs
+        used. A tier on one of these hosts has the numbers of the real CPUs to which it is pinned; for any other tier
+        they are empty. None if no host has declared sizes.
     """
     names = [name for name, about in observed.hosts.items() if about.get("provider") == "namespaces"]
     streams = [samples for name in names if (samples := observed.metrics.get(STREAM.format(name))) is not None]

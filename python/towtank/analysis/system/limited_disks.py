@@ -1,4 +1,6 @@
-"""Computes the utilization of a disk of a host, relative to the limits of its control group or from its busy time."""
+"""Computes the utilization of a host's disk, from the limits of the host's control group or from the disk's
+busy time.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,14 @@ from towtank.digging import dig
 from towtank.units import data_rate, format_data_rate, rate
 
 BUSY = "busy"
-"""Name of the measure of utilization that is the share of time in which the device was processing at least one
-request.
+"""Name of the utilization that is computed from busy time.
+
+Busy time is the time in which the device processed at least one request.
 """
 AT_LIMIT = 0.90
-"""A disk counts as at its limit if it uses at least this share of the limit, in (0, 1]. [1]"""
+"""A disk has reached a limit if it uses at least this share of the limit, in (0, 1]. [1]"""
 BUSY_SHARE = "busy_share"
-"""Key of the share of time in which the disk was busy, among the values of a disk."""
+"""Key of the share of time in which the disk was busy. [1]"""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class DiskLimit:
     Attributes
     ----------
     rate : str
-        Key of the rate that the limit applies to, among the values of a disk.
+        Key of the rate to which the limit applies.
     read : function
         Reads the limit in `run.json`. [1/s] or [byte/s]
     text : function
@@ -54,9 +57,8 @@ class Utilization:
     Attributes
     ----------
     utilization : float or None
-        Largest share of a limit that was used. If no limit was reached and the share of busy time is larger, or if no
-        limit
-        was measured, the share of busy time. None if nothing was measured. [1]
+        Largest share of a limit that was used. If no limit was reached, the share of busy time is used if it is larger,
+        or if no limit was measured. None if nothing was measured. [1]
     utilization_of : str or None
         Key of the limit in the system file, or `busy`.
     utilization_limit : float or None

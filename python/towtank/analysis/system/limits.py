@@ -22,7 +22,7 @@ Json = dict[str, Any]
 def tier_limits(
     observed: Observed, name: str, start_s: float, end_s: float, targets: Collection[str] = ()
 ) -> dict[str, Json]:
-    """Return the largest use of each resource of a tier that the kernel limits, with the limit.
+    """Return the largest use of each kernel-limited resource by a tier, with the limit.
 
     Parameters
     ----------

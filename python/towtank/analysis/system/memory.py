@@ -28,9 +28,9 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
     Returns
     -------
     dict
-        `memory_bytes`, and in `memory_how` the method: the first for which values were recorded of `proportional sets`,
-        `control group` (memory of the group less reclaimable memory) and `sum of resident sets`. Both are None if there
-        are no values. `resident_sets_bytes` is always the sum of resident sets.
+        `memory_bytes`, its method `memory_how`, and `resident_sets_bytes`, the sum of resident sets. The method is
+        `proportional sets`, `control group` (memory of the group less reclaimable memory) or `sum of resident sets`:
+        the first of these with recorded values. Without any values, `memory_bytes` and `memory_how` are None.
     """
 
     def mean(*path: str) -> float | None:
@@ -61,16 +61,16 @@ def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) 
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that the probe reads less often than once per sample, in rounds.
+    """Return the mean over a window of a gauge that the probe does not read for every sample.
 
-    Between rounds, samples repeat the last value. It stays valid, because the probe starts the next round early if
-    resident sets or the number of processes change.
+    Samples without a reading repeat the last value. It stays valid, because the probe reads the gauge early if resident
+    sets or the number of processes change.
     """
     rounds = samples.pairs("groups", group, key)
     if not rounds:
         return None
     inside = [at for at in samples.times_s if start_s <= at <= end_s]
     times = np.array([at for at, _ in rounds])
-    # Samples before the first round have no value and get that of the first round.
+    # Samples before the first reading get the value of the first reading.
     last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
     return float(np.mean([rounds[place][1] for place in last])) if inside else None

@@ -32,10 +32,8 @@ def pace(observed: Observed, start_s: float, end_s: float) -> dict[str, Any] | N
     -------
     dict or None
         `median_s`, `fast_s` and `slow_s`: median, 10th and 90th percentile of the samples, each the mean over the CPUs
-        [s];
-        `spread`, the share by which the slow time exceeds the fast one [1]; and the number of `samples`. None with
-        fewer
-        than ten samples, or if all tiers are on other machines.
+        [s]; `spread`, the share by which the slow time exceeds the fast one [1]; and the number of `samples`. None with
+        fewer than ten samples, or if all tiers are on other machines.
 
     Notes
     -----

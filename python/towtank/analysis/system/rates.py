@@ -21,9 +21,7 @@ GAP_S = 2.5
 missing. [s]
 """
 EDGE_S = 0.5
-"""Samples cover a time span if they begin at most this much after its start, and end at most this much before its
-end. [s]
-"""
+"""Longest part of a time span, at its start and at its end, for which samples may be missing. [s]"""
 CLOCK_JUMP_S = 0.5
 """Smallest step of the wall clock relative to the monotonic clock that counts as a jump. [s]"""
 

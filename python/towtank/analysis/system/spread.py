@@ -40,8 +40,10 @@ def spread(plan: dict[str, Any] | None, measurement: Measurement, chosen: Mask) 
 
 
 def _targets(plan: dict[str, Any]) -> Iterator[tuple[str, list[str], slice]]:
-    """Yield each target whose users each stay with one address: its name, the service at each address, and the columns
-    of `places_ok` and `places_failed` that count its transactions.
+    """Yield each target whose users each stay with one address.
+
+    A target is yielded with its name, the service at each address, and the columns of `places_ok` and `places_failed`
+    that count its transactions.
     """
     first = 0
     for target in plan.get("targets", []):

@@ -91,16 +91,14 @@ class Observed:
         return len(self.probe.samples[-1].get("cpus", [])) or None if self.probe.samples else None
 
     def where(self, tier: str) -> Observed:
-        """Return the observations of the machine that runs a tier: of another machine if the tier runs there, otherwise
-        of this one.
-        """
+        """Return the observations of the machine that runs a tier."""
         return self.remote.get(str(self.tiers.get(tier, {}).get("host")), self)
 
     def allotted(self, tier: str, start_s: float, end_s: float) -> float | None:
         """Return the number of CPUs that a tier may use between two instants.
 
-        It is the number of CPUs to which the tier is pinned, or of all CPUs of its machine, but at most the virtual
-        CPUs of its host and the limit of its control group.
+        It is the smallest of these numbers: the CPUs to which the tier is pinned (without pinning, all CPUs of its
+        machine), the virtual CPUs of its host, and the limit of its control group.
         """
         about = self.tiers.get(tier, {})
         given = self.hosts.get(str(about.get("host")), {}).get("cpus_virtual")
@@ -117,11 +115,11 @@ class Observed:
         return next((str(group["cgroup"]["path"]) for group in groups if "path" in group.get("cgroup", {})), None)
 
     def _quota(self, tier: str, start_s: float, end_s: float) -> float | None:
-        """Return the CPU limit of the control group of a tier's first process; the largest if it changed in the time
-        span. [CPUs]
+        """Return the CPU limit of the control group of a tier's first process; the largest limit if it changed. [CPUs]
 
-        None if the group had no limit for part of the time, or if processes of the tier run outside the group. The
-        latter is assumed if the tier uses more CPU time than the whole group, or more than the limit allows.
+        None if the group had no limit for part of the time, or if processes of the tier run outside the group.
+        Processes are assumed to run outside if the tier uses more CPU time than the whole group, or more than the limit
+        allows.
         """
         samples, group = self.where(tier).samples, ("groups", tier, "cgroup")
         limits = samples.gauge(start_s, end_s, *group, "cpu_limit")
@@ -161,8 +159,8 @@ class Observed:
 
 
 def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estimate:
-    """Return the ratio of two sums over those bins of a window that were observed; no value if less than half of them
-    were.
+    """Return the ratio of two sums over the observed bins of a window; no value if less than half of the bins were
+    observed.
     """
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
@@ -286,15 +284,13 @@ def steal(observed: Observed, start_s: float, end_s: float) -> float | None:
 
 
 def throttled(observed: Observed, start_s: float, end_s: float) -> dict[str, float]:
-    """Return, for each process group with a separate control group, the share of time in which the CPU limit of that
-    control group throttled it.
+    """Return the share of time in which a CPU limit throttled each process group with a separate control group.
 
     Returns
     -------
     dict
         Throttled time divided by the length of the window, by name of the process group. It may exceed 1 if several
-        CPUs
-        were throttled at the same time.
+        CPUs were throttled at the same time.
     """
     samples = observed.samples
     names = sorted({name for sample in samples.samples[-1:] for name in sample.get("groups", {})})
@@ -309,10 +305,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
     -------
     float or None
         Busy time of the CPUs to which tiers are pinned, less the CPU time of the tiers, divided by the length of the
-        time
-        span and the number of CPUs. None if tiers are not pinned or the samples lack busy times. Interrupts are left
-        out,
-        because packets of the system cause interrupts as well.
+        time span and the number of CPUs. None if tiers are not pinned or the samples lack busy times. Time in
+        interrupts is not counted, because network packets of the system cause interrupts as well.
     """
     here = {name: about for name, about in observed.tiers.items() if observed.where(name) is observed}
     pinned = {cpu for about in here.values() for cpu in about.get("cpus") or []}
@@ -339,8 +333,8 @@ def foreign_share(observed: Observed, start_s: float, end_s: float) -> float | N
 def _cpu_track(samples: Samples, cpu: int, counter: str) -> Track:
     """Return the growth over time (track) of a counter of one CPU.
 
-    Counters are not subtracted before their tracks are computed. A difference of counters may fall by a clock tick,
-    which would count as a restart.
+    A difference of two counters may fall by a clock tick, which would count as a restart. Counters are therefore not
+    subtracted before their tracks are computed.
     """
     values = [
         found[cpu].get(counter) if cpu < len(found := sample.get("cpus", [])) else None for sample in samples.samples

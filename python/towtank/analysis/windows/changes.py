@@ -16,11 +16,13 @@ from towtank.distributions import t_quantile
 _LARGE = 0.5
 """A change of response time that is larger than this is tested at a weaker significance level. [1]"""
 CAUTIOUS_SIGNIFICANCE = 0.05
-"""Significance level of the cautious test for a trend, which a change must pass besides the plain test."""
+"""Significance level of the trend test that corrects the autocorrelation for its bias in short series
+(cautious test).
+"""
 _LARGE_SIGNIFICANCE = 0.025
 _CONFIDENCE = 0.95
-# A change that exceeds the gross size makes the run invalid if it is significant at this level. The audit of the
-# load uses the same level, so that chance hardly ever makes a run invalid in a study of ten runs.
+# Significance level at which a change larger than the gross size makes the run invalid. Chance then hardly ever makes a
+# run invalid in a study of ten runs.
 _GROSS_SIGNIFICANCE = 0.001
 
 
@@ -53,8 +55,8 @@ class Change:
     def is_gross(self) -> bool:
         """True if the change is significant, and surely exceeds `GROSS` times the tolerance of its metric.
 
-        A large change alone is not sufficient: over a window not much longer than its relaxation time, the queue of a
-        steady system fluctuates as much.
+        The size of a change is not sufficient, because the queue of a steady system fluctuates strongly in a window not
+        much longer than its relaxation time.
         """
         return self.at_least > GROSS * self.tolerance and self.p_value < _GROSS_SIGNIFICANCE
 
@@ -93,9 +95,7 @@ class Step(NamedTuple):
 
 
 def relative(metric: str, difference: float, mean: float) -> float:
-    """Return a difference relative to the mean. For response time, the difference is that of logarithms, which the
-    exponential function converts to a relative difference.
-    """
+    """Return a difference relative to the mean. For response time, `difference` is a difference of logarithms."""
     if metric == "response_time":
         return math.expm1(min(50.0, difference))
     return difference / abs(mean) if mean else 0.0
@@ -138,8 +138,9 @@ def of_trend(
 
 
 def of_difference(metric: str, difference: float, error: float, freedom: float, mean: float) -> Change:
-    """Return the change from the start of a window to its rest. `error` is the standard error of the difference in the
-    cautious test.
+    """Return the change from the start of a window, which was left out, to the kept part of the window.
+
+    `error` is the standard error of the difference in the cautious test.
     """
     least = abs(
         relative(metric, math.copysign(max(0.0, abs(difference) - quantile(freedom) * error), difference), mean)

@@ -60,9 +60,7 @@ class Growth:
         )
 
     def document(self) -> dict[str, Any]:
-        """Return the growth of the number of transactions in the system as JSON for a run summary: the numbers at start
-        and end of the window, the arrivals, and the significance.
-        """
+        """Return the growth of the number of transactions in the system as JSON for a run summary."""
         return {
             "at_start": self.at_start,
             "at_end": self.at_end,

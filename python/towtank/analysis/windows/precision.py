@@ -10,11 +10,10 @@ from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
-"""Largest half-width of the 95 % interval of the mean response time with which a stage may end, relative to the
-mean. [1]
+"""Largest relative half-width of the 95 % interval of the mean response time with which a stage may end. [1]
 
-Thirty independent values, the fewest that a verdict accepts for a mean, give 0.37 if response times are exponentially
-distributed, and less for most distributions.
+A verdict accepts a mean of at least thirty independent values. If these are exponentially distributed, the half-width
+is 0.37.
 """
 
 
@@ -62,9 +61,7 @@ class Precision:
 
 
 def _by_users(kept: Seconds) -> Floats | None:
-    """Return substitutes for the sums of response times by Little's law; None for an open load, or if the law does not
-    hold. [s]
-    """
+    """Return the sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
     if kept.unpaused_s is None or kept.users is None:
         return None
     user_s = kept.users * float(kept.lengths_s.sum())

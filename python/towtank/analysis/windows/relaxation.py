@@ -15,12 +15,11 @@ mean. [1]
 """
 _PARTS = 3
 """Number of equal parts into which a window is divided, to find the smallest load. [1]"""
-# Significance levels that a change of response time must reach if the queue may not have returned to its mean within
-# the window. The cautious test never uses fewer than three degrees of freedom, but such a window has fewer. Through
-# random walks of 12 to 60 steps (1,500 each) it finds p < 0.025 in 9 to 15 %, and p < 0.01 in 3 to 8 %.
+# Significance level of a change of response time in a window with few relaxation times. At this level, the cautious
+# test finds a change in 3 to 8 % of random walks of 12 to 60 steps (1,500 each).
 _SIGNIFICANCE = 0.01
-# The place of a cut or of a step is chosen where the difference is largest, so its level is a fifth. With 0.01, random
-# walks of 12 to 60 steps have a cut at half of the window in 1 to 3 %, and at most 1 % have a step.
+# Significance level of a cut or of a step. It is a fifth of `_SIGNIFICANCE`, because the position with the largest
+# difference is tested.
 _CHOSEN_SIGNIFICANCE = 0.002
 # A normally distributed growth exceeds this many standard deviations in one of forty windows. [1]
 _DEVIATIONS = 2.0
@@ -79,9 +78,7 @@ class Memory:
 
     @property
     def is_short(self) -> bool:
-        """True if the window has fewer than `RELAXATIONS` relaxation times, even at the load of the third of the window
-        with the smallest load.
-        """
+        """True if the window has fewer than `RELAXATIONS` relaxation times at the smallest load of its thirds."""
         return self.least_relaxations < RELAXATIONS
 
     @property
@@ -99,17 +96,18 @@ class Memory:
         p_value : float
             P-value of the change by the cautious test, in [0, 1].
         is_chosen : bool, default False
-            Whether the tested series determined the place of the change, as for a cut or a step.
+            Whether the position of the change was chosen from the tested series, as for a cut or a step.
 
         Notes
         -----
-        A queue explains a change only if the window has few relaxation times, and the change reaches no stricter
-        significance level. A queue that is short by chance in one third of the window makes the relaxation time of this
-        third too short. Its load is trusted only if the third itself has `RELAXATIONS` relaxation times. Under a closed
-        load this is not required, because the relaxation time of M/M/1 is already too long.
+        A queue explains a change only if the window has few relaxation times, and the change is not significant at the
+        stricter level. A queue that is short by chance in one third of the window makes the relaxation time of this
+        third too short. Under an open load, each third must therefore have `RELAXATIONS` relaxation times for the
+        window to count as long. Under a closed load this is not required, because the relaxation time of M/M/1 is
+        already too long.
 
-        A rise is not explained if the number in the system grows more than that of a queue at rest, see
-        `_growth_at_rest`. An overload grows as well, and the stricter level would miss it in a short window.
+        A rise is not explained if the number in the system grows more than in a queue at rest, see `_growth_at_rest`.
+        In a short window, the stricter level alone would not detect an overload.
         """
         enough = RELAXATIONS if self.growth is None else _PARTS * RELAXATIONS
         if self.is_long or self.least_relaxations >= enough:
@@ -167,8 +165,8 @@ def memory_of(response_sums_s: Floats, ended: Floats, lengths_s: Floats) -> Memo
     Notes
     -----
     `is_short` uses the smallest N and the smallest mean response time of the thirds of the window. In an overload, both
-    grow over the window. With their means the window would seem short, which would weaken the very test that is to
-    detect the growth. For `is_long`, the mean over the whole window is the cautious choice.
+    grow over the window. Their means would make the window seem short, and the growth might not be detected. For
+    `is_long`, the mean over the whole window is the cautious choice.
     """
     sums_s, counts, lengths = (np.asarray(values, dtype=float) for values in (response_sums_s, ended, lengths_s))
     thirds = zip(*(np.array_split(values, _PARTS) for values in (sums_s, counts, lengths)), strict=True)

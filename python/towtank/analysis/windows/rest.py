@@ -106,8 +106,7 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     Notes
     -----
     A settle stage uses the plain error and the normal distribution, but requires four consecutive tests. With the
-    cautious
-    error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
+    cautious error, a steady system with the noise that `settling.look` describes would wait for 60 s instead of 39 s.
 
     `needed_s` assumes that a random change and its error shrink with the square root of the length of the window. A
     real change would remain.
@@ -149,7 +148,7 @@ def instability_of(
     name, values, edges_s, cautious
         As for `rest_of`.
     proven : bool, default True
-        Whether the series also counts as not steady if a change larger than the allowed one is not excluded.
+        Whether a steady series must also exclude changes larger than the allowed change.
     """
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"

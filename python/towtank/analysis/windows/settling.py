@@ -107,8 +107,8 @@ def least_window_s(seconds: Seconds) -> float:
 
     Notes
     -----
-    The window lasts at least `LEAST_WINDOW_S` seconds and five mean response times. Under a closed load it also lasts
-    at least three user cycles (N / X by the response time law), because a disturbance of one cycle recurs in the next.
+    The window lasts at least `LEAST_WINDOW_S` seconds and five mean response times. Under a closed load, it also lasts
+    at least three user cycles of length N / X, because a disturbance recurs after a cycle.
     """
     recent = seconds.last(min(len(seconds.ends_s), int(2 * LEAST_WINDOW_S)))
     ended, length = float(recent.ended.sum()), float(recent.lengths_s.sum())
@@ -123,8 +123,8 @@ def look(seconds: Seconds) -> SettlingResult:
 
     Notes
     -----
-    `tests/certified/test_certified_settling.py` simulates 200 series for each line of the table. Throughput approaches
-    its level exponentially from 40 % below, and response time its level from twice as much, both with the time constant
+    `tests/certified/test_certified_settling.py` simulates 200 series for each line of the table. Throughput starts 40 %
+    below its level, response time at twice its level. Both approach their levels exponentially with the time constant
     tau. The noise is first-order autoregressive (coefficient 0.5), with 5 % in throughput and 10 % in response time. An
     end counts as early if more than 10 % of throughput is still missing.
 
@@ -138,9 +138,7 @@ def look(seconds: Seconds) -> SettlingResult:
     ======  ============  ======================  =======
 
     Without noise the stage ends at 13 s. With noise the record must be long enough to exclude changes larger than the
-    allowed one. Consecutive tests overlap, so four of them are worth far less than four independent tests. The rates
-    above include this effect. A very slow approach may be hidden by the noise and pass the test; if it is expected, set
-    `at_least`.
+    allowed change. Noise may hide a very slow approach; if such an approach is expected, set `at_least`.
 
     A load whose backlog grows at a tenth of its rate never passed within 600 s.
     """

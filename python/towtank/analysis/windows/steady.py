@@ -26,15 +26,15 @@ _MSER_BATCHES = 10
 # Significance level of each test for a trend. It is strict, because several series are tested on every run.
 SIGNIFICANCE = 0.01
 # Significance level of a cut. MSER picks the cut with the largest difference, which looks significant even for pure
-# noise. At a level of 0.01, noise counts as a cut in 2 to 13 % of series of 20 to 300 observations with lag-1
-# autocorrelations up to 0.6; at this level, in 0.2 to 4 % (2,000 series each).
+# noise. At this level, 0.2 to 4 % of noise series have a cut (20 to 300 observations, lag-1 autocorrelations up to 0.6,
+# 2,000 series each).
 CUT_SIGNIFICANCE = 0.001
 # Smallest number of degrees of freedom with which the trend test is made. A curved trend leaves residuals that look
 # strongly correlated, which reduces the degrees of freedom. Without this minimum, no such trend would be found in a
 # short window.
 _FREEDOM_AT_LEAST = 3.0
 _CORRELATION_AT_MOST = 0.9
-# For caution, an estimated correlation r is raised by this number times r times the standard error of r.
+# An estimated correlation r with the standard error s is raised to r + 2.5 r s, for caution.
 _RAISED = 2.5
 # Smallest number of means of neighbouring observations from which a correlation is estimated. [1]
 _BLOCKS_AT_LEAST = 15
@@ -126,9 +126,7 @@ def mser(values: Floats, batch: int = BATCH) -> Truncation:
 
 
 def batch_for(count: int) -> int:
-    """Return the batch size of MSER for a number of observations: 5, or less if there would be fewer than ten batches
-    of 5.
-    """
+    """Return the batch size of MSER for a number of observations: 5, or less to get at least ten batches."""
     return max(1, min(BATCH, count // _MSER_BATCHES))
 
 
@@ -160,7 +158,7 @@ def is_significant(values: Floats, cut: Truncation, *, cautious: bool = False) -
 
 
 def significant_cut(values: Floats) -> Truncation | None:
-    """Return the cut of MSER if the start of the series before it differs significantly from the rest; None
+    """Return the cut of MSER if the observations before the cut differ significantly from those after it; None
     otherwise.
     """
     cut = mser(values, batch_for(len(values)))
@@ -181,14 +179,13 @@ def difference_at(values: Floats, cut: int, *, cautious: bool = False) -> tuple[
 
 
 def begins_apart(values: Floats, cut: int) -> bool:
-    """Return True if the difference between the part removed by a cut and the rest is present from the first
-    observations on.
+    """Return True if already the first observations of a series differ from those after a cut.
 
     Notes
     -----
     The initial state causes a transient, so a transient is largest in the first observations. Other swings, such as a
-    convoy at a lock, come from the system itself and begin within the window. For a transient, the first third of the
-    removed part must therefore have at least half of the difference of the whole part.
+    convoy at a lock, come from the system itself and begin within the window. For a transient, the difference in the
+    first third of the removed part must therefore be at least half of the difference in the whole part.
     """
     level = float(values[cut:].mean())
     whole, first = float(values[:cut].mean()) - level, float(values[: math.ceil(cut / 3)].mean()) - level
@@ -245,8 +242,8 @@ def _stretch(values: Floats, fitted: int = 0) -> float:
     `fitted` is the number of parameters that were fitted to the series: 1 for a mean, 2 for a straight line, 0 for no
     correction. The fit reduces the lag-1 correlation r by (1 + 3 r) / n or (2 + 4 r) / n, which is corrected.
 
-    With a correction, the result also includes correlation that the noise of single observations hides. The queue of a
-    busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each observation has
+    If `fitted` is not 0, the result also includes correlation that the noise of single observations hides. The queue of
+    a busy server returns to its mean over many observations (S / (1 - sqrt(rho))^2 for M/M/1), but each observation has
     the noise of its few transactions. Means of b = 2, 4, 8, ... neighbours have less noise. With their variance v_b and
     correlation r_b, and the variance v_1 of single observations, the result is b v_b / v_1 (1 + r_b) / (1 - r_b). The
     largest value over all b is returned.
@@ -266,7 +263,7 @@ def _by_lag_one(values: Floats, fitted: int) -> float:
     """Return the number of correlated observations that give as much information as one independent observation, for
     a first-order autoregressive series.
 
-    If a fit is corrected, the correlation is also raised by a multiple of its standard error sqrt((1 - r^2) / n). The
+    If `fitted` is not 0, the correlation is also raised by a multiple of its standard error sqrt((1 - r^2) / n). The
     multiple grows with the correlation, as in `batches.error_of`. In a window not much longer than the relaxation time,
     the correlation of a queue near saturation is hard to see but matters most.
     """

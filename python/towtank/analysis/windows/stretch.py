@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 STEADY_PHASE = "steady"
-# Keys of a stage that specify its load. The stages of a stretch agree in all of them.
+# Keys of a stage that specify its load. They are equal for all stages of a stretch.
 _AMOUNTS = ("users", "rate", "users_by_group", "rates_by_group")
 
 Stage = Mapping[str, Any]
@@ -63,7 +63,7 @@ def stretches(stages: Sequence[Stage]) -> list[Stretch]:
 
 
 def stretch_of(stages: Sequence[Stage], number: int) -> Stretch:
-    """Return a single stage in the form of a stretch, because a search analyses single stages."""
+    """Return a single stage as a stretch of one stage, because a search analyses single stages."""
     return _stretch([stages[number]], max(1, len(stretches(stages))))
 
 

@@ -17,16 +17,15 @@ from towtank.analysis.windows.changes import Change
 from towtank.analysis.windows.relaxation import Memory
 from towtank.analysis.windows.rest import is_at_rest
 
-# The start of a window is left out only if it differs from the rest by more than this share. A smaller difference
-# hardly changes a mean, but leaving out the start would shorten the window. [1]
+# The start of a window is left out only if its mean differs by more than this share from the mean after it. A smaller
+# difference hardly changes the mean of the window. [1]
 _WORTH_A_CUT = 0.01
-# Significance level of the cautious test for a transient, which is made in addition to the plain test. It is larger
-# than that of the plain test, because the cautious test has a larger error and fewer degrees of freedom. At the level
-# of the plain test, even a start with five times the response time would stay in the window.
+# Significance level of the cautious test for a transient, which is made in addition to the plain test. The cautious
+# test has a larger error and fewer degrees of freedom. At the level of the plain test, it would not find even a start
+# with five times the response time.
 _CAUTIOUS_SIGNIFICANCE = 0.02
-# Significance level of the trend test for the rest of a window whose response times start high. With this level, 98 %
-# of the windows in which response time falls to half raise a doubt; with the 0.01 of other trend tests, only 96 %
-# would.
+# Significance level of the trend test after a start with high response times. With this level, 98 % of the windows in
+# which response time falls to half raise a doubt. With the level of other trend tests, 0.01, only 96 % would.
 _NO_TREND = 0.05
 
 
@@ -43,7 +42,8 @@ class Transient:
     at_limit : tuple of Change
         Relevant changes at cuts that remove half of the window; the transient may be longer than such a cut.
     removed : tuple of Change
-        Changes from the start to the rest, one for each metric with a significant cut; positive if the metric rises.
+        Change between the removed and the kept part, for each metric with a significant cut; positive if the metric
+        rises.
     """
 
     cuts: dict[str, steady.Truncation]
@@ -52,7 +52,7 @@ class Transient:
     removed: tuple[Change, ...] = ()
 
     def unsettled(self, kept: Mapping[str, Floats], edges_s: Floats) -> list[Change]:
-        """Return those of the changes in `at_limit` whose series are not steady after the cut.
+        """Return the changes in `at_limit` whose series are not steady after the cut.
 
         Parameters
         ----------
@@ -72,19 +72,18 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
     series : dict of ndarray of shape (n_observations,)
     memory : Memory, optional
         Length of the window in relaxation times of its queue. If the window is short, a change of response time at a
-        cut at
-        half of the window counts only if it is significant in the cautious test, too.
+        cut at half of the window counts only if it is significant in the cautious test, too.
 
     Notes
     -----
-    A cut counts if the removed part differs from the rest significantly and by more than 1 %, and from its first
+    A cut counts if the removed part differs from the kept part significantly and by more than 1 %, and from its first
     observations on (see `steady.begins_apart`). The cautious test must also find a difference, with p < 0.02. It allows
-    for
-    the correlation of a queue, so that random swings of the system stay in the window. It is not made if a queue cannot
-    explain the high response times at the start, see `_cannot_be_a_queue`, or if the cut is at half of the window.
+    for the correlation of a queue, so that random swings of the system stay in the window. It is not made if a queue
+    cannot explain the high response times at the start, see `_cannot_be_a_queue`, or if the cut is at half of the
+    window.
 
     A cut at half of the window that removes a relevant change may be too short. `Transient.unsettled` then tests, as in
-    a settle stage, whether the rest of the window is steady.
+    a settle stage, whether the kept part of the window is steady.
     """
     cuts, latest, at_limit, removed = dict[str, steady.Truncation](), 0, list[Change](), list[Change]()
     strict = memory is not None and memory.is_short
@@ -108,23 +107,23 @@ def transient_of(series: Mapping[str, Floats], memory: Memory | None = None) -> 
 def _is_transient(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
     if not steady.is_significant(values, cut) or not steady.begins_apart(values, cut.observations):
         return False
-    # After a cut at half of the window, the series may still change. The cautious test would treat this change as noise
-    # and find no difference, so it is not made.
+    # After a cut at half of the window, the series may still change. The cautious test would treat this change as
+    # noise, so only the plain test is made.
     if cut.at_limit or _cannot_be_a_queue(name, values, cut, memory):
         return True
     return steady.differs(values, cut.observations, cautious=True)[0] < _CAUTIOUS_SIGNIFICANCE
 
 
 def _cannot_be_a_queue(name: str, values: Floats, cut: steady.Truncation, memory: Memory | None) -> bool:
-    """Return True if response times start so high that a queue of random length cannot explain it: the window has many
-    relaxation times, and the rest has no trend.
+    """Return True if random fluctuations of a queue cannot explain the high response times before a cut. This requires
+    that the window has many relaxation times, and that there is no trend after the cut.
 
     A queue that is long by chance becomes short within a small part of such a window. The cautious test, which allows
     for the relaxation of a queue, is therefore not needed.
 
     A low start does not count. A queue that starts empty fills within a small part of the window; a slower rise is
-    growth, which must not be cut off. The start of a slow fall must not be cut off either, so the rest must have no
-    trend.
+    growth, which must not be cut off. The start of a slow fall must not be cut off either, so a trend after the cut is
+    excluded.
     """
     kept = values[cut.observations :]
     return (

@@ -23,21 +23,20 @@ from towtank.analysis.windows.stretch import Stretch, stretches
 from towtank.analysis.windows.tolerances import tolerance
 from towtank.analysis.windows.transient import transient_of
 
-# Smallest mean number of transactions in an observation. At low loads, a single second has fewer, so an observation
-# lasts several seconds.
+# Smallest mean number of transactions in an observation. At low loads, an observation therefore lasts several seconds.
 _TRANSACTIONS_PER_OBSERVATION = 5
 # Smallest number of observations with which a window is tested. Fewer show neither a trend nor a transient. [1]
 _TESTED_AT_LEAST = 4
 _KEEP_AT_LEAST = 0.5
 _WHOLE = 0.5
 # Significance level of a step (lasting change of level). Levels are fitted to the series and follow correlated noise,
-# so a step requires far more significance than a t-test. The level was tested with 18 kinds of noise (5 and 10 %, 20 to
-# 300 observations, lag-1 autocorrelations up to 0.6; 1,000 series each). Noise with a correlation of 0.6 and 20
-# observations counts as a step in 0.7 % of series, all other noise in at most 0.3 %.
+# so a step requires far more significance than a t-test. Without a step, 0.7 % of series of 20 observations with a
+# lag-1 correlation of 0.6 count as a step. Of longer or less correlated series, at most 0.3 % do (1,000 series for each
+# of 18 kinds of noise).
 _STEP_SIGNIFICANCE = 1e-6
 _ROUNDING_S = 1e-6  # Tolerance for rounding errors of times. [s]
-# A tier with a mean CPU use below this is not tested, because its CPU use shows the ticks of the kernel's clock and not
-# the load. [CPUs]
+# Smallest mean CPU use for which a tier is tested. A smaller CPU use shows the ticks of the kernel's clock and not the
+# load. [CPUs]
 _CPUS_WORTH_A_TEST = 0.05
 _CPU_OF = "cpu of "
 
@@ -99,8 +98,8 @@ class Window:
         """Result of the tests for a steady state: `fails` if a change was found, `holds` if a change larger than
         allowed is excluded, otherwise `undecided`.
 
-        A test that finds no change proves little if the noise is large. Example: a drift of 60 % in 60 s is found in
-        only 4 of 10 windows if the logarithm of response time has a noise of 20 % with a lag-1 correlation of 0.7.
+        A test that finds no change proves little if the noise is large. For example, with 20 % noise of response time
+        and a lag-1 correlation of 0.7, a drift of 60 % in 60 s is found in only 4 of 10 windows.
         """
         if not self.steady:
             return "fails"
@@ -253,8 +252,9 @@ def _counts(change: Change, memory: Memory | None, *, is_chosen: bool = False) -
 
 
 def _leave_out(measurement: Measurement, window: Window, edges: Floats, latest: int) -> int:
-    """Move the start of the window to the end of the transient, or of the backlog if that is later. Return the number
-    of observations left out.
+    """Move the start of the window to the end of the transient, or to the end of the initial backlog if that is later.
+
+    Return the number of observations left out.
     """
     # Up to half of the window may be left out. The tolerance is for rounding errors of the times.
     longest_cut_s = (1 - _KEEP_AT_LEAST) * (edges[-1] - edges[0]) + _ROUNDING_S
@@ -273,8 +273,8 @@ def _worked_off_s(measurement: Measurement, window: Window) -> float:
     If the backlog never drains, return the start of the window.
     """
     start_s = window.start_s
-    # The part after the backlog may require fewer requests in flight, so that it starts with a backlog, too. The search
-    # is therefore repeated.
+    # The part after the backlog may start with a backlog, too, if it requires fewer requests in flight. The search is
+    # therefore repeated.
     while (found := backlog(measurement, measurement.inside(start_s, window.asked_end_s))) and found["excess_at_start"]:
         if found["drained_s"] is None:
             return window.start_s
@@ -303,8 +303,7 @@ def _test_trends(
 def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory: Memory | None) -> None:
     """Add the largest change of level of each series to the window, unless the series has another change.
 
-    A change of level in the middle of the window, such as by a background job, may leave no trend, and MSER finds no
-    transient at the start.
+    A change of level in the middle of the window may be neither a trend nor a transient.
     """
     known = {change.metric for change in window.changes}
     for name, values in series.items():
@@ -326,8 +325,9 @@ def _test_steps(window: Window, series: dict[str, Floats], edges: Floats, memory
 
 
 def _step(name: str, values: Floats, place: int, at_s: float, mean: float, *, memory: Memory | None) -> Step | None:
-    """Return the change between two levels of a series. The cautious test gives its severity; None if it is not
-    significant, or if the queue of a system at rest explains it.
+    """Return the change between two levels of a series; None if not significant, or if a queue at rest explains it.
+
+    The severity of the change is decided by the cautious test.
     """
     difference, error, freedom = steady.difference_at(values, place, cautious=True)
     change = changes.of_difference(name, -difference, error, freedom, mean)
@@ -339,7 +339,10 @@ def _step(name: str, values: Floats, place: int, at_s: float, mean: float, *, me
 def _series(
     measurement: Measurement, chosen: Mask, tiers_cpu_s: dict[str, Floats]
 ) -> tuple[dict[str, Floats], Floats, float]:
-    """Return the tested series as observations of equal length, the edges of the observations, and their length. [s]"""
+    """Return the tested series, the edges of their observations [s], and the length of an observation [s].
+
+    All observations have the same length.
+    """
     lengths = measurement.lengths
     # A stage that ends within a second leaves a short bin. Such a bin is too short for an observation and is left out.
     whole = chosen & (lengths >= _WHOLE * float(np.median(lengths[chosen]))) if chosen.any() else chosen
@@ -376,9 +379,8 @@ def _series(
 def _without_throughput(series: dict[str, Floats]) -> dict[str, Floats]:
     """Return the tested series, in which the CPU use of each tier is adjusted to the mean throughput.
 
-    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use. An adjusted
-    series has so little noise that the start of a slow drift would be cut off as a transient, until the rest is within
-    the tolerance.
+    Adjusted CPU use serves only to test the kept part. The transient is found in the original CPU use, because an
+    adjusted series has too little noise: the start of a slow drift would be cut off as a transient.
     """
     return {
         name: at_mean_throughput(values, series["throughput"]) if name.startswith(_CPU_OF) else values

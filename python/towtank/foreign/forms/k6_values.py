@@ -40,8 +40,7 @@ class Values:
             return
         ok = text_of(tags, "expected_response").lower() != "false" and not text_of(tags, "error_code")
         name = next((found for tag in _NAMES if (found := text_of(tags, tag))), "")
-        # The value is parsed here, even if its metric turns out not to be used, because only the caller of this method
-        # knows the line that an error must state.
+        # All values are parsed here, because only the caller of this method knows the line that an error must state.
         self._collected[metric].add(end_s - value / 1e3, value / 1e3, ok, name)
 
     def best(self, rows: Collector) -> Found:

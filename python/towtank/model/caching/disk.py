@@ -43,9 +43,10 @@ class Disk:
         return miss_ratio * self.reads
 
     def figures(self, miss_ratio: float, references_per_s: float | None) -> dict[str, Any]:
-        """Return a document with the mean number of disk visits of a transaction. If `time_s` is given, it also has the
-        service demand, which is visits times `time_s`. If the rate of references is given too, it has the utilization
-        of the disk, which is the rate of misses times `time_s`.
+        """Return a document with the mean number of disk visits of a transaction.
+
+        If `time_s` is given, the document also has the service demand (visits times `time_s`). If the rate of
+        references is given too, it has the utilization of the disk (rate of misses times `time_s`).
         """
         visits = self.visits(miss_ratio)
         found: dict[str, Any] = {"disk_visits": visits}

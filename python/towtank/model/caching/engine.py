@@ -40,8 +40,7 @@ def run_caches(options: list[str], lines: Iterable[bytes] | None = None, source:
     ) as process:
         try:
             if lines is not None and process.stdin is not None:
-                # A broken pipe means that the engine ended before it had read all lines. The error is ignored here,
-                # because the engine's output, read below, states the cause.
+                # A broken pipe means that the engine ended early. The engine's output, read below, states the cause.
                 with suppress(BrokenPipeError):
                     process.stdin.writelines(lines)
                     process.stdin.flush()

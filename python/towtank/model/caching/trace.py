@@ -86,9 +86,7 @@ class _LogLines:
         self.unreadable = [f"{note.times} times in the log, {note.what} {note.why}" for note in notes.sorted()]
 
     def warnings(self) -> list[str]:
-        """Return warnings about two kinds of log lines: those that are unreadable, and those that do not record the
-        read of a file.
-        """
+        """Return warnings about unreadable log lines, and about log lines that do not record the read of a file."""
         if not self.left_out:
             return self.unreadable
         parts = ", ".join(f"{count} with {why}" for why, count in sorted(self.left_out.items()))
@@ -150,8 +148,7 @@ def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     lines = _LogLines(path)
     outcome = run_caches(options, lines=lines)
     for fault in outcome.get("faults", []):
-        # The faults have line numbers of the trace that was generated from the log. These are removed, as they are not
-        # those of the log.
+        # The line numbers of the faults are those of the generated trace and not of the log, so they are removed.
         fault["line"] = fault["column"] = 0
     return outcome, lines.warnings()
 

@@ -72,8 +72,8 @@ def predict_across(configuration: Configuration, asked: Json) -> Json:
     shared, total = _shared(configuration, asked)
     parameters = replicates(fit, _DRAWS)
     if work is not None:
-        # The CPU time of a transaction varies with the load, and its value in the predicted configuration is unknown.
-        # So each replicate varies it at random, by the spread of the measured values.
+        # The CPU time of a transaction in the predicted configuration is unknown. Each replicate therefore varies it at
+        # random, by the spread of the measured values.
         unknown = np.random.default_rng(SEED + 4).standard_normal(_DRAWS)
         parameters[:, 0] *= np.exp(float(np.std(np.log(work), ddof=1)) * unknown)
     think = configuration.think_s
@@ -176,8 +176,8 @@ def _requests(configuration: Configuration) -> float:
 
 
 def _shared(configuration: Configuration, asked: Json) -> tuple[list[Shared], tuple[float, float] | None]:
-    """Return the hosts whose number does not grow, and a pair for the physical machine: the CPU time per transaction
-    and the number of CPUs.
+    """Return the hosts whose number does not grow; also the CPU time per transaction and the CPUs of the physical
+    machine.
     """
     runs = [run for run in configuration.runs if run.get("hosts")]
     names = list(dict.fromkeys(name for run in runs for name in run["hosts"]))

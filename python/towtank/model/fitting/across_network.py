@@ -18,11 +18,11 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.quota_curve import QuotaCurve, others_use
 from towtank.model.quota import PERIOD_S, Quota
 
-# The throughput and the time that CPU quotas save depend on each other and are computed in turn: at most `_ROUNDS`
-# times, or until the throughput changes by less than the share `_AGREES`. [1], [ratio]
+# Throughput and the time that CPU quotas save depend on each other, so they are computed iteratively. The iteration
+# ends after `_ROUNDS` rounds, or if the throughput changes by less than the share `_AGREES`. [1], [ratio]
 _ROUNDS, _AGREES = 12, 1e-4
-# Highest utilization for which the queue of a host is computed; a higher one counts as this value, since the queue
-# has no finite length at 1. [ratio]
+# Highest utilization for which the queue of a host is computed, since the queue is infinite at 1. Higher utilizations
+# are replaced by this value. [ratio]
 _MOST_USED = 0.95
 Json = dict[str, Any]
 

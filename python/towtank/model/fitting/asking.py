@@ -17,9 +17,7 @@ AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
 
 
 def why_no_source(source: Path) -> str | None:
-    """Return the reason why a path is not usable as a source, being neither a CSV file nor a results folder; None if it
-    is usable.
-    """
+    """Return the reason why a path is neither a CSV file nor a results folder; otherwise None."""
     if not source.exists():
         return f"must be a CSV file or a results folder, got {str(source)!r}, which does not exist"
     if source.is_dir() and not is_results(source):
@@ -28,7 +26,7 @@ def why_no_source(source: Path) -> str | None:
 
 
 def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
-    """Return the options that do not apply to a CSV file or to a results folder, whichever the source is, with reasons.
+    """Return the options that do not apply to the kind of source (CSV file or results folder), each with the reason.
 
     Parameters
     ----------

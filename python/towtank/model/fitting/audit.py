@@ -30,12 +30,11 @@ as in the analysis of single runs. [ratio]
 UNKNOWN = "users, throughput, response time or think time"
 # Values of several runs agree if none deviates from the median by more than this share. [ratio]
 _AGREE = 0.10
-# The CPU counter of a tier is wrong if the tier's demand at one load level differs from its demand at the other
-# levels by more than `_DEMAND_OFF`, and by more than `_DEMAND_DEVIATIONS` standard deviations. Real demands vary less.
-# [ratio], [1]
+# Smallest deviation of a tier's demand at one load level from its demand at the other levels that indicates a wrong CPU
+# counter: as a share of the demand [ratio], and in standard deviations [1]. Real demands vary less.
 _DEMAND_OFF, _DEMAND_DEVIATIONS = 0.25, 8.0
-# Deviation that is not reported as a wrong counter, since it may be the background work of an idle server, as a
-# share of the busiest tier's CPU use. [ratio]
+# Largest deviation that may be the background work of an idle server, as a share of the busiest tier's CPU use. It is
+# not reported as a wrong counter. [ratio]
 _BACKGROUND = 0.02
 _UNITS = (
     ("response time", "response_s", 1 / 1000, "in milliseconds"),
@@ -48,14 +47,12 @@ _UNITS = (
     ("think time", "think_s", 1 / 1000, "in milliseconds"),
     ("think time", "think_s", 60.0, "in minutes"),
 )
-"""Units in which values are often recorded by mistake: counter, its attribute, factor that converts the value to the
-expected unit, and name of the mistaken unit.
+"""Units in which values are often recorded by mistake: counter, attribute, conversion factor to the expected unit, and
+name of the mistaken unit.
 """
-# Smallest share of the runs that violate Little's law in which a mistaken unit must explain the violation.
-# [ratio]
+# A mistaken unit is reported only if it explains at least this share of the runs that violate Little's law. [ratio]
 _MOST = 0.8
-# Residual of Little's law above which the cause must be a mistaken unit, since no counting error is so large.
-# The mistaken unit is then reported even if the converted value is too small to matter in the law. [ratio]
+# Residual of Little's law above which the cause must be a mistaken unit, since no counting error is so large. [ratio]
 _FAR_OFF = 5.0
 
 
@@ -132,7 +129,7 @@ class Finding:
 
 
 def audit(runs: Sequence[Quantities]) -> list[Finding]:
-    """Check both operational laws on every run of a configuration; Little's law only on runs with response times."""
+    """Check both operational laws on every run of a configuration. Little's law requires response times."""
     findings = []
     for run in runs:
         peers = [other for other in runs if other is not run]
@@ -212,7 +209,7 @@ def _residual(run: Quantities) -> float:
 def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
     """Return True if Little's law holds once the unit of a counter is converted.
 
-    The converted value must not be so small that the law holds without it, unless the residual was very large.
+    The converted value must have an influence on Little's law, unless the residual was very large.
     """
     if _residual(changed) > changed.limit:
         return False
@@ -221,10 +218,10 @@ def _is_explained(run: Quantities, changed: Quantities, attribute: str) -> bool:
 
 
 def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
-    """Return True if the CPU time per transaction differs from that of other runs by the same factor by which Little's
-    law is violated.
+    """Return True if a wrong throughput explains why Little's law is violated.
 
-    A wrong throughput explains both, since CPU time per transaction is CPU time over throughput.
+    It does if the CPU time per transaction deviates from that of other runs by the ratio `run.factor`, since the
+    throughput determines both.
     """
     ratios = []
     for tier, used in run.cpus.items():
@@ -235,9 +232,7 @@ def _demand_says_throughput(run: Quantities, good: list[Quantities]) -> bool:
 
 
 def _common(run: Quantities, peers: list[Quantities]) -> tuple[str, str]:
-    """Return the counter error that all runs may share, and the reason. This function is used if every run violates
-    Little's law.
-    """
+    """Return the counter error that may explain why all runs violate Little's law, and the reason."""
     runs = [run, *peers]
     if len(runs) < 2:
         return UNKNOWN, "a single run does not show which counter is wrong"
@@ -288,8 +283,9 @@ def _demands(run: Quantities, peers: list[Quantities]) -> list[Finding]:
 
 
 def _at_an_end(run: Quantities, peers: list[Quantities], tier: str) -> bool:
-    """Return True if the run has the lowest or the highest throughput of all runs: there the demand may differ because
-    of background work or contention.
+    """Return True if the run has the lowest or the highest throughput of all runs.
+
+    At these throughputs, the demand may differ because of background work or contention.
     """
     rates = [peer.throughput for peer in peers if peer.cpus.get(tier)]
     return not min(rates) < run.throughput < max(rates)

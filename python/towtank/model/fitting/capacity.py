@@ -55,8 +55,7 @@ def capacity_document(path: Path) -> Json:
         return {"schema": SCHEMA, "refused": _in_a_line(error, path), "configurations": []}
     found = [_contained(answer, classes.get(str(answer.document["key"]), {})) for answer in answers]
     modelled = [configuration for configuration in found if configuration["refused"] is None]
-    # A study with a single load level is reported here, once for all configurations. Otherwise the fit of each
-    # configuration would fail with the same message.
+    # With a single load level, the fits of all configurations would fail with the same message, so it is reported once.
     refused = (
         None
         if modelled
@@ -175,8 +174,10 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
 
 
 def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
-    """Return the number of busy servers of the bottleneck in each replicate, computed from the demand that was fitted
-    with the curve; None if the curve was fitted without utilization.
+    """Return the number of busy servers of the bottleneck in each replicate; None if the curve was fitted without
+    utilization.
+
+    It is computed from the demand that was fitted with the curve.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve) or not candidate.fit.problem.uses_busy:

@@ -27,8 +27,8 @@ from towtank.model.fitting.observations import Conditions, Floats, Observations
 # Upper bound for the estimate of background work, as a share of the servers. Work beyond this share is attributed to
 # the load. [ratio]
 _MOST_BACKGROUND = 0.9
-# Smallest share of the servers that is left for transactions beside background work and other programs. A fit that
-# reaches this bound is not valid. [ratio]
+# Smallest share of the servers that background work and other programs leave for transactions. A fit that reaches this
+# bound is not valid. [ratio]
 _LEAST_LEFT = 0.01
 _LOWEST_RATIO, _HIGHEST_RATIO = 1e-7, 1e7
 # Number of knots of the spline over the logarithm of the ratio (Z + O) / S; the relative error of the spline is
@@ -39,8 +39,8 @@ _KNOTS = 160
 _WINDOW = 10.0
 _MOST_CELLS = 4_000_000
 MOST_USERS = 200_000
-"""Highest number of users for which the curve is solved exactly. Beyond it a solution takes seconds, and no longer
-differs from the asymptotes. [1]
+"""Highest number of users for which the curve is solved exactly. For more users, a solution takes seconds and equals
+the asymptotes. [1]
 """
 
 
@@ -97,8 +97,9 @@ def _likely(users: int, servers: int, ratios: Floats, width: int) -> npt.NDArray
 
 
 class ThroughputTable:
-    """Throughput for one number of users, as a spline over the logarithm of (Z + O) / S, the time outside the
-    bottleneck divided by the service demand.
+    """Throughput of a given number of users, as a spline over the logarithm of (Z + O) / S.
+
+    Z + O is the time outside the bottleneck, S the service demand at the bottleneck.
     """
 
     def __init__(self, users: int, servers: int) -> None:
@@ -184,9 +185,7 @@ class ClosedCurve:
         return self.throughput_in(parameters, load, self.usual(len(load)))
 
     def usual(self, count: int) -> Conditions:
-        """Return the think times, transaction mixes and work of other programs that are assumed at loads that were not
-        measured.
-        """
+        """Return the conditions (think time, mix, other programs) that are assumed at loads that were not measured."""
         return Conditions(np.full(count, self.think_s), np.ones(count), np.full(count, self.others))
 
     def throughput_in(self, parameters: Floats, load: Floats, conditions: Conditions) -> Floats:

@@ -50,8 +50,8 @@ class Tails:
     discipline : str
         Order of service whose 95th percentiles are closer to the measured percentiles.
     ratio, low, high : float
-        Measured over computed 95th percentile: geometric mean over the levels, and the lowest and the highest end of
-        its intervals at all levels. [ratio]
+        Measured divided by computed 95th percentile: geometric mean over the load levels, and lowest and highest end of
+        the intervals. [ratio]
     by_level : tuple of (float, float)
         Load [1] and ratio [ratio] of each level.
     others : mapping of str to tuple of float

@@ -107,8 +107,10 @@ class ScalabilityLaw:
         return np.asarray(scale * load / (1 + sigma * (load - 1) + kappa * load * (load - 1)), dtype=float)
 
     def starts(self, points: Observations) -> Floats:
-        """Return starting points of a fit. λ is near the highest ratio of throughput to load; σ and κ range from 0 to
-        values that bend the curve far below the highest load.
+        """Return starting points of a fit.
+
+        λ is near the highest ratio of throughput to load. σ and κ start at 0 or above, up to values that bend the curve
+        far below the highest load.
         """
         top = max(2.0, float(points.load.max()))
         scale = float(np.max(points.throughput / points.load))

@@ -13,8 +13,8 @@ from towtank.distributions import t_quantile, t_tail
 from towtank.model.fitting.observations import Floats
 
 LEVEL = 0.05
-"""Significance level of the test for curvature: below this p-value, the bend of busy servers U over throughput X means
-that the demand depends on the load.
+"""Significance level of the test for curvature of busy servers over throughput. Curvature means that the demand depends
+on the load.
 """
 _CONFIDENCE = 0.95
 
@@ -51,8 +51,7 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
         for a, b in zip(x, u, strict=True)
     ]
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(x.max()):
-        # A single load level does not determine a straight line. So all busy time is attributed to transactions, and a
-        # note in the result states this.
+        # With a single load level, all busy time is attributed to transactions. A note in the result states this.
         value = float(np.sum(u) / np.sum(x))
         return {
             "demand_s": _estimate(value, None),
@@ -78,9 +77,9 @@ def demand_from_levels(throughput: Floats, busy: Floats, servers: int) -> dict[s
 
 
 def _regression(design: Floats, target: Floats) -> tuple[Floats, Floats | None, Floats]:
-    """Return the coefficients, the covariance matrix and the residuals of ordinary least squares.
+    """Return coefficients, covariance matrix and residuals of ordinary least squares.
 
-    Without degrees of freedom, None takes the place of the covariance matrix.
+    The covariance matrix is None without degrees of freedom.
     """
     factors: Floats = np.asarray(np.linalg.lstsq(design, target, rcond=None)[0], dtype=float)
     misses: Floats = np.asarray(target - design @ factors, dtype=float)

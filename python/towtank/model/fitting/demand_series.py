@@ -69,8 +69,7 @@ def _one_run(data: RunData, name: str, resources: Sequence[Resource]) -> RunSeri
     count = len(chosen) // length
     if count < _LEAST_INTERVALS:
         return None
-    # If the window is not a multiple of the interval length, some intervals are one second longer, so that the
-    # series covers the whole measurement window, as the other results do.
+    # Some intervals are one second longer, so that the series covers the whole measurement window.
     firsts = np.arange(count) * len(chosen) // count
 
     def summed(values: Floats) -> Floats:

@@ -1,5 +1,6 @@
-"""Estimates service demands from a results folder: those of the mean transaction from the load levels, those of
-transaction classes from short intervals of the runs.
+"""Estimates service demands from a results folder.
+
+Load levels give the demand of the mean transaction, short intervals of the runs the demands of transaction classes.
 """
 
 from __future__ import annotations

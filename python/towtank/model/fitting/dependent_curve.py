@@ -1,7 +1,8 @@
 """Curve of a closed system in which the demand at the bottleneck changes linearly with the bottleneck's utilization.
 
-An idle server goes to sleep, and the next request waits for its wakeup and meets a cold cache and a slow clock. The
-busier the server, the fewer requests find it asleep. Arrivals find it idle with a probability of about 1 - u, so
+An idle server goes to sleep. The next request waits until it wakes up, and is served with a cold cache and a slow
+clock. The busier the server, the fewer requests find it asleep. The probability that an arrival finds it idle is about
+1 - u, so
 
     D(u) = D_full (1 + (r - 1) (1 - u)),        0 <= u <= 1,
 
@@ -38,9 +39,9 @@ class DependentCurve(ClosedCurve):
     Notes
     -----
     The throughput is the exact solution of the machine repairman (`ClosedCurve`) for the demand at the mean
-    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m, because only the mean demand of a level
-    can be measured. A station whose speed depends on its number of jobs (product form) has the same throughput within
-    2.5 % for the allowed ratios; such a station is written to the model file.
+    utilization. This utilization is the fixed point of u = X(D(u)) D(u) / m. The model file contains a station whose
+    speed depends on its number of jobs (product form). For the allowed ratios r, its throughput differs by at most 2.5
+    %.
     """
 
     name = "load-dependent"
@@ -72,8 +73,9 @@ class DependentCurve(ClosedCurve):
         return np.asarray(full * (1 + (parameters[:, 2] - 1) * (1 - utilization)), dtype=float)
 
     def busy(self, parameters: Floats, rate: Floats, conditions: Conditions | None = None) -> Floats:
-        """Return the number of busy servers U at throughputs X of shape (n_problems, n_loads), the solution of U = X
-        D(u) with the utilization u that U causes. [1]
+        """Return the number of busy servers U at throughputs X of shape (n_problems, n_loads). [1]
+
+        U solves the equation U = X D(u), where u is the utilization with U busy servers.
         """
         asked = self.usual(rate.shape[1]) if conditions is None else conditions
         full = np.maximum(parameters[:, 0, None], 1e-300) * asked.work * rate
@@ -118,8 +120,8 @@ class DependentCurve(ClosedCurve):
         return np.array([(*start, ratio) for start in plain for ratio in (0.8, 1.0, 1.3)])
 
     def derived(self, parameters: Floats) -> dict[str, Floats]:
-        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives from its parameters,
-        here for full utilization.
+        """Return the demand at zero utilization, and the quantities that `ClosedCurve` derives, for full
+        utilization.
         """
         return {**super().derived(parameters), "idle_demand_s": parameters[:, 0] * parameters[:, 2]}
 
@@ -127,7 +129,7 @@ class DependentCurve(ClosedCurve):
         """Return the speeds of a load-dependent station that is equivalent to this bottleneck, with 1, 2, ... jobs. [1]
 
         The demand of the station is D_full. A job that finds j - 1 other jobs has the demand D(u) at the utilization
-        that these cause, u = min(j - 1, m) / m.
+        u = min(j - 1, m) / m.
         """
         found = []
         for jobs in range(1, self.servers + 2):

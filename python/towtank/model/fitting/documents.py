@@ -307,8 +307,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
-    """Return a doubt if too much CPU time of some runs belongs to no tier; it names the run with the largest share of
-    such time."""
+    """Return a doubt if too much CPU time of some runs is attributed to no tier."""
     found = [
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
@@ -398,8 +397,7 @@ def _time_error(point: Json, metric: str, named: str | None) -> float | None:
 
 
 def _closed(choice: Choice) -> Candidate | None:
-    """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the closed curve that
-    fits throughput and busy time best."""
+    """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the best closed curve."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
         return choice.chosen

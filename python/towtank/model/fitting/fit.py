@@ -19,17 +19,14 @@ from towtank.model.fitting.observations import Floats, Observations
 
 CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent")
 """Names of the families of capacity curves that users can choose."""
-# A parameter counts as lying at its bound if moving it there changes no fitted value by more than this number of
-# standard deviations. [1]
+# A parameter lies at its bound if moving it there changes the fitted values by at most this much. [standard deviations]
 _AT_BOUND = 1e-6
 _RELATIVE_ERROR = 0.05
-"""Relative error that is assumed for every throughput in a fit with errors in proportion to the throughput. The result
-does not depend on its value. [ratio]
+"""Relative error that is assumed for every throughput if errors are proportional to the throughput. The result does not
+depend on this number. [ratio]
 """
 SUPERLINEAR_LEVEL = 0.01
-"""Significance level of the test for superlinear throughput: below this p-value, throughput counts as growing more
-than in proportion to the load.
-"""
+"""Significance level of the test for superlinear throughput, which grows more than in proportion to the load."""
 
 
 def curve_named(name: str, servers: int, think_s: float, points: Observations | None = None) -> Curve:
@@ -188,8 +185,8 @@ class Fit:
 
     @property
     def residual_error(self) -> float:
-        """Residual standard error of the throughput; if points have different weights, scaled to their root-mean-square
-        standard deviation. [1/s]
+        """Residual standard error of the throughput, scaled to the root-mean-square standard deviation of the points.
+        [1/s]
         """
         scale = float(np.sqrt(np.mean(self.points.deviations**2)))
         return scale * float(np.sqrt(self.misses @ self.misses / max(1, self.freedom)))
@@ -220,10 +217,9 @@ LEAST_SPAN = 0.25
 
 
 def _refuse_blind(curve: Curve, points: Observations) -> None:
-    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations of the bottleneck, or if these
-    are too close together.
+    """Raise ModelError if a curve with load-dependent demand lacks measured utilizations that are far enough apart.
 
-    A bend of the throughput over the load has many possible causes besides a changing demand.
+    The throughput alone is not sufficient, because a bend of the throughput over the load has many possible causes.
     """
     if not isinstance(curve, DependentCurve):
         return
@@ -284,8 +280,8 @@ def superlinear(fit: Fit) -> Fit | None:
     if not _is_better(larger, fit):
         return None
     if fit.points.error is None:
-        # The scatter of measurements often grows with the throughput. With equal weights, chance may then look like a
-        # curvature, so the test is repeated with errors in proportion to the throughput.
+        # The scatter of measurements often grows with the throughput, and may then look like a curvature. The test is
+        # therefore repeated with errors in proportion to the throughput.
         relative = replace(fit.points, error=np.asarray(_RELATIVE_ERROR * fit.points.throughput, dtype=float))
         if not _is_better(fit_curve(SUPERLINEAR, relative, list(larger.parameters)), fit_curve(USL, relative)):
             return None

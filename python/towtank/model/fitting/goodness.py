@@ -34,8 +34,8 @@ MATTERS = 0.05
 Every model is approximate, and capacity figures need no higher accuracy than this.
 """
 HELD_OUT_LIMIT = 0.10
-"""Relative error above which a curve is doubtful. The error is that of the predicted throughput at the highest load
-level, if this level was left out of the fit. [ratio]
+"""Relative error of the throughput that was predicted for the highest load level, left out of the fit. Above this
+limit, a curve is doubtful. [ratio]
 """
 FEW_POINTS = 6
 """Number of load levels below which measurements cannot confirm the shape of a curve. [1]"""
@@ -118,8 +118,8 @@ def joint_aicc(fit: Fit) -> float | None:
     """Return the corrected Akaike criterion of throughput and bottleneck utilization together; None if utilization was
     not fitted, or there are too few points.
 
-    If busy time is not proportional to throughput, the cause is background work or a changing demand. Utilization
-    distinguishes these two causes; throughput hardly does.
+    If busy time is not proportional to throughput, the cause is background work or a changing demand. Only utilization
+    can distinguish the two.
     """
     if not fit.problem.uses_busy:
         return None
@@ -197,8 +197,8 @@ def _held(fit: Fit, judgement: Judgement) -> None:
 def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
     misses = np.abs(fit.relative_misses)
     worst = int(np.argmax(misses))
-    # With up to 30 points, the largest error decides. Among more points, a single large error may be chance, so the
-    # root mean square of all errors decides.
+    # With up to 30 points, the largest error is tested. With more points, a single large error may be chance, so the
+    # root mean square of all errors is tested.
     size = float(misses[worst]) if fit.points.count <= 30 else float(np.sqrt(np.mean(misses**2)))
     if size > MISS_LIMIT:
         where = f"at load {fit.points.load[worst]:g}" if fit.points.count <= 30 else "on average"
@@ -206,8 +206,8 @@ def _size_of_misses(fit: Fit, judgement: Judgement) -> None:
 
 
 def _lack_of_fit(fit: Fit, judgement: Judgement) -> None:
-    """Test for lack of fit with an F test: the scatter of the means of the load levels around the curve, against the
-    scatter of repeated measurements.
+    """Test for lack of fit with an F test: the deviation of the level means from the curve, against the scatter of
+    repetitions.
 
     Notes
     -----
@@ -280,7 +280,7 @@ def at_most_runs(above: int, below: int, runs: int) -> float:
 
 
 def _wider(fit: Fit, judgement: Judgement) -> None:
-    """Use an F test to find out whether the next larger family of curves, with more free parameters, fits better."""
+    """Use an F test to check whether the next larger family of curves, with more free parameters, fits better."""
     wider = WIDER.get(fit.curve.name)
     if wider is None or (fit.curve.name == "usl" and not fit.held.any()):
         return
@@ -294,7 +294,7 @@ def _wider(fit: Fit, judgement: Judgement) -> None:
     if larger.freedom < 1:
         return
     gained = fit.solution.sum_of_squares - larger.solution.sum_of_squares
-    # If the larger family fits exactly, its sum of squares consists of rounding errors, and the F ratio is meaningless.
+    # If the larger family fits exactly, the F ratio only reflects rounding errors.
     left = larger.solution.sum_of_squares / larger.freedom
     if gained <= 0 or left <= 0:
         return

@@ -17,8 +17,7 @@ Interval = tuple[float | None, float | None]
 
 
 def measured_again(tested: Fit, above: Observations) -> Floats:
-    """Return random throughputs, as a repeated measurement might give them, at the points that were left out of a fit.
-    [1/s]
+    """Simulate a repeated measurement of the throughputs at the points that were left out of a fit. [1/s]
 
     Parameters
     ----------

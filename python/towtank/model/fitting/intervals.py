@@ -13,9 +13,9 @@ from towtank.model.fitting.observations import Floats
 
 CONFIDENCE = 0.95
 Interval = tuple[float | None, float | None]
-# Constants of the search for an end of a profile interval: number of values of the parameter in a range, length of the
-# first range in half-widths of the linear interval, and highest number of ranges. Each range is four times as long as
-# the one before.
+# Number of parameter values in a range, length of the first range in half-widths of the linear interval, and largest
+# number of ranges. An end of a profile interval is searched in successive ranges, each four times as long as the one
+# before.
 _PROFILE_POINTS, _PROFILE_REACH, _PROFILE_WIDENINGS = 12, 2.0, 4
 
 
@@ -59,9 +59,7 @@ def t_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Interval]
 
 
 def _one_sided(fit: Fit, number: int, confidence: float) -> Interval:
-    """Return the interval of a parameter at its bound: from the bound to the value at which the sum of squares exceeds
-    the limit of a one-sided test.
-    """
+    """Return the interval of a parameter at its bound, from a one-sided test of the sum of squares."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     at_lower = value - bounds.lower[number] <= bounds.upper[number] - value
     reach = _profile_end(fit, number, 1 if at_lower else -1, t_quantile(confidence, max(1, fit.freedom)))
@@ -97,9 +95,7 @@ def profile_intervals(fit: Fit, confidence: float = CONFIDENCE) -> dict[str, Int
 
 
 def _profile_end(fit: Fit, number: int, side: int, limit: float) -> float | None:
-    """Return the end of a profile interval on one side of the estimate; None if the sum of squares never rises to
-    `limit`.
-    """
+    """Return the lower or upper end of a profile interval; None if the sum of squares never rises to `limit`."""
     bounds, value = fit.curve.bounds, float(fit.parameters[number])
     edge = float(bounds.upper[number] if side > 0 else bounds.lower[number])
     slope = float(np.linalg.norm(_unexplained(fit, number)))
@@ -137,9 +133,7 @@ def _unexplained(fit: Fit, number: int) -> Floats:
 
 
 def _profile(fit: Fit, number: int, values: Floats) -> Floats:
-    """Return the sum of squares of a fit for each of the given values of one parameter, minimised over all other
-    parameters.
-    """
+    """Return the sum of squares of a fit at given values of one parameter, minimised over all other parameters."""
     problem, bounds = fit.problem, fit.curve.bounds
     others = np.delete(np.arange(len(fit.parameters)), number)
 

@@ -1,9 +1,9 @@
 """Knees of a capacity curve by several definitions, each with a confidence interval.
 
 The objective's knee is the highest load at which an objective holds. The model's knee is N* = (D + Z) / D_max, where
-the asymptotes of the closed system intersect. The knee of efficiency is the load at which power, that is throughput
-divided by response time, is largest; beyond it, response time grows by a larger factor than throughput. The break is
-the load at which two straight lines through the points meet.
+the asymptotes of the closed system intersect. The knee of efficiency is the load with the largest power (throughput
+divided by response time). At higher loads, response time grows faster than throughput. The break is the load at which
+two straight lines through the points meet.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 Model = Callable[[Floats], Floats]
 """Function from parameters of shape (n_problems, n_parameters) to values of shape (n_problems, n_values)."""
 
-# Relative step h of central differences. The error of a difference is about h^2 plus the rounding unit divided
-# by h; both terms are equal if h is the cube root of the rounding unit.
+# Relative step h of central differences. The error of a difference is about h^2 + eps / h, where eps is the rounding
+# unit. With h = eps^(1/3), both terms are equal.
 _STEP = float(np.cbrt(np.finfo(float).eps))
 # Damping of Levenberg-Marquardt steps: first, lowest and highest value. The lowest keeps the normal equations
 # solvable when parameters are collinear.

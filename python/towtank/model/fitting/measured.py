@@ -121,10 +121,10 @@ class Configuration:
     def _busy(self) -> tuple[Floats | None, Floats | None]:
         """Return the number of used CPUs of the bottleneck at each load level, and their standard errors. [1]
 
-        Both are None if the CPU use of a level is unknown or zero. Only the errors are None if they are unknown.
+        Both are None if CPU use is unknown or zero at any level. Only the errors are None if no errors are known.
         """
         bottleneck = self.bottleneck()
-        # Zero CPU use has no relative error, which the fit needs as a weight. Then no CPU use is fitted.
+        # A fit to CPU use needs its relative error as a weight, which does not exist for zero CPU use.
         if bottleneck is None or not (used := self.cpus(bottleneck)).all() or not np.isfinite(used).all():
             return None, None
         squares = np.zeros(len(self.points))
@@ -169,9 +169,9 @@ class Configuration:
 def mean_by_cycle(rows: Iterable[tuple[float, float | None, float]]) -> float | None:
     """Return the weighted mean of a quantity over runs of closed systems; None without usable rows.
 
-    Each row is (value, throughput X [1/s], users N). A cycle of a user takes N / X. The longer the cycle, the less
-    certain are the think time and all quantities that are counted at the ends of transactions, if the window has a
-    fixed length. So each value is weighted by the inverse squared cycle.
+    Each row is (value, throughput X [1/s], users N). A user's cycle takes N / X. In a window of fixed length, a longer
+    cycle makes think times and counts of ended transactions less certain. Each value therefore has the weight
+    (X / N)^2.
     """
     weighted = [(value, (rate / users) ** 2) for value, rate, users in rows if rate and users]
     if not weighted:
@@ -292,8 +292,8 @@ def _from_runs(results: ResultsFolder) -> list[Configuration]:
 
 
 def _judged(runs: dict[str, Json], loads: dict[str, float]) -> tuple[list[Finding], list[Json]]:
-    """Return the audit findings of all runs, and the runs that are excluded because they are invalid, empty, or violate
-    a law of the audit.
+    """Return the audit findings of all runs, and the excluded runs: invalid, empty, or in conflict with an operational
+    law.
     """
     excluded = []
     usable = {}
@@ -380,9 +380,7 @@ def _resource(tiers: list[str], allotted: float) -> Resource:
 
 
 def _tiers(run: RunFolder) -> Json:
-    """Return the tiers declared in the manifest of a run; empty if the manifest is incomplete because its writing was
-    interrupted.
-    """
+    """Return the tiers in the manifest of a run; empty if the writing of the manifest was interrupted."""
     try:
         found = run.manifest.get("tiers")
     except (OSError, ValueError, StudyError):

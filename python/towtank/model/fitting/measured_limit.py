@@ -16,8 +16,8 @@ from towtank.model.fitting.measured import Configuration
 Json = dict[str, Any]
 STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
-"""Share of the mean response time at the highest load that the network may leave unexplained. If it leaves more,
-something outside the network limits the load. [ratio]
+"""Largest share of the mean response time at the highest load that the network may leave unexplained. A larger share
+means that something outside the network limits the load. [ratio]
 """
 
 
@@ -43,8 +43,7 @@ class MeasuredLimit:
 
 
 def of_curve(configuration: Configuration | None, shape: Json | None, *, asserted: bool) -> MeasuredLimit | None:
-    """Return the cause that limits the load, for the curve of a closed system, whose only station is a CPU resource;
-    None without a configuration or a shape.
+    """Return the cause that limits the load, for the curve of a closed system; None without a configuration or a shape.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Demand of the mix of transactions at each load level.
 
-Runs choose their transactions at random. If a transaction costs twenty times as much as the others, the mean demand
-therefore varies by several per cent from run to run. The mix is part of the load, like users and think time, so the
-measured mix is used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
+Runs choose their transactions at random. The mean demand varies by several per cent from run to run if a transaction
+costs twenty times as much as the others. The mix is part of the load, like users and think time, so the measured mix is
+used. Demands of classes are estimated without the held-out levels, so that these levels remain a test.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 
 WORTH = 0.95
-"""Demands by class are used only if they leave at most this share of the unexplained scatter of busy time that
-remains if all classes have the same demand. [ratio]
+"""Largest unexplained scatter of busy time with which demands by class are used, relative to equal demands. [ratio]
 
 Both scatters come from intervals of runs that were not used for the estimate.
 """
@@ -102,8 +101,8 @@ def mix_of(configuration: Configuration, held: int) -> Mix | None:
     by_name = dict(zip(classes, demands[best], strict=True))
     costs = np.array([by_name.get(name, 0.0) for name in names])
     work = shares @ costs
-    # A class may occur only at the held-out levels, so that its demand is unknown. The class then gets the mean
-    # demand of the other classes in the level's mix.
+    # The demand of a class that occurs only at the held-out levels is unknown. Such a class gets the mean demand of the
+    # other classes in the level's mix.
     known = shares @ np.array([name in by_name for name in names], dtype=float)
     work = work / np.where(known > 0, known, 1.0)
     return Mix(work / float(work.mean()), best, scatter, {name: float(cost) for name, cost in by_name.items()})
@@ -140,8 +139,9 @@ def _by_times(first: tuple[Series, list[str]] | None, classes: list[str]) -> Flo
 
 
 def _left_out(series: Series) -> float:
-    """Return the squared error of busy time in a cross-validation, divided by the error with equal demands of all
-    classes. Demands that are fitted to all other runs predict the busy time of each run. [ratio]
+    """Return the squared error of busy time in a cross-validation, divided by the error with equal demands. [ratio]
+
+    The busy time of each run is predicted with demands that are fitted to all other runs.
     """
     found = []
     for run in np.unique(series.stretches):
@@ -151,8 +151,9 @@ def _left_out(series: Series) -> float:
 
 
 def _scatter(series: Series, demands: list[Floats]) -> float:
-    """Return the squared error of the busy time that class demands predict, divided by that of one demand for all
-    classes. Below 1, class demands predict better. [ratio]
+    """Return the squared error of busy time with demands by class, divided by the error with equal demands. [ratio]
+
+    Below 1, demands by class predict better.
     """
     left = plain = 0.0
     for run, costs in zip(np.unique(series.stretches), demands, strict=True):

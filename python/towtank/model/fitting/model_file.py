@@ -76,7 +76,7 @@ def stations(
     Notes
     -----
     The bottleneck has its fitted demand. Every other resource becomes a station with its measured demand, which is
-    subtracted from the time elsewhere; a demand that exceeds the rest of that time is left out.
+    subtracted from the time elsewhere; a demand that exceeds the remaining time is left out.
     """
     curve = candidate.fit.curve
     if not isinstance(curve, ClosedCurve):
@@ -118,10 +118,10 @@ def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, 
 
     Notes
     -----
-    The fitted demand and the time elsewhere come from the same bootstrap replicate; then the fitted demand drifts up to
-    full utilization (module `drift`). If it depends on the load, the demand at full utilization is replaced, and its
-    dependence on the load stays as in the file. Demands that were measured independently of the fit vary log-normally
-    by their own standard errors; the time elsewhere changes by the opposite amount.
+    The fitted demand and the time elsewhere come from the same bootstrap replicate, with a drift of the demand up to
+    full utilization (module `drift`). All replicates of a load-dependent demand have the same dependence on the load.
+    Demands that were measured independently of the fit vary log-normally by their own standard errors; the time
+    elsewhere changes by the opposite amount.
     """
     curve = candidate.fit.curve
     assert isinstance(curve, ClosedCurve)

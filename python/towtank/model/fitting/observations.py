@@ -228,8 +228,8 @@ def pooled_errors(values: Floats, errors: Floats, runs: Floats) -> Floats:
     if few.sum() < 2:
         return errors
     freedom = runs[few] - 1
-    # From each error follows the relative variance of a single run. The variances are pooled by degrees of freedom, and
-    # the pooled value is converted back to the standard error of each mean.
+    # Each error gives the relative variance of a single run. The variances are pooled by degrees of freedom, and the
+    # pooled value is converted back to the standard error of each mean.
     variances = (errors[few] / values[few]) ** 2 * runs[few]
     spread = float(np.sqrt(np.sum(freedom * variances) / freedom.sum()))
     pooled = errors.copy()

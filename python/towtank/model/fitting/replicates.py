@@ -19,7 +19,7 @@ SEED = 20260101
 # Smallest number of points from which the autocorrelation of residuals is estimated. [1]
 _SERIES = 30
 # Highest number of steps, and tolerance, for the fit of a replicate. The fit starts at the fitted parameters and mostly
-# converges within five steps. The error that the tolerance leaves is far below the spread of the replicates.
+# converges within five steps. The tolerance is far below the spread of the replicates.
 _STEPS, _TOLERANCE = 40, 1e-7
 
 
@@ -53,8 +53,8 @@ def replicates(fit: Fit, count: int = REPLICATES, seed: int = SEED) -> Floats:
     Residual bootstrap [1]_: the standardised residuals of n points are enlarged by sqrt(n / (n - p)), since the fit of
     p parameters reduced them. They are drawn with replacement (in blocks if neighbours resemble each other), and added
     to the fitted values. All residuals of a replicate are also multiplied by sqrt(f / chi2_f) with f = n - p, because
-    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow by the ratio
-    of the normal quantile to Student's. The method assumes that errors are proportional to the given standard
+    the size of the errors is uncertain with few points. Without this factor, intervals would be too narrow, as if a
+    normal quantile replaced Student's t. The method assumes that errors are proportional to the given standard
     deviations.
 
     References
@@ -88,7 +88,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
     order = np.argsort(fit.points.place, kind="stable")
     blocks = math.ceil(points / length)
     first = stream.integers(0, points, (count, blocks, 1))
-    # The last residual is followed by the first, so that those at both ends are drawn as often as those in the middle.
+    # Blocks wrap around, so that the residuals at both ends are drawn as often as those in the middle.
     places = ((first + np.arange(length)) % points).reshape(count, -1)[:, :points]
     drawn = np.empty((count, points), dtype=np.int64)
     drawn[:, order] = order[places]
@@ -96,8 +96,7 @@ def _drawn(fit: Fit, count: int, stream: np.random.Generator) -> npt.NDArray[np.
 
 
 def further_measurement(fit: Fit, loads: Floats, curves: Floats, seed: int = SEED) -> Floats:
-    """Return random throughputs, as a repeated measurement might show them: curves of the replicates plus a measurement
-    error. [1/s]
+    """Simulate a repeated measurement of the throughputs: curves of the replicates plus a measurement error. [1/s]
 
     Parameters
     ----------

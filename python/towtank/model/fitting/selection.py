@@ -86,8 +86,8 @@ class Candidate:
 
     @cached_property
     def measured_again(self) -> Floats | None:
-        """Random throughputs that a repeated measurement at the held-out load levels might give, according to a fit
-        without these levels. [1/s]
+        """Simulated throughputs of a repeated measurement at the held-out load levels, by a fit without these levels.
+        [1/s]
         """
         return None if self.tested is None or self.above is None else measured_again(self.tested, self.above)
 
@@ -177,9 +177,9 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
     Notes
     -----
-    Rejected families are excluded. Of the others, those are compared whose AICc is within 2 of the smallest. Each of
-    these is fitted without the highest level, and the family that predicts this level best is chosen, because curves
-    are used for prediction. If a family has too few points for its AICc, this test alone decides.
+    Rejected families are excluded. Families whose AICc is within 2 of the smallest are compared. Each of them is fitted
+    without the highest level, and the family that predicts this level best is chosen, because curves are used for
+    prediction. If a family has too few points for its AICc, only the prediction is compared.
     """
     candidates, refused = [], {}
     for name in names:
@@ -230,9 +230,7 @@ def _judge_by_servers(contender: Candidate, points: Observations, servers: int) 
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
-    """Return a choice whose reason also states why the other closed curve, with constant or with changing demand, was
-    not chosen.
-    """
+    """Return a choice whose reason also states why the other curve of a closed system was not chosen."""
     reasons = "; ".join(f"{name} set aside: {why}" for name, why in set_aside.items())
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
@@ -244,11 +242,11 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
 
     Notes
     -----
-    Throughput below saturation hardly distinguishes the two curves; the utilization of the bottleneck at each level
-    does, so the criterion combines both quantities. The curves have equally many parameters: one has a background, the
-    other the change of its demand with the load. The demand counts as load-dependent only if the errors of the constant
-    demand are larger than chance explains, so that noise at a few levels does not decide. The held-out level must not
-    influence which curve it tests. So it tests the curve that the lower levels alone would have chosen.
+    Throughput below saturation hardly distinguishes the two curves, but the utilization of the bottleneck does. The
+    criterion therefore combines throughput and utilization. Both curves have the same number of parameters: the third
+    is the background, or the change of the demand with the load. The demand is considered load-dependent only if chance
+    does not explain the errors of the constant demand. The held-out level must not influence the choice of the curve
+    that it tests. It therefore tests the curve that the lower levels alone would have chosen.
     """
     pair = {contender.name: contender for contender in candidates if contender.joint_aicc is not None}
     plain, changing = pair.get("closed"), pair.get("load-dependent")
@@ -283,9 +281,9 @@ def _changes(plain: Fit, changing: Fit) -> bool:
     Notes
     -----
     Let F be the quantile for two independent variances with the degrees of freedom of the two curves. The residual
-    variance with constant demand must exceed that with changing demand by more than the factor F, that is, the
-    difference of the criterion must exceed n ln F. Residuals of curves on the same points are correlated, so the error
-    rate is below the nominal level.
+    variance with constant demand must be more than F times the residual variance with changing demand. The difference
+    of the criterion must then exceed n ln F. Residuals of curves on the same points are correlated, so the error rate
+    is below the nominal level.
     """
     constant, dependent = joint_aicc(plain), joint_aicc(changing)
     if constant is None or dependent is None:
@@ -305,9 +303,9 @@ def _credible_gap(fit: Fit) -> float:
 def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
     """Choose a curve if there are too few points for AICc.
 
-    The curve is the one that best predicts the highest load level after a fit without this level. If no curve predicts
-    the level within `MISS_LIMIT`, a closed curve is preferred that has too few levels for this test. It is supported by
-    the utilization of the bottleneck at each level, to which it is fitted too.
+    The curve that best predicts the highest load level, left out of its fit, is chosen. If no curve predicts this level
+    within `MISS_LIMIT`, a closed curve with too few levels for the prediction is preferred, because its fit includes
+    the utilization of the bottleneck.
     """
     tested = [contender for contender in able if contender.held_out is not None]
     founded = [contender for contender in able if contender.held_out is None and contender.joint_aicc is not None]

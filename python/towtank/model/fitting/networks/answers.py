@@ -131,8 +131,8 @@ def _estimate(value: float, samples: Floats) -> Json:
 
 
 def typical(of: Measured) -> Condition:
-    """Return the means over the load levels of transaction mix, think time and CPUs used by other programs, which
-    predictions at other loads assume.
+    """Return the condition that predictions assume: mean transaction mix, think time and CPUs used by other
+    programs.
     """
     levels = of.levels()
     shares = levels.counts.sum(axis=0) / levels.counts.sum()

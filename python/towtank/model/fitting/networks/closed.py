@@ -143,7 +143,7 @@ def _services(names: Sequence[str], demands: Floats, visits: Floats, coming: npt
 def _coming(demands: Floats) -> npt.NDArray[np.bool_]:
     """Return a mask of shape (n_stations, n_classes): True if the transactions of the class visit the station.
 
-    They visit every station at which they have a demand; without a demand at any station, they visit all stations.
+    They visit the stations at which they have a demand. Transactions without any demand visit all stations.
     """
     found = demands > 0
     return np.asarray(found | ~found.any(axis=0), dtype=bool)
@@ -190,7 +190,7 @@ def solve(of: Measured, rows: Sequence[tuple[Parameters, Condition]]) -> Solved:
 
 
 def low_levels(of: Measured) -> list[int]:
-    """Return the indices of the load levels with low utilization; if all are higher, that of the lowest level."""
+    """Return the indices of the load levels with low utilization; that of the lowest level if no utilization is low."""
     capacity = np.array([station.capacity for station in of.stations])
     highest = (of.levels().busy / capacity).max(axis=1) if len(capacity) else np.zeros(len(of.loads))
     low = [place for place, used in enumerate(highest) if used <= LOW_LOAD]
@@ -228,8 +228,7 @@ def with_delays(of: Sequence[Measured], parameters: Sequence[Parameters]) -> tup
             known = np.where(counts > 0, levels.responses[places] - responses[number], 0.0)
             seen = counts.sum(axis=0)
             if not seen.sum():
-                # Without a transaction at low load, the replicate gives no information on delays, and they stay
-                # unchanged.
+                # Without a transaction at low load, the delays of the replicate stay unchanged.
                 continue
             more = np.where(seen > 0, (known * counts).sum(axis=0) / np.maximum(seen, 1.0), np.nan)
             delays = parameter.delays + more

@@ -1,5 +1,6 @@
-"""Drift of the service demands of a network beyond the measured utilizations. (For a curve, `fitting.drift` computes
-it.)
+"""Drift of the service demands of a network beyond the measured utilizations.
+
+`fitting.drift` computes the drift for a curve.
 """
 
 from __future__ import annotations

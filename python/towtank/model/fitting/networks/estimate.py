@@ -77,9 +77,9 @@ def estimate(of: Measured, groupings: Sequence[Grouping], noise: Floats | None =
     Notes
     -----
     The intervals of all runs determine the ratios of the demands: U = b + sum_c X_c D_c with non-negative b and D_c.
-    Numbers of transactions in short intervals are uncertain, which moves the demands towards each other, and part of
-    them into the background [1]_. The means of the levels therefore determine the scale s: U = b + s W, where W = sum_c
-    X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
+    Numbers of transactions in short intervals are uncertain. The regression makes the demands too similar, and
+    attributes part of them to the background [1]_. The means of the levels therefore determine the scale s: U = b + s
+    W, where W = sum_c X_c D_c of the level, with non-negative b and s. The fit minimises relative errors.
 
     References
     ----------
@@ -128,18 +128,16 @@ def misses(of: Measured, parameters: Parameters) -> Floats:
 
 
 def noise_of(of: Measured, parameters: Parameters, stream: np.random.Generator) -> Floats:
-    """Draw a random factor of busy time for each load level and station, from the residuals of the line of busy servers
-    over work.
+    """Draw a random factor of busy time for each load level and station, from the residuals of the fit.
 
     Notes
     -----
     The residuals of each station over the n levels are drawn with replacement and enlarged by sqrt(n / (n - 2)) and by
     sqrt(f / chi2_f) (Davison and Hinkley 1997, section 6.2). Normal noise with the standard deviation
-    `LEAST_RELATIVE_ERROR` is added. f counts the degrees of freedom of all stations, but is at least three, since the
-    intervals of the runs also show how large the errors are.
+    `LEAST_RELATIVE_ERROR` is added. f is the number of degrees of freedom of all stations, at least three.
     """
-    # If a station is idle at a level, the logarithm of measured over computed busy time is -inf, and exp(-inf) makes
-    # the random factor zero.
+    # The logarithm of measured over computed busy time is -inf for an idle station, and exp(-inf) makes its factor
+    # zero.
     with np.errstate(divide="ignore"):
         left = np.log1p(misses(of, parameters))
     count, stations = left.shape

@@ -60,8 +60,8 @@ class Grouping:
     unsure: tuple[int, ...] = ()
 
     def columns(self, rates: Floats) -> Floats:
-        """Return the throughput of each group of transactions: the sum of the throughputs of its classes, times their
-        weights. [1/s]
+        """Return the throughput of each group of transactions: the weighted sum of the throughputs of its classes.
+        [1/s]
         """
         return np.stack([rates[:, list(each)] @ self.weights[list(each)] for each in self.groups], axis=1)
 

@@ -25,8 +25,8 @@ from towtank.model.fitting.replicates import SEED
 Json = dict[str, Any]
 Interval = Sequence[float | None]
 RESPONSE_OFF, UTILIZATION_OFF = 0.25, 0.10
-"""Errors at a held-out load level above which a network is doubtful: relative error of a mean response time [ratio],
-and absolute error of a utilization [1].
+"""Largest relative error of a mean response time [ratio], and largest absolute error of a utilization [1], at a
+held-out load level. With larger errors, a network is doubtful.
 """
 FITTED_RESPONSE_OFF = 0.50
 """Relative error of the mean response time at a fitted load level above which a network is doubtful. [ratio]"""
@@ -124,7 +124,7 @@ def _scatter(errors: Floats) -> float:
 
 
 def _again(curves: Floats, scatter: float) -> Floats:
-    """Return random throughputs, as a repeated measurement might show them, one for each replicate. [1/s]"""
+    """Simulate a repeated measurement of the throughput, once for each replicate. [1/s]"""
     stream = np.random.default_rng(SEED + 1)
     return np.asarray(curves * np.exp(scatter * stream.standard_normal(len(curves))), dtype=float)
 

@@ -65,8 +65,8 @@ def fit_network(of: Measured, count: int = DRAWS, seed: int = SEED) -> Network:
     Notes
     -----
     A replicate is drawn from three sources: the runs of each load level, blocks of consecutive intervals in each run
-    (Künsch 1989), and the residuals of the line of busy servers over work. The groups of transactions are those of the
-    measurements in all replicates.
+    (Künsch 1989), and the residuals of the line of busy servers over work. All replicates have the groups of
+    transactions that were found for the measurements.
     """
     _refuse_too_little(of)
     groupings = tuple(grouped(of, place) for place in range(len(of.stations)))

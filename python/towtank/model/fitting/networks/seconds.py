@@ -21,8 +21,8 @@ PART = " / "
 
 A part shares the CPUs of its tier.
 """
-# Smallest number of transactions over all load levels with which a class takes part in the fit; its mean response time
-# is then reliable. [1]
+# Smallest number of transactions over all load levels with which a class is fitted. Fewer transactions give no reliable
+# mean response time. [1]
 _LEAST_COUNT = 20
 
 
@@ -86,8 +86,7 @@ class Run:
         rows = len(self.seconds)
         length = max(1, round(rows ** (1 / 3)))
         firsts = stream.integers(0, rows, -(-rows // length))
-        # The last interval is followed by the first, so that the intervals at both ends are drawn as often as those in
-        # the middle.
+        # Blocks wrap around, so that the intervals at both ends are drawn as often as those in the middle.
         chosen = ((firsts[:, None] + np.arange(length)) % rows).ravel()[:rows]
         return Run(self.level, self.seconds[chosen], self.counts[chosen], self.response_sums[chosen], self.busy[chosen])
 
@@ -198,8 +197,9 @@ class Measured:
         )
 
     def drawn(self, stream: np.random.Generator) -> Measured:
-        """Draw a bootstrap replicate of the measurements: the runs of each load level at random, and blocks of
-        intervals of each drawn run.
+        """Draw a bootstrap replicate of the measurements.
+
+        The runs of each load level are drawn at random, and blocks of intervals in each drawn run.
         """
         runs: list[Run] = []
         for level in range(len(self.loads)):
@@ -274,8 +274,8 @@ def _run(level: int, run: RunSeries, classes: tuple[str, ...], stations: tuple[S
     def columns(of: dict[str, Floats], names: Sequence[str]) -> Floats:
         return np.stack([of.get(name, zero) for name in names], axis=1) if names else np.zeros((len(zero), 0))
 
-    # Under a quota, a server is a fraction of a CPU, and `run.busy` counts the busy time of such servers. Multiplied by
-    # the fraction, it becomes CPU time.
+    # Under a quota, `run.busy` is the busy time of servers that are a fraction of a CPU. The product with the fraction
+    # is CPU time.
     busy = columns(run.busy, [station.name for station in stations]) * np.array([station.part for station in stations])
     return Run(level, run.seconds, columns(run.counts, classes), columns(run.response_sums, classes), busy)
 
@@ -298,10 +298,10 @@ def _visits(configuration: Configuration, classes: tuple[str, ...]) -> Floats:
 
 
 def _others(configuration: Configuration, points: list[dict[str, object]], stations: tuple[Station, ...]) -> Floats:
-    """Return the number of servers of each station that other programs use. Their share of the CPUs is assumed to be
-    equal for all tiers. [1]
+    """Return the number of servers of each station that other programs use. [1]
 
-    Other programs do not slow down a tier under a quota, because they can use the rest of its CPU.
+    Their share of the CPUs is assumed to be equal for all tiers. They do not slow down a tier under a quota, because
+    they can use the CPU time that the quota leaves.
     """
     shares = {str(run["run"]): run["host"].get("foreign_share") for run in configuration.runs}
     found = np.zeros((len(points), len(stations)))

@@ -56,8 +56,8 @@ class Spread:
 
 
 def spread(of: Measured, count: int = DRAWS, seed: int = SEED) -> Spread:
-    """Draw runs of each load level and blocks of intervals of each drawn run; return the means of each level in each
-    draw.
+    """Draw bootstrap replicates of the runs and of their intervals; return the means of each load level in each
+    replicate.
 
     The replicates of a network use the same draws. If a level has a single run, the interval does not include
     the variation between runs.

@@ -122,8 +122,8 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
 
 
 def draws(network: Network) -> list[tuple[str, Floats]]:
-    """Return the demand of the mean transaction at each station in each bootstrap replicate, relative to the same
-    demand in the network. [ratio]
+    """Return the mean transaction's demand in each bootstrap replicate, by station, divided by its demand in the
+    network. [ratio]
 
     The demands drift from the measured utilization up to full utilization of the station (`drifting`).
     """
