@@ -19,8 +19,7 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Disciplines at which jobs wait in a queue. All transactions wait there for the same mean time, and then take
-# their own service time.
+# Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
 
 
@@ -30,7 +29,7 @@ def transactions_of(job_class: Json) -> list[Json]:
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the name of the class of every transaction of a model, by name of the transaction."""
+    """Return the class of each transaction of a model, by name of the transaction."""
     return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 

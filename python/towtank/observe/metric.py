@@ -44,7 +44,7 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric of kind gauge, that is, a metric whose value can rise and fall."""
+    """Describe a gauge: a metric whose value can rise and fall."""
     return Metric(name, unit, "gauge", source, meaning)
 
 

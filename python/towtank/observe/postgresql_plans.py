@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest number of rows of a table for which an index is recommended; scanning a smaller table is as fast as using an
-index. [rows]
-"""
+"""Smallest table for which an index is recommended. A full scan of a smaller table is as fast as an index. [rows]"""
 FEW_ROWS_SHARE = 0.1
 """Largest fraction of a table's rows that a condition may select. If it selects more, no index is recommended. [1]"""
 _WITHIN_S = 5.0
@@ -257,7 +255,7 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the number of full scans of a table, and of the rows that they read, since an earlier reading."""
+    """Return the number of full scans of a table since an earlier reading, and the number of rows they read."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
@@ -269,8 +267,9 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns for an index that serves an SQL condition: first all columns that are compared for equality,
-    then one that is compared with a range.
+    """Return the columns of an index for an SQL condition.
+
+    Columns that are compared for equality come first. At most one column with a range comparison follows.
 
     Parameters
     ----------

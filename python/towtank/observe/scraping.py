@@ -70,9 +70,7 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the values that do not exceed the largest value allowed in a stream of samples, and record the names
-        of the omitted values.
-        """
+        """Record the names of values that exceed the largest value of a stream, and return all other values."""
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
         return {name: value for name, value in values.items() if name not in large} if large else values

@@ -23,7 +23,7 @@ from towtank.size.scores import scores
 
 Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
-"""Models that can be fitted to measured results; `auto` chooses one of the other two."""
+"""Models that can be fitted to measured results; `auto` chooses between network and curve."""
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 
@@ -88,8 +88,7 @@ class Basis:
         Raises
         ------
         ModelError
-            If other percentiles of the class were measured, but not this one: they do not show the tail of the
-            distribution.
+            If other percentiles of the class were measured, but not this one.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -133,8 +132,7 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        # For a log-normal distribution with mean 1: the standard deviation of the logarithm that gives the relative
-        # standard deviation `uncertainty`.
+        # Standard deviation of the logarithm of a log-normal factor with mean 1 and standard deviation `uncertainty`.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
         return {
             name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
@@ -152,8 +150,8 @@ class ModelChoice:
     servers : int or None
         Number of servers at the bottleneck of a curve, if the results do not record it.
     model : str
-        Name from `MODELS`. `auto` is the curve if `servers` is given; otherwise the network if it distinguishes several
-        resources and is not rejected, or else the curve.
+        Name from `MODELS`. `auto` selects the curve if `servers` is given. Otherwise it selects the network if the
+        network distinguishes several resources and is not rejected, or else the curve.
     """
 
     configuration: str | None = None
@@ -185,7 +183,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Add to the basis of a sizing what limited the measured load, as the fitted model states it."""
+    """Add to the basis of a sizing the statements of the fitted model about the load limit."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -201,7 +199,7 @@ def _of_fitted(basis: Basis) -> Basis:
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
     """Raise StudyError if the solver rejects the model even at a very low load.
 
-    Then overload is not the reason, and only simulation can evaluate the model.
+    Sizing solves the model many times, so it does not accept models that need simulation.
     """
     light = [
         {**job_class, "users": 1}
@@ -218,9 +216,7 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the fitted network or the closed curve. By default, it is the network if the network distinguishes several
-    resources and is not rejected. A given number of servers selects the curve.
-    """
+    """Fit the model that `choice` selects (see `ModelChoice.model`) to a results folder."""
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)

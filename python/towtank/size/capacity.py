@@ -67,10 +67,10 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return up to `count` bottlenecks of a candidate, the first one with its present servers.
+    """Return up to `count` successive bottlenecks of a candidate.
 
-    Each further bottleneck results from doubling the servers of the previous one. The list ends early if no objective
-    limits the load.
+    After each bottleneck, the number of its servers is doubled to find the next bottleneck. The list ends early if no
+    objective limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

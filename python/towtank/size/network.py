@@ -71,7 +71,7 @@ def on_layouts(
     Notes
     -----
     A station on n nodes becomes n stations, each with one n-th of the visits, as from a balancer that ignores queue
-    lengths. A single station with all servers would be the upper bound that an ideal balancer can reach.
+    lengths. An ideal balancer would do better, at most as well as a single station with all servers.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
     chains = chain_by_transaction(document)

@@ -108,7 +108,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
     """Return the load limits of the recommended hardware; None without an answer.
 
-    They are known already if a bottleneck was found.
+    Limits from the search for bottlenecks are reused.
     """
     if answer is None:
         return None

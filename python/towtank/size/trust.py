@@ -37,9 +37,7 @@ FORMS_APART = 1.05
 are reported. [ratio]
 """
 LOSS_UNASKED = 0.001
-"""If a larger share of the arrivals than this is dropped, and no objective limits the losses, a doubt is
-added. [ratio]
-"""
+"""Share of dropped arrivals above which a doubt is added, if no objective limits the losses. [ratio]"""
 FARTHEST_HORIZON = 3.0
 """Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 

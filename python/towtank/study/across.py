@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults in the prediction of a study: unknown factors, levels or services, or a predicted configuration
-    that is not larger.
+    """Yield the faults in the prediction of a study: unknown names, missing levels, or a predicted configuration that
+    is not larger than its source.
     """
     given = study.study.predict
     if given is None:

@@ -99,9 +99,9 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Return True if an objective can decide whether a plateau (a constant load during a search) passes.
+    """Return True if an objective applies to the steady stage at any load.
 
-    Such an objective applies to the steady stage, and at any load.
+    Only such objectives decide whether a plateau (a constant load during a search) passes.
     """
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")

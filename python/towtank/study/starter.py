@@ -237,8 +237,8 @@ def _draft(chosen: StarterOptions) -> importers.Draft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
-    """Return the services that an imported workload needs. The address or command from the options belongs to its first
-    target.
+    """Return the services that an imported workload needs. The address or command from the options replaces that of the
+    workload's first target.
     """
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:

@@ -56,8 +56,7 @@ class Study:
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
-        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
-        file. [1]
+        Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
     """
 
     study: StudyFile

@@ -141,7 +141,7 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Return the name of the part of a report that a builder makes, for messages, such as `section capacity model`."""
+    """Return the name of a builder's section for messages, such as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 

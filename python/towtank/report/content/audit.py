@@ -48,9 +48,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests, and the number of tests in which the load differs from the requested
-    load.
-    """
+    """Return a sentence with the number of tests of the load, and the number of failed tests."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")

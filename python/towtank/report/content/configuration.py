@@ -84,8 +84,8 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render the values of a setting as text. If there are several, the factor levels at which each value was used
-    follow it in brackets.
+    """Render the values of a setting as text. Several values are followed by the factor levels at which they
+    were used.
     """
     if len(values) == 1:
         return next(iter(values))

@@ -98,7 +98,7 @@ def _measured(
 ) -> list[dict[str, Any]]:
     """Return a measured point with the interval from the study summary, which all other figures and tables show, too.
 
-    The standard errors in the model document are not used here: they are pooled over all levels, as weights of the fit.
+    The standard errors in the model document are not used, because they are pooled over all levels.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)

@@ -52,7 +52,7 @@ def one_load(points: Iterable[series.Point]) -> float | None:
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return True if the points are at fewer than two positions of the axis, so that a table suffices."""
+    """Return True if there are fewer than two distinct points, so that a table suffices."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 

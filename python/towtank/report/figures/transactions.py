@@ -76,7 +76,9 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times of all loads, whose panels share a scale, differ too much for a linear scale."""
+        """True if the response times at all loads differ too much for a linear scale. The panels of all loads share the
+        scale.
+        """
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 
