@@ -74,7 +74,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return a misspelt word with the known word that was meant; None if none differs only by a typing error."""
+    """Return a misspelt word with the known word that was meant; None if no typing error explains the word."""
     if not isinstance(word, str):
         return None
     near = nearest(word, known)

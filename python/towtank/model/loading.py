@@ -104,7 +104,7 @@ def check_model(document: Document) -> list[Fault]:
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that the engine finds, without those that are consequences of faults already found."""
+    """Return the faults of the engine that are not consequences of faults already found."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]

@@ -17,8 +17,8 @@ utilization u c, and for those of the m transactions that are not yet complete.
 - The l transactions left at the end of the period are the last arrivals. Each of them waits P (l + 1) / (2 (A + 1)) on
 average.
 
-The result is exact in both limits. For long periods it is c / (1 - u c) in units of S. For short periods it is
-1 / (1 - u), as for a slow server; this value is an upper bound, to which every result is reduced.
+The result is exact for very long periods, c / (1 - u c) in units of S, and for very short periods, 1 / (1 - u). The
+time 1 / (1 - u) at a slow server is an upper bound, to which larger results are reduced.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Quota:
         """Return a quota as Linux enforces it: a started task runs for at least one tick, which is deducted from later
         periods.
 
-        For example, a tenth of a CPU in periods of 20 ms acts like a tenth in periods of 40 ms: a program runs
-        for the first 4 ms of every 40 ms.
+        For example, 0.1 CPU in periods of 20 ms acts like 0.1 CPU in periods of 40 ms: a program runs for 4 ms of every
+        40 ms.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 

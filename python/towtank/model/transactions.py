@@ -2,9 +2,8 @@
 its share.
 
 Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
-jobs change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a
-transaction follow from the figures of the chain. `chained` makes the chain for the engine; `spread` splits
-the answer by transaction.
+jobs change their class is solved as a chain with the mean demand of the mix [1]_. The results of each transaction
+follow from those of the chain. `chained` makes the chain for the engine; `spread` splits the answer by transaction.
 
 References
 ----------
@@ -97,7 +96,7 @@ def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
         "class": name,
         "visits": visits,
         "service_time_s": mean,
-        # The variance of a mixture is at least that of its parts. Rounding errors must not reduce it below that.
+        # Rounding errors must not make the variance negative.
         "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
         "priority": first["priority"],
     }

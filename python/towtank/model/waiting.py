@@ -19,7 +19,7 @@ from towtank.model.percentiles import EXACT, erlang_c, lone_queue, stations_by_n
 from towtank.model.stations import NODE, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
-"""Disciplines at which jobs wait in a queue. With all other disciplines, jobs share the servers or do not wait."""
+"""Disciplines at which jobs wait in a queue."""
 GAMMA_WAIT = "gamma distribution of the waits, with the mean of the solution and the variances of the stations"
 
 

@@ -45,8 +45,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` for the calls of programs to a mount: transferred bytes, and the number and
-    total time of calls of each kind.
+    """Parse the `io-stats` counters of a mount: transferred bytes, and number and total time of calls by kind.
 
     Raises
     ------

@@ -100,8 +100,7 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits that apply to this process: those of its control group and
-    of all groups above it.
+    """Return the version of control groups, and the limits of this process by its control group and all ancestors.
 
     Returns
     -------
@@ -149,9 +148,7 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of the control groups whose limits apply to this process: its own group, and the groups above
-    it that are mounted.
-    """
+    """Return the folders of the control group of this process and of its mounted ancestors."""
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
             continue

@@ -49,5 +49,5 @@ def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric whose value only grows; the name of such a metric ends in `_total`."""
+    """Describe a counter: a metric whose value only grows, with a name that ends in `_total`."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

@@ -43,8 +43,8 @@ class RemoteProbe(Protocol):
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the other machine's CLOCK_MONOTONIC minus that of this machine as `offset_ns`, and the possible error
-        as `uncertainty_ns`.
+        """Return the offset of the other machine's CLOCK_MONOTONIC from this machine's as `offset_ns`, and its error
+        bound as `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:

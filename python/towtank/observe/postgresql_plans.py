@@ -154,15 +154,13 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     Statements about the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    # If most totals have decreased, the database was killed and lost its statistics. It then counts from zero, so the
-    # current totals are the increase.
+    # If most totals have decreased, the database was killed and lost its statistics. All totals then count from zero.
     if 2 * len(fewer) > len(before):
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # If only the totals of this statement have decreased, its entry was dropped from the statistics and later
-        # counted from zero.
+        # If only the totals of this statement have decreased, its entry was dropped and created again.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -210,9 +208,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield each full table scan with a condition in a plan, and the number of rows that the scan selects in all
-    processes.
-    """
+    """Yield each full table scan with a condition, and the number of rows that it selects in all processes."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -223,9 +219,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes that would replace full table scans of a plan, each with the measured values that justify
-    it.
-    """
+    """Yield advice on indexes to replace full table scans of a plan, with the measured values that justify it."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]

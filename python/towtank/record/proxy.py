@@ -279,7 +279,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            # Errors are ignored here: when a client disconnects, the connections of the other clients must not end.
+            # A client that disconnects must not end the connections of other clients.
             except GONE:
                 return
 

@@ -84,8 +84,7 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # Counters, and series that have not ended, by stage. They are stored, because looking up a series by name and
-        # labels takes longer than encoding a sample.
+        # Counters and open series, by stage. Looking up a stored series is faster than building its name and labels.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}

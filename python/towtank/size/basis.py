@@ -1,4 +1,4 @@
-"""Model on which a sizing is based, with the range of loads that was measured and the doubts about its fit."""
+"""Basis of a sizing: the model, the measured range of loads, and the doubts about the fit of the model."""
 
 from __future__ import annotations
 
@@ -123,8 +123,7 @@ class Basis:
         """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # The solver rejects a demand of 0, so each factor is at least one millionth. A smaller factor would give the
-        # same results.
+        # The solver rejects a demand of 0, so each factor is at least 1e-6.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -160,10 +159,7 @@ class ModelChoice:
 
 
 def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
-    """Read a model file, or fit a model to a results folder.
-
-    By default, the fitted model is the network if it distinguishes several resources and is not rejected, otherwise the
-    closed curve.
+    """Read a model file, or fit the model that `choice` selects (see `ModelChoice.model`) to a results folder.
 
     Raises
     ------

@@ -38,9 +38,8 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the station's utilization over all random draws, each at its own load limit. [ratio]
-
-        None if there are no draws.
+        """Interval of the station's utilization at the load limit, over all random draws; None without draws.
+        [ratio]
         """
         if self.limits.interval() is None:
             return None

@@ -18,9 +18,7 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can represent: None if the number is infinite, such as a response time without a steady
-    state.
-    """
+    """Return a number for JSON: None if it is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 

@@ -104,8 +104,7 @@ class GivenGrowth:
         """
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # If an end of the interval equals the median, the distribution has no width on that side, and the probability
-        # beyond this end is 0.
+        # If an end of the interval equals the median, the probability beyond this end is 0.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)

@@ -41,7 +41,7 @@ _OF_A_STEP = 3
 _SERIES = 30
 # Largest number of excluded days that a note lists by date. The note counts further days.
 _NAMED = 3
-# If the share of excluded days is larger, a note states that such days are expected to recur. [ratio]
+# Share of excluded days above which a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
 # Largest exponent: the exponential function of a larger number would overflow.
 _LARGEST = 700.0

@@ -107,8 +107,7 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below the 95 % interval, which equals the number above it: at most 2.5 % of all draws.
-    [1]
+    """Return the number of draws below, and also above, the 95 % interval: at most 2.5 % of all draws. [1]
 
     Notes
     -----

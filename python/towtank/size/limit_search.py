@@ -27,8 +27,7 @@ LIMIT_PRECISION = 2.0**-10
 END_PRECISION = 2.0**-8
 """Relative precision of both ends of the interval of a load limit. It suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""If the range of a random draw's load limit is at most this wide, relative to the load, the limit is interpolated.
-[ratio]"""
+"""Relative precision to which the load limit of a random draw is bounded before it is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
 """Factors of the first steps of a search for a load limit; later steps have a factor of two. [1] A small first step
 finds a nearby limit without solving a network with twice the users."""
@@ -315,8 +314,8 @@ class Limits:
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The load itself (factor 1) is always solved, however close the load limit is, so that the interval shows
-            # if the objectives hold at this load.
+            # The load itself (factor 1) is always solved, so that the interval shows if the objectives hold at this
+            # load.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -434,8 +433,9 @@ def _middle(low: float, high: float) -> float:
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next load factor to try: the geometric mean of both bounds, or if only one is known, a step
-    beyond it."""
+    """Return the next load factor to try: the geometric mean of both bounds. If only one bound is known, return a
+    factor beyond it.
+    """
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

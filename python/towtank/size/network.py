@@ -101,8 +101,7 @@ def _strength(station: Json, layout: Layout | None) -> Json:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # The limit of concurrent jobs per server stays the same, so the limit of the station grows with its number of
-        # servers.
+        # The limit of concurrent jobs is proportional to the number of servers.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 

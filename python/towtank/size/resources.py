@@ -160,8 +160,8 @@ def memory_of(
 ) -> MemoryNeed:
     """Return the memory that a node of a tier requires in the failure scenario of an outcome.
 
-    The calculation steps show intervals: `interval` takes the name of a part of the memory, or None for the whole
-    memory, and returns its interval.
+    `interval` returns the interval of a part of the memory, given by its name, or of the whole memory, given by None.
+    The calculation steps show these intervals.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)

@@ -252,7 +252,7 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
     """Return the memory of a node of each tier, and add the calculation steps. [byte]
 
-    The memory is that of the failure scenario in which the node needs most.
+    The failure scenario with the largest need determines the memory.
     """
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):

@@ -171,8 +171,8 @@ class _Simulation:
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values for a variant of the simulated hardware; empty for other
-        hardware.
+        """Return the ratios of simulated to computed values for a variant; empty for hardware that was not
+        simulated.
         """
         return self.scales if variant.hardware == self.base.hardware else {}
 

@@ -115,8 +115,8 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study. If the load of an objective is a share of the system's load limit, it is replaced by
-        a number of users.
+        """Objectives of the study. Loads given as shares of the system's load limit are replaced by numbers of
+        users.
         """
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))

@@ -23,9 +23,7 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Response time counts as growing if its value at the highest load is at least this multiple of its value at the
-lowest load. [ratio]
-"""
+"""Smallest ratio of the response times at the highest and the lowest load that counts as growth. [ratio]"""
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
 SHORTFALL = 0.10
@@ -56,9 +54,7 @@ HELD_UP = 0.10
 FAULTS = 20.0
 """Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
 GROWN = 1.2
-"""CPU time per transaction counts as growing if its value at the highest load is at least this multiple of its
-value at the lowest load. [ratio]
-"""
+"""Smallest ratio of the CPU times per transaction at the highest and the lowest load that counts as growth. [ratio]"""
 CPU_TIME = "CPU time per transaction of"
 """First words of the evidence on CPU time."""
 UTILIZATION = "utilization of"
@@ -256,7 +252,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the mean of a figure over the runs at the lowest load, and the same for the highest load."""
+    """Return the mean of a metric over the runs at the lowest load, and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]

@@ -16,9 +16,7 @@ _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section on the audit of the load: first the tests that were made, then those that were not possible,
-    with the reasons.
-    """
+    """Build the section on the audit of the load: its tests, and the reasons why other tests were impossible."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)

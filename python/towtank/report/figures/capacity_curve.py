@@ -81,8 +81,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn. The curve of response times therefore ends before the first load
-        # at which the band has no upper end.
+        # A band without an upper end cannot be drawn, so the curve of response times ends before this load.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]

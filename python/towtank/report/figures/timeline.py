@@ -148,7 +148,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return error rates by kind and by transaction; if only the total rate is known, a single line. [1/s]"""
+    """Return error rates by kind and by transaction, or else the total error rate. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})

@@ -58,7 +58,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Without its manifest, the settings and the load of a run are unknown, so such a run is not used.
+    # Without a manifest, the settings and the load of a run are unknown.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
