@@ -23,9 +23,9 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Name of the file with the secret settings of the command, which the manifest hides. `towtank run --resume` needs them.
+"""Name of the file with the secret settings of the command, which the manifest hides.
 
-Only the owner can read the file.
+`towtank run --resume` needs these settings. Only the owner can read the file.
 """
 
 STUDY_SCHEMA = "towtank/study-results/1"
