@@ -137,9 +137,7 @@ def _of_gamma(shape: float, mean: float, share: float) -> float:
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Return a percentile of the response time of all transactions, which is a mixture of a gamma distribution for each
-    transaction. [s]
-    """
+    """Return a percentile of the response time of all transactions, which is a mixture of gamma distributions. [s]"""
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:

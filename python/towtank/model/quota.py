@@ -185,7 +185,7 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs at the beginning of a period of the quota, and the probability of each number."""
+    """Return the distribution of the number of jobs at the beginning of a period: numbers and their probabilities."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)

@@ -168,8 +168,7 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # Except for its wait in the queue, a job spends its residence time in processor sharing, which slows all
-            # transactions by the same factor.
+            # Outside of the queue, processor sharing slows all transactions by the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found

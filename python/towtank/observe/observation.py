@@ -167,8 +167,7 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # The probe has a separate session, so that Ctrl-C on the terminal does not end it before the run is
-            # finished.
+            # In a separate session, the probe does not receive Ctrl-C on the terminal before the run is finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

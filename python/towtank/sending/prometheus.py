@@ -181,7 +181,7 @@ class PrometheusEncoder:
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
         """Add a sample to a time series.
 
-        A late sample gets a time just after that of the last sample, since receivers refuse samples from the past.
+        A late sample gets the time of the last sample plus 1 ms, since receivers refuse older samples.
         """
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))

@@ -282,8 +282,7 @@ class PoolSize:
     probability : float or None
         Share of the draws in which the wait is within the limit; None without draws. [ratio]
     lost : str or None
-        Tier with lost nodes in the scenario that needs the largest pool; None if that is the one with all nodes
-        running.
+        Tier with lost nodes in the scenario that needs the largest pool; None if no node is lost in this scenario.
     simulated : bool
         True if the wait was simulated because the analytic solution is too inaccurate.
     """

@@ -107,8 +107,7 @@ class Search:
         Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Further good candidates. None of them is better than another in all of cost, use of the objectives, and
-        headroom.
+        Further candidates on the Pareto front of cost, use of the objectives, and utilization.
     """
 
     answer: Found | None = None

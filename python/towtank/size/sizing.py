@@ -161,8 +161,8 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the parts of the result document that exist only if hardware is recommended, and add the calculation steps
-    of these parts.
+    """Return the parts of the result document that describe the recommended hardware, and add their
+    calculation steps.
     """
     question, answer = settled.question, found.answer
     assert answer is not None

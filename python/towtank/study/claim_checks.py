@@ -151,8 +151,8 @@ class ClaimsCheck:
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if the key `at` of a claim omits a factor with several levels, because then it is unclear which
-        runs are compared.
+        """Yield a fault if the key `at` of a claim omits a factor with several levels. The compared runs would be
+        ambiguous.
         """
         over = given.over if isinstance(given, CourseMeasure) else given.total_over
         open_ = [

@@ -97,8 +97,7 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                # A setting such as a process id has a different value in every run. The factors are not the cause, so
-                # their levels are not shown.
+                # A setting such as a process id differs between all runs, whatever their factor levels.
                 break
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"
