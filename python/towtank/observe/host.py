@@ -17,7 +17,7 @@ _KIB = 1024
 # Memory sizes are rounded to a multiple of this number before hosts are compared, because the kernel reserves a few
 # pages more or less at each start. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Properties in which hosts must agree to count as comparable; versions of programs are not among them.
+# Properties that must be equal for hosts whose results may be compared. Versions of programs may differ.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -179,7 +179,7 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 def _memory_limit(path: Path) -> int | None:
     """Return the memory limit of a control group; None without a limit. [byte]
 
-    For no limit, version 1 writes a number near 2^63, version 2 the word `max`.
+    Without a limit, the file contains a number near 2^63 in version 1, and the word `max` in version 2.
     """
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None

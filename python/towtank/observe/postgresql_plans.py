@@ -233,8 +233,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # No advice is given if an index already begins with one of these columns: the planner could have used it, and
-        # preferred the full table scan.
+        # An index that begins with one of these columns exists already, and the planner preferred the full table scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,

@@ -19,8 +19,7 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets, so only its owner may read the file.
 _MODE = 0o600
-# Largest size of the file. The importer reads up to a gigabyte, and a user whose recording is larger has probably
-# forgotten to stop it. [byte]
+# Largest size of the file. The importer reads up to a gigabyte. [byte]
 BYTES_AT_MOST = 900_000_000
 # Largest size of the list of pages at the end of the document, which is restored after a failed write. [byte]
 _LOOKED_AT = 1 << 26

@@ -83,7 +83,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the value of each header by lower-case name; if a header is repeated, its first value."""
+    """Return the first value of each header, by lower-case name."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

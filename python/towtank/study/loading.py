@@ -119,7 +119,7 @@ def _check_all(
 def _distinct(faults: list[Fault]) -> list[Fault]:
     """Return each fault once, sorted.
 
-    Of several equal faults, one that suggests a correction for a typing error is preferred.
+    Of several equal faults, a fault that suggests a correction for a typing error is preferred.
     """
     found: dict[Fault, Fault] = {}
     for fault in faults:
@@ -305,8 +305,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads. If the template is invalid, return none; the check of the workload
-    reports this fault.
+    """Return the exports that a template reads; none if the template is invalid, which the check of the workload
+    reports.
     """
     try:
         return templates.exports(text)

@@ -10,7 +10,7 @@ from towtank.study.objectives import read_objective
 from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
-# Largest number of levels of a search. If the load would rise through more levels, a typing error is assumed.
+# Largest number of levels of a search. A larger number is assumed to be a typing error.
 LEVELS_AT_MOST = 1_000
 
 

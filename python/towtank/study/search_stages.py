@@ -18,8 +18,8 @@ RELIEVE = "relieve"
 # Longest time for the evaluation of a plateau, after which the load ends. The evaluation usually takes a second or
 # two. [s]
 DECIDE_AT_MOST_S = 60.0
-# Load during which a backlog drains, as a fraction of the highest passing level. At half of this level, half of the
-# system's capacity is free to process the backlog. [1]
+# Load during which a backlog drains, as a fraction of the highest passing level. The remaining capacity processes the
+# backlog. [1]
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 

@@ -33,10 +33,7 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the values of each setting, by service and name of the setting.
-
-    Each value is listed with the runs in which the setting had this value.
-    """
+    """Return the values of each setting, by service and name of the setting. Each value has the list of its runs."""
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
