@@ -104,9 +104,7 @@ class OptionCheck:
         return curve
 
     def bound(self, option: str, value: int | None, default: int, least: int, *, is_open: bool) -> int:
-        """Check the limit that an option sets, which applies to open loads only; return the limit, or the default if
-        none is given.
-        """
+        """Check the limit of an option that is allowed for open loads only. Return the limit, or its default."""
         if value is not None and not is_open:
             self.fault(option, "must be given with --rate or --trace only: a closed load is limited by its users")
         if value is not None and not least <= value <= _BOUND_AT_MOST:

@@ -107,8 +107,8 @@ def merged(messages: Sequence[str]) -> str:
 
 
 def _hull(texts: Sequence[str]) -> str:
-    """Return the range over the numbers or ranges that several messages contain at the same position; of pairs, the
-    widest.
+    """Merge the numbers or ranges at the same position of several messages into one range. Of several pairs, return the
+    pair with the largest difference.
     """
     if len(set(texts)) == 1:
         return texts[0]

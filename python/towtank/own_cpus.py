@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _before: list[frozenset[int]] = []
-"""For each active pinning, the CPUs that this process was allowed to use before it; the oldest pinning comes first."""
+"""CPUs that this process was allowed to use before each active pinning, the oldest first."""
 
 
 def usable_cpus() -> frozenset[int]:

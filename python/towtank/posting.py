@@ -80,8 +80,7 @@ class Poster:
             self._connection.request("POST", self._path, content, self._headers)
             response = self._connection.getresponse()
             text = response.read(_ANSWER_BYTES)
-            # An answer with bytes left is longer than any valid answer, so the connection is closed instead of reading
-            # the rest.
+            # An answer with unread bytes is too long to be valid, so the connection is closed.
             if not response.isclosed():
                 self.close()
             return _judged(response.status, response.headers.get("Retry-After", "").strip(), text)

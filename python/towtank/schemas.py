@@ -115,8 +115,7 @@ def _text(document: dict[str, Any]) -> str:
 
 
 def with_tables(text: str, tabled: Container[str] = ()) -> str:
-    """Fill the generated blocks of a page: tables of keys, tables of the other models of a kind of file, facts for
-    rules.
+    """Fill the generated blocks of a page: tables of the keys of models, and facts for rules.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
 
 
 def forms(schema: dict[str, Any], tabled: Container[str]) -> str:
-    """Render a table of each model that has no table on any page, under the name by which other tables refer to it."""
+    """Render a table of each model that has no table on any page. Its heading is the name that other tables use."""
     parts = {
         name: part for name, part in schema.get("$defs", {}).items() if name not in tabled and "properties" in part
     }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-# Words that mark a value as a secret wherever they end its name.
+# Last words of names whose values are secrets, such as `X-Api-Key`.
 WORDS = (
     r"passwords?|passwd|passphrase|passcode|pwd|secrets?|tokens?|api_?keys?|access_?keys?|private_?keys?|"
     r"account_?keys?|subscription_?keys?|(?:auth|signing|signature|encryption|master|shared|license)_?keys?|"
     r"auth|authorization|credentials?|cookies?|session_?id|jsessionid|phpsessid|signature|sig|jwt|bearer|otp"
 )
-# Words that mark a value as a secret even if they are only the end of a longer word: `dbpass`, `csrftoken`.
+# Last syllables of words in names whose values are secrets, such as `dbpass` and `csrftoken`.
 _GLUED = r"(?!(?:by|com|encom|sur|tres|over|under)pass$)[a-z]*(?:pass|password|passwd|pwd|secret|token)"
 _SECRET = re.compile(rf"(?:^|[^a-z])x?(?:{WORDS}|pw|pin|cvc|cvv|{_GLUED})$")
 # Words for keys and codes. A value with such a name may grant access, or may only sort or number items.

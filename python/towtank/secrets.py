@@ -187,9 +187,7 @@ def _redacted_value(key: str, value: Any, parameters: Collection[str]) -> Any:
 
 
 def _hidden(value: Any, parameters: Collection[str]) -> Any:
-    """Hide a value whose name is that of a secret. If the value is a mapping, only its texts are hidden, because
-    numbers may be counts.
-    """
+    """Hide a value with the name of a secret. In a mapping, only texts are hidden, because numbers may be counts."""
     if isinstance(value, Mapping):
         return {
             key: HIDDEN

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 # Smallest similarity, as computed by `difflib`, at which a word is suggested. [1]
 _SIMILAR = 0.6
-# A word of at least this many letters is recognized with two wrong letters; a shorter word, only with one. [1]
+# Words with at least this many letters may contain two typing errors, shorter words only one. [1]
 _LONG_WORD = 6
 _SLIPS_AT_MOST = 2
-# With more known names than this, only typing errors are searched for: to compute similarities takes far longer. [1]
+# Largest number of known names that are compared by similarity. Among more names, only typing errors are found. [1]
 _COMPARED = 500
 
 
@@ -74,7 +74,7 @@ def nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def meant(word: object, known: Iterable[str], *, is_form: bool = False) -> Typo | None:
-    """Return a misspelt word with the known word that was meant; None if none differs only by a typing error."""
+    """Return a misspelt word with the known word that was meant; None if no typing error explains the word."""
     if not isinstance(word, str):
         return None
     near = nearest(word, known)

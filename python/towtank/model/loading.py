@@ -56,10 +56,9 @@ class ModelProblem:
 
 
 def _spellings(path: list[str]) -> list[tuple[str, ...]]:
-    """Return the keys of the file that may have caused a fault of the engine.
+    """Return the keys of the model file that can cause a fault at this path of the engine's model.
 
-    The engine has one name for what a model file writes under several keys: its `service_time` may stem from
-    `service_time` or `demand`.
+    For example, `service_time` of the engine stems from `service_time` or `demand`.
     """
     others = {"service_time": ["demand"], "scv": ["distribution"], "think": ["think_scv", "think_distribution"],
               "arrivals": ["arrival_scv", "arrival_distribution"], "services": ["demand", "service_time"]}  # fmt: skip
@@ -99,19 +98,17 @@ def load_document(document: Document, changes: Mapping[str, str] | None = None) 
 
 
 def check_model(document: Document) -> list[Fault]:
-    """Return all faults of a model file, including those that the engine finds without solving the model. A missing
-    steady state is therefore not found.
-    """
+    """Return all faults of a model file, including the engine's. The model is not solved."""
     problem, faults = _read(document.root)
     return faults if problem is None else sorted({*faults, *_more_faults(problem, faults)})
 
 
 def _more_faults(problem: ModelProblem, faults: list[Fault]) -> list[Fault]:
-    """Return the faults that the engine finds, without those that are consequences of faults already found."""
+    """Return the faults of the engine that are not consequences of faults already found."""
     more = problem.faults(check_models([problem.document])[0])
     wrong = {tuple(fault.where.split(".")[:2]) for fault in faults}
     names = [f'"{part[-1]}"' for part in wrong if len(part) == 2]
-    # A demand that cannot be read is left out of the model, so the engine finds that its class visits no station.
+    # A fault in a demand also makes the engine report that the class visits no station.
     follows = {f"classes.{fault.where.rpartition('.')[2]}" for fault in faults if ".demand." in fault.where}
     return [
         fault
@@ -192,7 +189,7 @@ def _transaction_faults(tree: Node, model: ModelFile) -> list[Fault]:
 
 
 def _draw_faults(tree: Node, model: ModelFile) -> list[Fault]:
-    """Check the replicates of demands: they must belong to stations of the model, equally many to each station."""
+    """Check the replicates of demands: each belongs to a station, and all stations have equally many."""
     rows = model.fitted.draws if model.fitted is not None else {}
     counts = {name: len(row) for name, row in rows.items()}
     faults = []
@@ -258,8 +255,8 @@ def _chains(model: ModelFile) -> dict[str, str]:
 
 
 def _each(model: ModelFile, value: Any) -> dict[str, Any]:
-    """Return the value of each class, or of each of its transactions, by name; classes and transactions without a value
-    are left out.
+    """Return the value of each class, or of each transaction of a class, by name. Names without a value are
+    left out.
     """
     given = value if isinstance(value, dict) else dict.fromkeys(model.classes, value)
     found: dict[str, Any] = {}
@@ -299,9 +296,7 @@ def _document(model: ModelFile) -> dict[str, Any]:
 
 
 def _transactions(load: ClassFile) -> dict[str, Any]:
-    """Return the key `transactions` of a class, or an empty mapping. `chained` removes the key before the model is sent
-    to the engine.
-    """
+    """Return the transactions of a class under the key `transactions`; empty if the class has none."""
     if not load.transactions:
         return {}
     return {

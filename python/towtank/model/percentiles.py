@@ -1,8 +1,8 @@
 """Percentiles of response times, computed from a solved network.
 
 The result is exact for an open class at one M/M/m station. Otherwise a gamma distribution is assumed. Its mean is that
-of the solution; its variance is the sum of the variances at the stations, as if these were independent. This is
-accurate enough for a search, whose result is then simulated.
+of the solution. Its variance is the sum of the variances at the stations, as if these were independent. A search uses
+this approximation and then simulates its result.
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ def _of_gamma(shape: float, mean: float, share: float) -> float:
 
 
 def _of_mixture(gammas: list[tuple[float, tuple[float, float]]], share: float) -> float:
-    """Return a percentile of the response time of all transactions, which is a mixture of a gamma distribution for each
-    transaction. [s]
-    """
+    """Return a percentile of the response time of all transactions, which is a mixture of gamma distributions. [s]"""
     ends = [_of_gamma(*gamma, share) for _, gamma in gammas]
     low, high = min(ends), max(ends)
     if high - low <= 1e-12 * high:
@@ -192,10 +190,10 @@ def lone_queue(
     *,
     bounded: bool = False,
 ) -> tuple[float, float, int, int | None] | None:
-    """Return rate, service time, servers and capacity if the model is a single M/M/m station with a single class; None
-    otherwise.
+    """Return arrival rate, service time, servers and capacity if the model is one class at one M/M/m station. Return
+    None for all other models.
 
-    The rate is that of one node. Without `bounded`, a station with a capacity gives None.
+    The arrival rate is that of one node. A station with limited capacity is accepted only with `bounded`.
     """
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
@@ -278,9 +276,8 @@ def visits_of(station: Mapping[str, Any], nodes: int, found: StationAnswer, name
 def waiting_probability(station: Mapping[str, Any], found: StationAnswer, service_s: float, wait_s: float) -> float:
     """Return the probability that a visit waits at a first-come-first-served station. [ratio]
 
-    It is the larger of two estimates: Erlang's C at the utilization of the solved model, and the probability that
-    follows from the station's mean wait. Both agree in an open network, but in a closed network the mean wait may be
-    longer. If the service time is 0, only Erlang's C is defined.
+    The larger of two estimates is returned: Erlang's C at utilization U, and m (1 - U) W / S with the mean wait W. Both
+    agree at M/M/m. If S = 0, only Erlang's C is defined.
     """
     servers, idle = servers_of(station) or 1, 1 - found.utilization
     solved = min(1.0, wait_s * servers * idle / service_s) if service_s > 0 else 0.0

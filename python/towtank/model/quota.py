@@ -17,8 +17,8 @@ utilization u c, and for those of the m transactions that are not yet complete.
 - The l transactions left at the end of the period are the last arrivals. Each of them waits P (l + 1) / (2 (A + 1)) on
 average.
 
-The result is exact in both limits. For long periods it is c / (1 - u c) in units of S. For short periods it is
-1 / (1 - u), as for a slow server; this value is an upper bound, to which every result is reduced.
+The result is exact for very long periods, c / (1 - u c) in units of S, and for very short periods, 1 / (1 - u). The
+time 1 / (1 - u) at a slow server is an upper bound, to which larger results are reduced.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ There are 250 checks (ticks) a second, as in the kernels of most distributions.
 _UTILIZATIONS = (0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.94, 0.97, 0.985)
 _STEP = math.log(2) / 2
 _LOWEST, _HIGHEST = -8, 20
-# Distributions are computed up to the point where the rest is negligible: a geometric distribution until it has fallen
-# by the factor exp(`_FACTORS`), a Poisson distribution up to `_DEVIATIONS` standard deviations from its mean. [1]
+# Distributions are truncated where probabilities are negligible: a geometric distribution at the factor
+# exp(-`_FACTORS`), a Poisson distribution at `_DEVIATIONS` standard deviations from its mean. [1]
 _FACTORS, _DEVIATIONS = 16.0, 8.0
 # Number of values that represent a distribution. If it has more values, neighbouring ones are grouped. [1]
 _GROUPS = 48
@@ -76,8 +76,8 @@ class Quota:
         """Return a quota as Linux enforces it: a started task runs for at least one tick, which is deducted from later
         periods.
 
-        For example, a tenth of a CPU in periods of 20 ms acts like a tenth in periods of 40 ms: a program runs
-        for the first 4 ms of every 40 ms.
+        For example, 0.1 CPU in periods of 20 ms acts like 0.1 CPU in periods of 40 ms: a program runs for 4 ms of every
+        40 ms.
         """
         return cls(cpus, max(period_s, TICK_S / cpus))
 
@@ -118,7 +118,7 @@ class Quota:
         for knot in np.unique(np.concatenate([np.floor(inside).ravel(), np.ceil(inside).ravel()])):
             part = np.clip(1 - np.abs(inside - knot), 0.0, None)
             relative += part * _curve(self.cpus, int(knot))(inner)
-        # For periods shorter than the shortest of the grid, the saved time is proportional to the period.
+        # For periods shorter than those of the grid, the saved time is proportional to the period.
         short = np.minimum(1.0, np.exp((place - _LOWEST) * _STEP))
         return np.asarray(demand * (1 - relative) / (1 - used) * short, dtype=float)
 
@@ -160,8 +160,8 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
     - Sum over the jobs of their time in service, divided by c.
     - Sum over the jobs of their wait while the quota is used up.
     - Number of arrivals that are served in the period.
-    - Number of these arrivals, times half the square of the time that earlier jobs take (divided by c), over the length
-      of the period.
+    - a d^2 / (2 P), with the number a of these arrivals, and the service time d (divided by c) of the jobs that were
+      present when the period P began.
     """
     number, weights = _grouped(*_at_beginning(utilization, periods))
     come, come_weights = _grouped(*_poisson(utilization * periods))
@@ -185,14 +185,13 @@ def _areas(utilization: float, periods: float) -> tuple[float, float, float, flo
 
 
 def _at_beginning(utilization: float, periods: float) -> tuple[Floats, Floats]:
-    """Return the numbers of jobs at the beginning of a period of the quota, and the probability of each number."""
+    """Return the distribution of the number of jobs at the beginning of a period: numbers and their probabilities."""
     tail = 2 * (1 - utilization) / (1 + utilization)
     most = int(_FACTORS / tail + _DEVIATIONS * math.sqrt(2 * periods)) + 20
     (come, come_weights), (room, room_weights) = _poisson(utilization * periods), _poisson(periods)
     steps = np.convolve(come_weights, room_weights[::-1])
     lowest = int(come[0] - room[-1])
-    # Transition probabilities from each number of jobs. A transition to a number below zero ends at zero; beyond the
-    # largest number, at that number.
+    # Transition probabilities between numbers of jobs, which are clipped to the range from 0 to `most`.
     moves = np.zeros((most + 1, most + 1))
     numbers = np.arange(most + 1)
     for step, chance in enumerate(steps, lowest):

@@ -97,7 +97,7 @@ def simulate_models(models: list[dict[str, Any]], settings: SimulationSettings |
 
 
 def _settled(part: Any) -> Any:
-    """Round the numbers of a model to `_DIGITS` digits, which are the same on all CPUs."""
+    """Round the numbers of a model to `_DIGITS` significant digits, except under the keys `_CERTAIN`."""
     if isinstance(part, dict):
         return {key: value if key in _CERTAIN else _settled(value) for key, value in part.items()}
     if isinstance(part, list):

@@ -12,7 +12,7 @@ NODE = "@"
 """Separator between the name of a station and the number of a node. Names in model files cannot contain it."""
 
 _WRITTEN = 1e-6
-"""Relative tolerance for the comparison of rates, since model files hold only nine digits. [ratio]"""
+"""Relative tolerance for the comparison of rates, which model files round to nine digits. [ratio]"""
 
 
 def servers_of(station: Mapping[str, Any]) -> int | None:
@@ -37,8 +37,9 @@ def servers_of(station: Mapping[str, Any]) -> int | None:
 
 
 def rates_with(rates: list[float], servers: int) -> list[float]:
-    """Return the rates of a fitted station for another number of servers, with the same demand at the same
-    utilization.
+    """Convert the rates of a fitted station to another number of servers.
+
+    The demand at each utilization stays the same.
     """
     ratio = 1 / rates[0]
     return [

@@ -2,9 +2,8 @@
 its share.
 
 Users switch between transactions, so a transaction has no fixed number of users. A product-form network whose
-jobs change their class is solved as a chain with the mean demand of the mix [1]_, and the figures of a
-transaction follow from the figures of the chain. `chained` makes the chain for the engine; `spread` splits
-the answer by transaction.
+jobs change their class is solved as a chain with the mean demand of the mix [1]_. The results of each transaction
+follow from those of the chain. `chained` makes the chain for the engine; `spread` splits the answer by transaction.
 
 References
 ----------
@@ -19,8 +18,7 @@ from typing import Any
 
 Json = dict[str, Any]
 _SCV = {"deterministic": 0.0}
-# Disciplines at which jobs wait in a queue. All transactions wait there for the same mean time, and then take
-# their own service time.
+# Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
 
 
@@ -30,7 +28,7 @@ def transactions_of(job_class: Json) -> list[Json]:
 
 
 def chain_by_transaction(document: Json) -> dict[str, str]:
-    """Return the name of the class of every transaction of a model, by name of the transaction."""
+    """Return the class of each transaction of a model, by name of the transaction."""
     return {each["name"]: job_class["name"] for job_class in document["classes"] for each in transactions_of(job_class)}
 
 
@@ -98,7 +96,7 @@ def _mixed(station: Json, name: str, ones: list[Json]) -> Json | None:
         "class": name,
         "visits": visits,
         "service_time_s": mean,
-        # The variance of a mixture is at least that of its parts. Rounding errors must not reduce it below that.
+        # Rounding errors must not make the variance negative.
         "variation": first["variation"] if alike else {"distribution": None, "scv": max(scv, 0.0)},
         "priority": first["priority"],
     }
@@ -170,8 +168,7 @@ def _residences(station: Json, chain: Json, ones: list[Json], residence: float, 
     for each in ones:
         service = services.get(each["name"])
         if service is not None:
-            # Except for its wait in the queue, a job spends its residence time in processor sharing, which slows all
-            # transactions by the same factor.
+            # Outside of the queue, processor sharing slows all transactions by the same factor.
             shared = (residence / visits - waiting) * (service["service_time_s"] / mean if mean > 0 else 1.0)
             found[each["name"]] = _visits(service) * (shared + waiting)
     return found

@@ -48,7 +48,7 @@ class Point:
 def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
     """Solve all variants of a model in one call of the engine.
 
-    A variant without a steady state stores its faults. Faults of the model file are raised.
+    A variant without a steady state keeps its faults in `Point.faults`. Faults of the model file raise StudyError.
     """
     problems: list[ModelProblem] = []
     faults: set[Fault] = set()

@@ -19,7 +19,7 @@ from towtank.model.percentiles import EXACT, erlang_c, lone_queue, stations_by_n
 from towtank.model.stations import NODE, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
-"""Disciplines at which jobs wait in a queue. With all other disciplines, jobs share the servers or do not wait."""
+"""Disciplines at which jobs wait in a queue."""
 GAMMA_WAIT = "gamma distribution of the waits, with the mean of the solution and the variances of the stations"
 
 
@@ -59,7 +59,7 @@ def mmm_wait(rate: float, service_s: float, servers: int, share: float, room: in
 
     Examples
     --------
-    Ten erlang of calls of 180 s: 14 agents answer 80 % of them within 20 s.
+    Calls of 180 s with an offered load of 10 erlang: 14 agents answer 80 % of the calls within 20 s.
 
     >>> round(mmm_wait(10 / 180, 180.0, 13, 0.8), 1), round(mmm_wait(10 / 180, 180.0, 14, 0.8), 1)
     (21.3, 0.0)
@@ -122,8 +122,8 @@ def wait_percentiles(
 def _moments(
     known: Mapping[str, Mapping[str, Any]], stations: Mapping[str, StationAnswer], name: str
 ) -> tuple[float, float, float]:
-    """Return the probability that a transaction does not wait at all, and the mean and mean square of the wait that it
-    has over all its visits. [1], [s], [s^2]
+    """Return the probability that a transaction does not wait, and the first two moments of its total wait.
+    [1], [s], [s^2]
     """
     nodes = Counter(each.partition(NODE)[0] for each in known)
     none, mean, variance = 1.0, 0.0, 0.0

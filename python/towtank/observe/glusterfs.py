@@ -22,8 +22,7 @@ _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
 _TOP, _CACHE, _ATTRIBUTES = "asked", "cache", "attributes"
 _END = b"\0end\n"
-# Shell script that reads the files. For each line of its input, it prints all files: for each file a line with its
-# name, then its content. It ends when its input ends.
+# Shell script that prints the name and content of each file, once for every line of its input.
 _READER = r"""
 while read -r line; do
   head -v -c 16777216 -- "$@" 2>/dev/null
@@ -46,8 +45,7 @@ _NS = 1e9
 
 
 def parse_asked(text: str) -> dict[str, float]:
-    """Parse the counters of `io-stats` for the calls of programs to a mount: transferred bytes, and the number and
-    total time of calls of each kind.
+    """Parse the `io-stats` counters of a mount: transferred bytes, and number and total time of calls by kind.
 
     Raises
     ------
@@ -188,8 +186,7 @@ class GlusterfsScraper:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # The signal reaches the right process group: the shell leads the group, and as long as its exit status has not
-        # been collected, no other group can get the same id.
+        # The process group cannot belong to another program, because the shell's exit status is not yet collected.
         with suppress(ProcessLookupError):
             os.killpg(reader.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):

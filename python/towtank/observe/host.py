@@ -17,7 +17,7 @@ _KIB = 1024
 # Memory sizes are rounded to a multiple of this number before hosts are compared, because the kernel reserves a few
 # pages more or less at each start. [byte]
 _MEMORY_STEP_BYTES = 64 * 1024 * 1024
-# Properties in which hosts must agree to count as comparable; versions of programs are not among them.
+# Properties that must be equal for hosts whose results may be compared. Versions of programs may differ.
 _FINGERPRINT = (
     "architecture",
     "kernel",
@@ -100,8 +100,7 @@ def memory_bytes(root: Path = Path("/")) -> int | None:
 
 
 def cgroup_facts(root: Path = Path("/")) -> dict[str, Any]:
-    """Return the version of control groups, and the limits that apply to this process: those of its control group and
-    of all groups above it.
+    """Return the version of control groups, and the limits of this process by its control group and all ancestors.
 
     Returns
     -------
@@ -149,9 +148,7 @@ def _mount(line: str) -> tuple[str, str, str, list[str]] | None:
 def _folders(
     root: Path, mounts: list[tuple[str, str, str, list[str]]], membership: list[list[str]], controller: str
 ) -> list[Path]:
-    """Return the folders of the control groups whose limits apply to this process: its own group, and the groups above
-    it that are mounted.
-    """
+    """Return the folders of the control group of this process and of its mounted ancestors."""
     for mount_root, point, _, options in mounts:
         if controller and controller not in options:
             continue
@@ -182,7 +179,7 @@ def _cpu_limit_v2(folder: Path) -> float | None:
 def _memory_limit(path: Path) -> int | None:
     """Return the memory limit of a control group; None without a limit. [byte]
 
-    For no limit, version 1 writes a number near 2^63, version 2 the word `max`.
+    Without a limit, the file contains a number near 2^63 in version 1, and the word `max` in version 2.
     """
     limit = _number(path)
     return limit if limit is not None and limit < 1 << 60 else None

@@ -44,10 +44,10 @@ class Table:
 
 
 def gauge(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric of kind gauge, that is, a metric whose value can rise and fall."""
+    """Describe a gauge: a metric whose value can rise and fall."""
     return Metric(name, unit, "gauge", source, meaning)
 
 
 def counter(name: str, unit: str, source: str, meaning: str) -> Metric:
-    """Describe a metric whose value only grows; the name of such a metric ends in `_total`."""
+    """Describe a counter: a metric whose value only grows, with a name that ends in `_total`."""
     return Metric(f"{name}_total", unit, "counter", source, meaning)

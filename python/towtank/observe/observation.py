@@ -43,8 +43,8 @@ class RemoteProbe(Protocol):
         """
 
     def clock(self) -> dict[str, int]:
-        """Return the other machine's CLOCK_MONOTONIC minus that of this machine as `offset_ns`, and the possible error
-        as `uncertainty_ns`.
+        """Return the offset of the other machine's CLOCK_MONOTONIC from this machine's as `offset_ns`, and its error
+        bound as `uncertainty_ns`.
         """
 
     def stop(self) -> list[str]:
@@ -167,8 +167,7 @@ class Observation:
         command += ["--interval", str(self._interval_s), "--until-stdin-closes", *groups]
         command += ["--observer", str(os.getpid())]
         with (self._run.logs / PROBE_LOG).open("ab") as log:
-            # The probe has a separate session, so that Ctrl-C on the terminal does not end it before the run is
-            # finished.
+            # In a separate session, the probe does not receive Ctrl-C on the terminal before the run is finished.
             return subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,

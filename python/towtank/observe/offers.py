@@ -21,14 +21,12 @@ from towtank.observe.host import host_facts
 Status = Literal["ok", "note", "missing"]
 
 ENOUGH_OPEN_FILES = 4096
-"""Limit of open files that suffices for the bundled studies: the generator needs one file for each simulated user, and
-the service needs as many again. [1]
-"""
+"""Limit of open files that suffices for the bundled studies: two for each simulated user. [1]"""
 ENOUGH_DISK_BYTES = 2 * 1024**3
 """Free disk space that is enough for the default population, its database, and the results of some studies. [byte]"""
 ENOUGH_BACKLOG = 1024
-"""Length of the queue of connections that wait to be accepted. This length suffices for the bundled studies; with a
-shorter queue, connections are refused if many users start simultaneously. [1]
+"""Backlog of a listening socket that suffices for the bundled studies. With a shorter backlog, connections are refused
+if many users start simultaneously. [1]
 """
 ENOUGH_PORTS = 10_000
 _VERSION_WITHIN_S = 10.0

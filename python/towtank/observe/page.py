@@ -77,8 +77,8 @@ class Page:
         try:
             return self._exchange(deadline)
         except (ConnectionError, http.client.RemoteDisconnected):
-            # A server may close an idle connection at any time, so a request that failed on an already used connection
-            # is repeated on a new connection.
+            # A server may close an idle connection at any time, so a request that failed on a reused connection is
+            # repeated.
             if not kept:
                 raise
             self.close()
@@ -102,8 +102,7 @@ class Page:
                 raise ScrapeError(f"{self.url}: must be at most {PAGE_AT_MOST_BYTES} bytes, got more")
             if time.monotonic() > deadline:
                 raise ScrapeError(f"{self.url}: must arrive within {TIMEOUT_S} s, got only {length} bytes in that time")
-        # `read1` does not close the response at the end of the body, but the connection can be used again only after
-        # the response is closed.
+        # `read1` leaves the response open at the end of the body. An open response blocks the connection.
         response.close()
         if expected is not None and length < expected:
             raise ScrapeError(f"{self.url}: must be {expected} bytes as announced, got {length} instead")

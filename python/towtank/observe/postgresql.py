@@ -136,9 +136,7 @@ class PostgresqlScraper:
         return values
 
     def conclude(self) -> dict[str, Any]:
-        """Return the statements that took the most time since the first scrape, with their plans, and advice on indexes
-        for them.
-        """
+        """Return the most expensive statements since the first scrape, with their plans and advice on indexes."""
         import psycopg  # noqa: PLC0415
 
         try:

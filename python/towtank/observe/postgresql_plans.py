@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 STATEMENTS = 10
 """Largest number of SQL statements whose execution plans are examined. [1]"""
 MANY_ROWS = 1000
-"""Smallest number of rows of a table for which an index is recommended; scanning a smaller table is as fast as using an
-index. [rows]
-"""
+"""Smallest table for which an index is recommended. A full scan of a smaller table is as fast as an index. [rows]"""
 FEW_ROWS_SHARE = 0.1
 """Largest fraction of a table's rows that a condition may select. If it selects more, no index is recommended. [1]"""
 _WITHIN_S = 5.0
@@ -156,15 +154,13 @@ def _since(now: Mapping[int, Calls], before: Mapping[int, Calls]) -> dict[int, C
     Statements about the system catalogue are left out, because Towtank's scrapers send them.
     """
     fewer = [number for number, old in before.items() if number not in now or now[number].calls < old.calls]
-    # If most totals have decreased, the database was killed and lost its statistics. It then counts from zero, so the
-    # current totals are the increase.
+    # If most totals have decreased, the database was killed and lost its statistics. All totals then count from zero.
     if 2 * len(fewer) > len(before):
         before = {}
     found = {}
     for number, statement in now.items():
         old = before.get(number)
-        # If only the totals of this statement have decreased, its entry was dropped from the statistics and later
-        # counted from zero.
+        # If only the totals of this statement have decreased, its entry was dropped and created again.
         if old is None or statement.calls < old.calls or statement.seconds < old.seconds:
             old = Calls("", 0, 0.0, 0)
         added = Calls(
@@ -212,9 +208,7 @@ def lines(plan: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
 
 
 def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mapping[str, Any], float]]:
-    """Yield each full table scan with a condition in a plan, and the number of rows that the scan selects in all
-    processes.
-    """
+    """Yield each full table scan with a condition, and the number of rows that it selects in all processes."""
     processes = int(plan.get("Workers Planned", processes - 1)) + 1
     if plan["Node Type"] == "Seq Scan" and "Filter" in plan:
         yield plan, float(plan["Plan Rows"]) * (processes if plan.get("Parallel Aware") else 1)
@@ -225,9 +219,7 @@ def _scans(plan: Mapping[str, Any], processes: int = 1) -> Iterator[tuple[Mappin
 def _advice(
     connection: Connection, plan: Mapping[str, Any], before: Mapping[int, Scans], called: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield advice on indexes that would replace full table scans of a plan, each with the measured values that justify
-    it.
-    """
+    """Yield advice on indexes to replace full table scans of a plan, with the measured values that justify it."""
     now = _scans_by_table(connection)
     for scan, kept in _scans(plan):
         name = scan["Relation Name"]
@@ -241,8 +233,7 @@ def _advice(
         known = [str(row["name"]) for row in connection.execute(_COLUMNS, [quoted])]
         columns = condition_columns(scan["Filter"], known)
         leading = {str(row["name"]) for row in connection.execute(_LEADING, [quoted])}
-        # No advice is given if an index already begins with one of these columns: the planner could have used it, and
-        # preferred the full table scan.
+        # An index that begins with one of these columns exists already, and the planner preferred the full table scan.
         if columns and not leading & set(columns):
             yield {
                 "table": name,
@@ -257,7 +248,7 @@ def _advice(
 
 
 def _scanned(table: int, before: Mapping[int, Scans], now: Mapping[int, Scans]) -> Scans:
-    """Return the number of full scans of a table, and of the rows that they read, since an earlier reading."""
+    """Return the number of full scans of a table since an earlier reading, and the number of rows they read."""
     nothing = Scans(0, 0)
     old, new = before.get(table, nothing), now.get(table, nothing)
     return Scans(new.scans - old.scans, new.rows - old.rows)
@@ -269,8 +260,9 @@ def _name(name: str) -> str:
 
 
 def condition_columns(condition: str, known: list[str]) -> list[str]:
-    """Return the columns for an index that serves an SQL condition: first all columns that are compared for equality,
-    then one that is compared with a range.
+    """Return the columns of an index for an SQL condition.
+
+    Columns that are compared for equality come first. At most one column with a range comparison follows.
 
     Parameters
     ----------

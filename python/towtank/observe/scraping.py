@@ -1,6 +1,4 @@
-"""Scrapes all services in one thread. The scrapes have the same times on CLOCK_MONOTONIC as the samples of the
-probe.
-"""
+"""Scrapes all services in one thread, at the times of the probe's samples on CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 
@@ -70,15 +68,13 @@ class _Target:
             self.broken = f"cannot be recorded: {error}"
 
     def _keep(self, values: dict[str, float]) -> dict[str, float]:
-        """Return the values that do not exceed the largest value allowed in a stream of samples, and record the names
-        of the omitted values.
-        """
+        """Record the names of values that exceed the largest value of a stream, and return all other values."""
         large = {name for name, value in values.items() if not abs(value) <= stream_forms.LARGEST_METRIC}
         self.too_large |= large
         return {name: value for name, value in values.items() if name not in large} if large else values
 
     def conclude(self) -> None:
-        """Record the scraper's results about the whole run, if the scraper returns such results."""
+        """Record the scraper's results about the whole run, if any."""
         if self.broken or not isinstance(self.scraper, Concluding):
             return
         line: dict[str, Any] = {"t_ns": time.monotonic_ns(), "wall_ns": time.time_ns()}
@@ -124,7 +120,7 @@ class _Target:
 class ScrapingThread:
     """Thread that scrapes all services one after the other, at regular times.
 
-    Scrape times that pass while earlier scrapes still last are skipped.
+    A scrape time is skipped if earlier scrapes are still running.
 
     Parameters
     ----------
@@ -164,8 +160,7 @@ class ScrapingThread:
                     if not self._stop.is_set():
                         target.scrape()
         finally:
-            # One more scrape at the end, in addition to the regular scrapes, so that the first and last samples enclose
-            # the whole measurement.
+            # A last scrape is made, so that the samples enclose the whole measurement.
             for target in self._targets:
                 target.scrape()
             # The connections are closed here, because they must be closed in the thread that opened them.

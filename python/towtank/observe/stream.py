@@ -1,4 +1,4 @@
-"""Writes streams, that is, files to which checksummed lines are appended, each by a single write."""
+"""Writes streams: files to which checksummed lines are appended, each by a single write."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """HTTP Archive of a recording in progress; the file is complete after every exchange.
 
-Entry n is on line n, so that a note about line n is a note about request n. Each new entry, followed by a new end of
-the document, overwrites the old end in a single call; if the disk is full, the old end is restored. If the process is
-killed during this call, the last entry is cut off, and the importer reads all earlier entries.
+Entry n is on line n, so a note about line n concerns request n. A new entry and a new end of the document overwrite the
+old end in a single call. If the disk is full, the old end is restored. If the process is killed during this call, only
+the last entry is lost.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from towtank.record.exchange import Exchange
 
 # A recording contains secrets, so only its owner may read the file.
 _MODE = 0o600
-# Largest size of the file. The importer reads up to a gigabyte, and a user whose recording is larger has probably
-# forgotten to stop it. [byte]
+# Largest size of the file. The importer reads up to a gigabyte. [byte]
 BYTES_AT_MOST = 900_000_000
-# Largest size of the end of the document, which contains the list of pages. It is read before it is overwritten, to
-# restore it if necessary. [byte]
+# Largest size of the list of pages at the end of the document, which is restored after a failed write. [byte]
 _LOOKED_AT = 1 << 26
 
 
@@ -129,7 +127,7 @@ class Archive:
 def _write(file: int, content: bytes, place: int) -> int:
     """Write the whole content at a position of the file.
 
-    `pwrite` may write only a part, for example if the disk is full. The next call, which writes the rest, then fails.
+    `pwrite` may write less than requested, so it is called until all bytes are written or it fails.
     """
     written = 0
     while written < len(content):

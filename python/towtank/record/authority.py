@@ -1,7 +1,7 @@
 """Certificate authority of a recording, which issues certificates for hosts on demand.
 
-To a browser that trusts the authority, anyone who has its key can impersonate any server. Therefore the key stays in
-memory, unless the user keeps the authority: then the key is stored for a month in a file that only the user can read.
+Anyone with the key of the authority can impersonate any server to a browser that trusts the authority. The key
+therefore stays in memory. If the user keeps the authority, a private file stores the key for a month.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from towtank.errors import StudyError
 CERTIFICATE = "ca.pem"
 _KEY = "ca.key"
 _LIVES = timedelta(days=30)
-# Shortest remaining validity with which a kept certificate authority is used again, so that it does not expire during a
+# Shortest remaining validity of a kept certificate authority that is used again. It must not expire during a
 # recording.
 _LEFT_AT_LEAST = timedelta(days=1)
 # The validity of a certificate starts this long before its creation, because the clocks of other machines may be slow.
@@ -107,8 +107,8 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Load a certificate and its key into a TLS context. The context can read them only from a file, so they are put
-    into a file in memory.
+    """Load a certificate and its key into a TLS context, through a file in memory, since the context reads
+    only files.
     """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
@@ -186,7 +186,7 @@ def authority_in(folder: Path, *, keep: bool) -> Iterator[Authority]:
         yield authority
     finally:
         with suppress(OSError):
-            # The stored authority is read once more, because another recording may have stored its own in the meantime.
+            # Another recording may have stored its authority in the meantime.
             if not key.exists() and certificate.read_bytes() == authority.pem:
                 certificate.unlink()
 

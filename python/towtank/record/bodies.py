@@ -6,8 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-# Length up to which each body is kept. Bodies are searched only for values that clients send back later, and these
-# occur in pages and small documents. [byte]
+# Length up to which each body is kept. Values that clients send back later occur in pages and small documents. [byte]
 KEPT_AT_MOST = 2_000_000
 # Largest size of a decompressed body, as a protection against decompression bombs. [byte]
 _DECODED_AT_MOST = 4_000_000
@@ -84,7 +83,7 @@ def decompressed(capture: Capture, coding: str) -> bytes | None:
 
 
 def lowered(headers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the value of each header by lower-case name; if a header is repeated, its first value."""
+    """Return the first value of each header, by lower-case name."""
     found: dict[str, str] = {}
     for name, value in headers:
         found.setdefault(name.lower(), value)

@@ -24,8 +24,8 @@ from towtank.errors import TargetError
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Time limit for the browser to exit before it is killed. [s]
 _LEAVES_WITHIN_S = 5.0
-# Largest length of the path of the temporary folder. Chromium creates a socket in it whose path is about 50 characters
-# longer, and the path of a socket has at most 107 characters. [character]
+# Largest length of the path of the temporary folder. Chromium appends about 50 characters for a socket, and a socket
+# path has at most 107. [character]
 _TEMPORARY_AT_MOST = 30
 # Number of bytes at the end of the browser's standard error that are read. [byte]
 _WORDS = 4096
@@ -59,8 +59,7 @@ _PREFERENCES = {
     "search": {"suggest_enabled": False},
     "signin": {"allowed": False},
 }
-# Hosts that Chromium contacts for its own purposes, whatever page is open. Requests to them are not part of a user's
-# session.
+# Hosts that Chromium contacts in the background. Requests to them are not part of a user's session.
 _OWN_SERVICES = re.compile(
     r"(?:accounts|clients\d*|update|optimizationguide-pa|passwordsleakcheck-pa|safebrowsing|safebrowsingohttpgateway"
     r"|content-autofill|android|mtalk|edgedl\.me|redirector|www)\.(?:google\.com|googleapis\.com|gvt1\.com)"
@@ -86,7 +85,7 @@ def find_chromium() -> str:
 
 
 def asks_by_itself(host: str) -> bool:
-    """Return True if Chromium contacts a host for its own purposes.
+    """Return True if Chromium contacts a host in the background.
 
     Examples
     --------
@@ -189,8 +188,7 @@ class Chromium:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _gone(self) -> bool:
-        # The process is polled without reaping it. Until it is reaped, no other process can get its id, so no signal
-        # can reach a wrong process.
+        # Until the process is reaped, no other process can get its id, so a signal cannot reach a wrong process.
         with suppress(ChildProcessError):
             return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True

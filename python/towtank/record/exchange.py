@@ -99,8 +99,8 @@ class Exchange:
         return request
 
     def _post_data(self) -> dict[str, Any]:
-        """Return the request body as archive data: the fields of a multipart form, or text. For other bodies, only the
-        length is returned.
+        """Return the request body as archive data: the fields of a multipart form, the text, or else only the
+        length.
         """
         media, body = self.header("content-type"), self.request_body
         data: dict[str, Any] = {"mimeType": media, "params": [], "text": ""}

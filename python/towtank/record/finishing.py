@@ -19,8 +19,8 @@ from towtank.workload.importers.har import reading as har
 from towtank.workload.importers.writing import Imported, finish, json_document
 
 SCHEMA = "towtank/record/1"
-# Word that replaces the path of the HAR archive in notes if the user does not keep the archive. Line n in such a note
-# then means the n-th recorded request.
+# Word that replaces the path of the HAR archive in notes if the user does not keep the archive. A line number in such a
+# note is the number of a request.
 UNKEPT = "recording"
 
 

@@ -140,8 +140,8 @@ class Proxy:
         await refuse(client, 403, f"{host} is not relayed to")
 
     async def _tunnel(self, client: Peer, target: str) -> None:
-        """Open a tunnel to a server, and record the exchanges inside; forward a tunnel that cannot be
-        recorded.
+        """Open a tunnel to a server. Record the exchanges in the tunnel if possible, otherwise forward the tunnel
+        unread.
         """
         origin = tunnel_end(target)
         if origin is None or self._is_own(origin):
@@ -168,9 +168,7 @@ class Proxy:
             await self._pass(stream, origin, why)
 
     async def _inside(self, stream: ByteStream, origin: Origin, authority: Authority) -> None:
-        """Inside a tunnel, take the place of the server: handle TLS with the client, and relay and record the
-        exchanges.
-        """
+        """Handle TLS with the client in place of the server, and relay and record the exchanges in a tunnel."""
         try:
             context = authority.context(origin.host)
         except ValueError:  # No certificate can be made if the name of the host is invalid.
@@ -279,7 +277,7 @@ async def listening(proxy: Proxy) -> AsyncIterator[tuple[str, int]]:
         async def serve(stream: SocketStream) -> None:
             try:
                 await proxy.serve(stream)
-            # Errors are ignored here: when a client disconnects, the connections of the other clients must not end.
+            # A client that disconnects must not end the connections of other clients.
             except GONE:
                 return
 

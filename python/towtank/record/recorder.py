@@ -12,8 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from towtank.record.archive import Archive
 from towtank.record.exchange import Exchange, Headers
 
-# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest. An empty kind means that the header's
-# value itself is the kind.
+# Kind of resource in an HTTP Archive, by the value of the header Sec-Fetch-Dest; empty if the value itself is the kind.
 _KINDS = {
     **dict.fromkeys(("document", "iframe", "frame"), "document"),
     **dict.fromkeys(("image", "font", "script", "manifest"), ""),

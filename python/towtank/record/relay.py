@@ -15,13 +15,13 @@ from towtank.record.exchange import Exchange, Headers
 from towtank.record.peer import GONE, Event, Peer, PeerGone, Prefixed, join
 from towtank.record.recorder import Recorder
 
-# Headers that concern only a single connection, and that proxies therefore do not forward (RFC 9110, section 7.6.1).
-# Headers with the length of the body are not in this list and are forwarded.
+# Hop-by-hop headers, which proxies do not forward (RFC 9110, section 7.6.1). Headers with the length of the body are
+# forwarded.
 _OF_CONNECTION = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"}
     | {"proxy-authorization", "proxy-authenticate"}
 )
-# HTTP methods whose requests may be sent again if the server had closed the idle connection on which they were sent.
+# HTTP methods whose requests may be repeated after the server closed an idle connection.
 _REPEATABLE = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 _CONNECT_S = 10.0
 _PORTS = {"http": 80, "https": 443}
@@ -216,9 +216,7 @@ class Relay:
 async def refuse(
     client: Peer, status: int, text: str, media: str = "text/plain", *, more: Headers | None = None
 ) -> None:
-    """Send an error response to the client in place of the server's response, unless a part of a response was already
-    sent.
-    """
+    """Send an error response to the client, unless a part of a response was already sent."""
     if client.http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
         return
     body = f"{text}\n".encode()
@@ -266,7 +264,7 @@ def _has_body(request: h11.Request) -> bool:
 
 
 def _end_to_end(headers: Headers) -> Headers:
-    """Return the headers to forward, without the headers that concern only a single connection."""
+    """Return the headers to forward, without hop-by-hop headers."""
     named = {
         each.strip().lower() for name, value in headers if name.lower() == "connection" for each in value.split(",")
     }
@@ -276,8 +274,10 @@ def _end_to_end(headers: Headers) -> Headers:
 
 
 def _asked(headers: Headers, origin: Origin) -> Headers:
-    """Return the request headers to send to the server. Of the client's accepted compressions, they contain only those
-    that the recorder supports; a request for a WebSocket is kept.
+    """Return the request headers to send to the server.
+
+    The accepted compressions are limited to those that the recorder supports. The headers of a WebSocket request are
+    kept.
     """
     asked = [
         (name, _codings(value) if name.lower() == "accept-encoding" else value) for name, value in _end_to_end(headers)

@@ -81,8 +81,8 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     find_chromium()
     proxy.authority = new_authority()
     asked = {urlsplit(action.value).hostname or "" for action in session.actions if action.kind == "open"}
-    # Requests that the browser sends for its own purposes are refused, unless the user opens a page of a host to which
-    # the browser sends such requests.
+    # Background requests of the browser are refused, unless the user opens a page of a host that receives such
+    # requests.
     proxy.refuses = lambda host: asks_by_itself(host) and not any(map(asks_by_itself, asked))
     pin = proxy.authority.pin
 

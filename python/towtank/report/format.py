@@ -50,8 +50,7 @@ def decimals(value: float, digits: int = _DIGITS) -> int:
     """Return the number of decimal places that gives a value `digits` significant digits; 0 for large values."""
     if value == 0:
         return 0
-    # with three digits, 9.999 is rounded to 10.0 before its decimal places are counted, so that it is not shown as
-    # 10.00
+    # 9.999 is rounded to 10.0 before its decimal places are counted
     rounded = float(f"{value:.{digits - 1}e}")
     return max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
 

@@ -49,8 +49,8 @@ _NEEDLESS = re.compile(rf' (?:font-family="{re.escape(theme.FONT)}"|class="[^"]*
 _COLOUR = re.compile(r"rgb\((\d+), (\d+), (\d+)\)")
 _PLACES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height|points|viewBox)="[^"]*"')
 _LONG = re.compile(r"(\.\d\d)\d+")
-# Vega continues the numbers of gradients and clip paths from picture to picture. They are renumbered, so that a second
-# report from the same results has identical bytes.
+# Vega numbers gradients and clip paths across pictures. They are renumbered, so that repeated reports have identical
+# bytes.
 _COUNTED_ID = re.compile(r'(?<=\bid=")(?:gradient_|clip)\d+|(?<=url\(#)(?:gradient_|clip)\d+')
 
 

@@ -71,9 +71,7 @@ class Pictures:
         return self._used[key]
 
     def keep(self) -> None:
-        """Write the used drawings to the file, unless the file already contains exactly these. A failure to write is
-        ignored.
-        """
+        """Write the used drawings to the file if they have changed. A failure to write is ignored."""
         if self._path is not None and self._used != self._kept:
             offer_json(self._path, {"schema": SCHEMA, **self._used})
 

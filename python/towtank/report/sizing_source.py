@@ -50,7 +50,8 @@ def sizing_of(folder: Path, manifest: Json, recorded: Sequence[str]) -> Json | N
 def _answered(folder: Path, file: Json, recorded: Sequence[str]) -> Json:
     """Return the answer to the sizing question of the study: the stored answer, or a new answer, which is then stored.
 
-    If the question states no start day, the load grows from today on, so the answer is computed anew on another day.
+    The answer is computed anew if its sources have changed. Without a start day in the question, the date of today is
+    a source.
     """
     path = folder / ANSWER_FILE
     rests_on = [_Sources.read(kept.read_finite(path).get(SOURCE_FILES))]

@@ -89,7 +89,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class FileHash:
-    """Path and SHA-256 of a file; or of a list of hashes, which stands for several files."""
+    """Path and SHA-256 of a file, or of the list of hashes of several files."""
 
     path: str
     sha256: str

@@ -23,10 +23,9 @@ STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
 EVENTS = "events.ndjson"
 SECRETS = "secrets.json"
-"""Name of the file with those settings of the command that are secret and therefore hidden in the manifest.
-`towtank run --resume` needs them.
+"""Name of the file with the secret settings of the command, which the manifest hides.
 
-Only the owner can read the file.
+`towtank run --resume` needs these settings. Only the owner can read the file.
 """
 
 STUDY_SCHEMA = "towtank/study-results/1"
@@ -63,10 +62,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace surrogates, that is, code points for bytes that are invalid in the locale, in a text.
+    """Replace the surrogates in a text, which stand for bytes that are invalid in the locale.
 
-    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine can find a folder only if its name
-    consists of valid characters.
+    The bytes are decoded as UTF-8 if possible, and escaped otherwise. The engine finds only folders whose names are
+    valid UTF-8.
     """
     with suppress(UnicodeEncodeError):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")

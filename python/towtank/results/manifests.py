@@ -80,8 +80,8 @@ class StudyManifest(_Form):
     @field_validator("study", mode="before")
     @classmethod
     def _named_only(cls, value: Any) -> Any:
-        # In a study's manifest, the description of the study may be only its name. The manifests of the runs then
-        # contain the full description.
+        # The description in a study's manifest may be only a name. The manifests of the runs contain the full
+        # description.
         return value if value is None or isinstance(value, dict) else {"name": str(value)}
 
 

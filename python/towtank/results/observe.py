@@ -16,7 +16,7 @@ PROBE = "probe.ndjson"
 REMOTE_PROBE = ".probe.ndjson"
 """Ending of the file name of a stream from a probe on another machine. The name of the machine precedes this ending.
 
-A service name contains no dot, so files of probes and files of services cannot be confused.
+A service name contains no dot, so the file of a service cannot have this ending.
 """
 GENERATOR_GROUP = "generator"
 """Name of the load generator's process group in the samples of the probe; this group is not a tier."""

@@ -143,8 +143,7 @@ class Recording:
     Attributes
     ----------
     header : dict or None
-        Header line of the first segment that has one, or, if the stages changed during the load, the header with the
-        latest stages. None if no header can be read.
+        Header line with the latest stages; None if no header can be read.
     intervals : list of Interval
         Intervals of all threads, by start and thread.
     ends : dict
@@ -222,10 +221,9 @@ def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
 
 
 def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the newer of two headers, `known` if both are equally new.
+    """Return the header with more changes to the stages; `known` if both have equally many.
 
-    A header contains the number of changes to the stages. All load threads apply the same changes, so the header with
-    the higher number is newer.
+    All load threads apply the same changes, so this header is newer.
     """
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 

@@ -137,17 +137,14 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         return
     content = (int(note["bytes"]), str(note["sha256"])) if what == "stored" else None
     change = _Change(begun_ns, int(note["t_ns"]), content)
-    # An earlier change cannot be the last one if it was acknowledged before the request of this change was sent; it
-    # is removed. All other changes may have been applied after this change.
+    # A change that was acknowledged before this request was sent cannot be the last change, so it is removed.
     last[kind, key] = [*(note for note in last.get((kind, key), []) if note.acknowledged_ns > begun_ns), change]
     if what == "removed":
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
 def _thing(changes: list[_Change]) -> Thing | None:
-    """Return the item as stored if any one of the given changes may have been applied last; None if all of them are
-    removals.
-    """
+    """Return the item after changes of which any may be the last; None if all of them are removals."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None

@@ -92,9 +92,7 @@ def write_metrics(path: Path, run: RunFolder, recording: Recording) -> None:
 
 
 def _number_of(error: duckdb.IOException) -> int:
-    """Return the operating system's error number for a DuckDB error. DuckDB reports only the text of the error, from
-    which the number is derived.
-    """
+    """Return the operating system's error number, which is derived from the text of a DuckDB error."""
     return errno.ENOSPC if os.strerror(errno.ENOSPC) in str(error) else errno.EIO
 
 

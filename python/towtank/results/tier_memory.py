@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 RESIDENT = "sum of resident sets"
-"""Name of a method of measurement: shared pages count once for each process that maps them. Summaries of older versions
-contain only the value that this method gives.
+"""Name of the method that counts shared pages once for each process. Summaries of older versions contain only
+this sum.
 """
 
 

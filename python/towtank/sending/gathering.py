@@ -15,8 +15,7 @@ from towtank.sending.update import TierSample, Update
 
 _SEGMENT = re.compile(r"worker-(\d+)\.")
 _SECOND_NS = 1e9
-# Longest wait for the line of a late load thread. The second is then sent without this line, which is sent separately
-# if it arrives. [s]
+# Longest wait for the line of a late load thread. A line that arrives later is sent separately. [s]
 _LATE_S = 2.0
 
 _Key = tuple[int, int]

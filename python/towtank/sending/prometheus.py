@@ -84,8 +84,7 @@ class PrometheusEncoder:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
-        # Counters, and series that have not ended, by stage. They are stored, because looking up a series by name and
-        # labels takes longer than encoding a sample.
+        # Counters and open series, by stage. Looking up a stored series is faster than building its name and labels.
         self._counters: dict[Labels, dict[_Series, _Counter]] = {}
         self._open: dict[Labels, dict[_Series, _Row]] = {}
         self._rows: dict[_Series, _Row] = {}
@@ -182,7 +181,7 @@ class PrometheusEncoder:
     def _sample(self, row: _Row, value: float, at_ms: int) -> None:
         """Add a sample to a time series.
 
-        A late sample gets a time just after that of the last sample, since receivers refuse samples from the past.
+        A late sample gets the time of the last sample plus 1 ms, since receivers refuse older samples.
         """
         row.last_ms = max(at_ms, row.last_ms + 1)
         self._add(row, remote_write.sample(value, row.last_ms))

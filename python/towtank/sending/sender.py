@@ -37,7 +37,7 @@ class Posting(Protocol):
 
 @dataclass
 class Sent:
-    """Number of requests that one receiver accepted, and numbers of points that it accepted or that were lost.
+    """Counts of the requests and points that a receiver accepted or that were lost.
 
     Attributes
     ----------

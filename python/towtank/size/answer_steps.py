@@ -17,7 +17,7 @@ STAFFING = f"square-root staffing for a waiting probability of {100 * FIRST_GUES
 
 
 def answer_steps(settled: SizingProblem, answer: Found) -> None:
-    """Append the calculation steps of a sizing answer to those of the sizing problem."""
+    """Append the calculation steps of a sizing answer to `settled.steps`."""
     question, steps = settled.question, settled.steps
     _throughputs(question, answer, steps)
     for tier, option in zip(question.tiers, answer.candidate, strict=True):

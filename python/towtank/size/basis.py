@@ -1,4 +1,4 @@
-"""Model on which a sizing is based, with the range of loads that was measured and the doubts about its fit."""
+"""Basis of a sizing: the model, the measured range of loads, and the doubts about the fit of the model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from towtank.size.scores import scores
 
 Json = dict[str, Any]
 MODELS = ("auto", "network", "curve")
-"""Models that can be fitted to measured results; `auto` chooses one of the other two."""
+"""Models that can be fitted to measured results; `auto` chooses between network and curve."""
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
 
@@ -88,8 +88,7 @@ class Basis:
         Raises
         ------
         ModelError
-            If other percentiles of the class were measured, but not this one: they do not show the tail of the
-            distribution.
+            If other percentiles of the class were measured, but not this one.
         """
         if self.fitted is None or name is None or name not in self.fitted.percentiles:
             return None
@@ -124,8 +123,7 @@ class Basis:
         """
         rows = self._spread(uncertainty)
         count = len(next(iter(rows.values()), []))
-        # The solver rejects a demand of 0, so each factor is at least one millionth. A smaller factor would give the
-        # same results.
+        # The solver rejects a demand of 0, so each factor is at least 1e-6.
         return [{name: max(float(row[place]), 1e-6) for name, row in rows.items()} for place in range(count)]
 
     def _spread(self, uncertainty: float | None) -> dict[str, Floats]:
@@ -133,8 +131,7 @@ class Basis:
             return {name: np.array(row) for name, row in self.fitted.draws.items()}
         if not uncertainty:
             return {}
-        # For a log-normal distribution with mean 1: the standard deviation of the logarithm that gives the relative
-        # standard deviation `uncertainty`.
+        # Standard deviation of the logarithm of a log-normal factor with mean 1 and standard deviation `uncertainty`.
         width = float(np.sqrt(np.log1p(uncertainty**2)))
         return {
             name: np.exp(width * np.array(scores(DRAWS, f"demand {name}")) - width**2 / 2) for name in self.stations
@@ -152,8 +149,8 @@ class ModelChoice:
     servers : int or None
         Number of servers at the bottleneck of a curve, if the results do not record it.
     model : str
-        Name from `MODELS`. `auto` is the curve if `servers` is given; otherwise the network if it distinguishes several
-        resources and is not rejected, or else the curve.
+        Name from `MODELS`. `auto` selects the curve if `servers` is given. Otherwise it selects the network if the
+        network distinguishes several resources and is not rejected, or else the curve.
     """
 
     configuration: str | None = None
@@ -162,10 +159,7 @@ class ModelChoice:
 
 
 def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
-    """Read a model file, or fit a model to a results folder.
-
-    By default, the fitted model is the network if it distinguishes several resources and is not rejected, otherwise the
-    closed curve.
+    """Read a model file, or fit the model that `choice` selects (see `ModelChoice.model`) to a results folder.
 
     Raises
     ------
@@ -185,7 +179,7 @@ def load_basis(source: Path, choice: ModelChoice | None = None) -> Basis:
 
 
 def _of_fitted(basis: Basis) -> Basis:
-    """Add to the basis of a sizing what limited the measured load, as the fitted model states it."""
+    """Add to the basis of a sizing the statements of the fitted model about the load limit."""
     fitted = basis.fitted
     if fitted is None or fitted.limit is None:
         return basis
@@ -201,7 +195,7 @@ def _of_fitted(basis: Basis) -> Basis:
 def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
     """Raise StudyError if the solver rejects the model even at a very low load.
 
-    Then overload is not the reason, and only simulation can evaluate the model.
+    Sizing solves the model many times, so it does not accept models that need simulation.
     """
     light = [
         {**job_class, "users": 1}
@@ -218,9 +212,7 @@ def _refuse_unsolvable(source: Path, document: Json, problem: Any) -> None:
 
 
 def _measured(source: Path, choice: ModelChoice) -> Basis:
-    """Return the fitted network or the closed curve. By default, it is the network if the network distinguishes several
-    resources and is not rejected. A given number of servers selects the curve.
-    """
+    """Fit the model that `choice` selects (see `ModelChoice.model`) to a results folder."""
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)

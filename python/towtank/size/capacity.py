@@ -38,9 +38,8 @@ class Bottleneck:
 
     @property
     def utilization_interval(self) -> Interval | None:
-        """Interval of the station's utilization over all random draws, each at its own load limit. [ratio]
-
-        None if there are no draws.
+        """Interval of the station's utilization at the load limit, over all random draws; None without draws.
+        [ratio]
         """
         if self.limits.interval() is None:
             return None
@@ -67,10 +66,10 @@ def limits_of(question: Question, answer: Found, boost: Mapping[str, int] | None
 
 
 def bottlenecks(question: Question, answer: Found, count: int = 3) -> list[Bottleneck]:
-    """Return up to `count` bottlenecks of a candidate, the first one with its present servers.
+    """Return up to `count` successive bottlenecks of a candidate.
 
-    Each further bottleneck results from doubling the servers of the previous one. The list ends early if no objective
-    limits the load.
+    After each bottleneck, the number of its servers is doubled to find the next bottleneck. The list ends early if no
+    objective limits the load.
     """
     found: list[Bottleneck] = []
     boost: dict[str, int] = {}

@@ -20,7 +20,7 @@ from towtank.size.settle import SizingProblem, as_it_is
 
 Json = dict[str, Any]
 _ROUNDS = 12
-"""Highest number of bisection steps that narrow the load limits of the random draws around a date. [1]"""
+"""Highest number of bisection steps in the search for a date. [1]"""
 
 
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
@@ -30,8 +30,7 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
     """
     if settled.growing is None:
         return []
-    # The hardware of the model may have tiers with a single node, and if this node may fail, the load limit is 0. The
-    # limit with all nodes running is more useful, so lost nodes are ignored here.
+    # Lost nodes are ignored for the hardware of the model: its load limit would be 0 if a tier has a single node.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
     rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
@@ -119,6 +118,6 @@ def _reached(settled: SizingProblem, limits: Limits, ratio: float, chance: float
     return found
 
 
-# A range of a load limit is narrowed further if the probabilities that the load exceeds its two ends differ by more
-# than this.
+# Bisection of a draw's load limit continues while the probabilities of exceeding its two bounds differ by more than
+# this. [1]
 _UNDECIDED = 0.5

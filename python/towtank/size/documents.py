@@ -18,9 +18,7 @@ Json = dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON can represent: None if the number is infinite, such as a response time without a steady
-    state.
-    """
+    """Return a number for JSON: None if it is infinite, such as a response time without a steady state."""
     return value if math.isfinite(value) else None
 
 
@@ -154,10 +152,10 @@ def class_document(outcome: Outcome, name: str, intervals: Intervals | None) -> 
 
 
 def rejected_document(question: Question, found: Search, scales: Scales) -> Json | None:
-    """Return as JSON object the most expensive of the rejected candidates that cost less than the answer, with the
-    reason for its rejection.
+    """Return the most expensive of the rejected candidates that are cheaper than the answer, as JSON object.
 
-    None if no cheaper candidate was rejected.
+    Of several with the same cost, the candidate closest to its limits is returned. None if no cheaper candidate was
+    rejected.
     """
     most = question.cost.of(found.answer.candidate) if found.answer else math.inf
     cheaper = [rejected for rejected in found.rejected if question.cost.of(rejected.candidate) < most]

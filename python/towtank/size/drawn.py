@@ -1,7 +1,7 @@
-"""Evaluates a candidate in every random draw of the uncertain quantities, to compute its probability and its intervals.
+"""Evaluates a candidate in every random draw of the uncertain quantities.
 
-The uncertain quantities are service demands, machine speeds, percentiles and growth. The probability is that with which
-the candidate meets all objectives.
+The uncertain quantities are service demands, machine speeds, percentiles and growth. The draws give intervals of the
+results, and the probability that the candidate meets all objectives.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ CORRECTED = "computed from the network, and corrected by measurements"
 COARSE = 0.1
 """If the error bound of a computed mean response time is larger than this, means and throughputs are simulated. [ratio]
 
-Percentiles may be simulated whatever the error bound. The value is the error of the approximate solution of a
-product-form network that is too large for an exact solution.
+Percentiles may be simulated whatever the error bound. Approximate solutions of product-form networks have errors of
+about this size.
 """
 # Relative tolerance for rounding errors. An objective that is met exactly must not count as violated because of
 # them.
@@ -163,8 +163,9 @@ class Outcome:
         ]
 
     def interval(self, number: int, intervals: Spread | None = None) -> Interval | None:
-        """Return the 95 % interval of an objective's value: from the random draws, or without draws from its
-        simulation. [s] or [1/s]
+        """Return the 95 % interval of an objective's value. [s] or [1/s]
+
+        It is taken from `intervals` if given, otherwise from the simulation of the candidate.
         """
         if intervals is not None:
             return intervals.values[number]
@@ -261,8 +262,8 @@ def _outcome(question: Question, job: Job, model: Json, solved: Json) -> Outcome
     if answer is None:
         faults = [(fault["path"], fault["message"]) for fault in solved["faults"]]
         reasons = "; ".join(f"{'.'.join(path[1:2])}: {message}" for path, message in faults)
-        # If a fault names a whole station, pool or class, there is no steady state. If it names a key inside one, the
-        # model is invalid.
+        # A fault in a key inside a station, pool or class makes the model invalid at any load. A fault of the whole
+        # element means that there is no steady state.
         invalid = any(len(path) != len(("stations", "name")) for path, _ in faults)
         return _nothing(question, job, reasons.replace("@1", ""), invalid=invalid)
     wrong = outside(answer)

@@ -39,7 +39,7 @@ class Factor:
         """
         low, high = min(self.low, self.value), max(self.high, self.value)
         if low <= 0:
-            # The lower end is unknown, so the same relative distance is assumed as to the upper end.
+            # The unknown lower end is assumed at the same relative distance as the upper end.
             low = self.value**2 / high
         ratio = high / self.value if score > 0 else self.value / low
         return self.value * math.exp(math.log(ratio) * score / _NORMAL_95)

@@ -32,8 +32,8 @@ class FurtherDay:
     Notes
     -----
     A future day is an outlier with the probability q = `share`. The deviation of any other day has a Student
-    distribution around the line. The deviation of an outlier has the same distribution around the deviation of one of
-    the outliers in the history, each with the same probability.
+    distribution around 0. The deviation of an outlier has this distribution around m, where m is drawn at random from
+    `misses`.
     """
 
     freedom: int

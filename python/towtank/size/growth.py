@@ -104,8 +104,7 @@ class GivenGrowth:
         """
         beyond = _logarithms(factors) - math.log(self.yearly) * days / YEAR_D
         widths = self._widths(beyond >= 0) * days / YEAR_D
-        # If an end of the interval equals the median, the distribution has no width on that side, and the probability
-        # beyond this end is 0.
+        # If an end of the interval equals the median, the probability beyond this end is 0.
         wide = widths > 1e-12
         sharp = (beyond < -1e-9).astype(float)
         return np.asarray(np.where(wide, normal_tail(beyond / np.where(wide, widths, 1.0)), sharp), dtype=float)
@@ -196,8 +195,8 @@ class HistoricGrowth:
     def _peaks(self, days: float) -> tuple[list[date], Floats]:
         """Return days of the season that ends after `days`, and for each the number of days that it represents.
 
-        For each month of a yearly season, only the day with the highest expected load is returned, and it represents
-        the month. Of other seasons, all days are returned.
+        In a yearly season, the day with the highest expected load represents its month. In other seasons, each day
+        represents itself.
         """
         if days not in self._seasons:
             self._seasons[days] = self._season(days)
@@ -217,8 +216,8 @@ class HistoricGrowth:
     def _highest(self, days: float) -> HighestDay:
         """Return the distribution of the highest load in a season. It is tabulated, and tables are reused.
 
-        With a weekly season, all days on the same weekday within four weeks share a table, as their distributions are
-        similar. Otherwise each day has its own table, since a yearly season begins and ends with a partial month.
+        With a weekly season, days on the same weekday within four weeks share a table. Otherwise each day has its own
+        table.
         """
         peaks, counts = self._peaks(days)
         weekly = self.history.season == "weekly"
@@ -342,8 +341,8 @@ def reached(
         Allowed probability of exceeding the limit, in (0, 1). [ratio]
     shares : ndarray of shape (n_limits,), optional
         Random draws of the growth, one for each limit, as probabilities for `GrowthModel.drawn`. Each limit is then
-        compared with its own draw of the growth, as for the probability of a sizing. By default every limit is compared
-        with the whole distribution of the growth.
+        compared with its own draw of the growth. By default every limit is compared with the whole distribution of the
+        growth.
     best : float, optional
         Best estimate of the limit; by default the median of the draws. [1]
     """
@@ -375,8 +374,7 @@ def _first(
     def above(day: int) -> bool:
         return float(np.mean(missed(growing, day, factors, shares))) > chance
 
-    # A day with a high load counts in every yearly season that ends within a year after it. So with a yearly season,
-    # steps of 28 days find the day as well as steps of a week.
+    # With a yearly season, steps of 28 days miss no day: a high load raises `factor` for a year.
     step = 28 if isinstance(growing, HistoricGrowth) and growing.history.season == "yearly" else 7
     found = next(
         (day for day in range(0, int(FARTHEST_D), step) if any(above(later) for later in _week(day, growing))), None
@@ -387,7 +385,7 @@ def _first(
 
 
 def _week(day: int, growing: GrowthModel) -> range:
-    """Return, as a range of one day, the day on which the load is checked in the week that begins on `day`.
+    """Return the day on which the load is checked in the week that begins on `day`, as a range of length 1.
 
     It is the last day of the week if the history has a weekly season, otherwise the first day.
     """

@@ -15,9 +15,7 @@ _NODES = 7
 _POINTS = 300
 """Number of loads at which the distribution of the highest load is tabulated. [1]"""
 _FAR = 8.0
-"""Distance of the lowest and the highest tabulated load from the highest day of the growth line, in standard
-deviations. [1]
-"""
+"""Range of the tabulated loads around the highest day of the growth line, in standard deviations. [1]"""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ _PARTS = {"none": 1, "weekly": 7, "yearly": 12}
 _CYCLE_D = {"none": 1, "weekly": 7, "yearly": 366}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _SPACINGS = ((300.0, "years"), (27.0, "months"), (6.5, "weeks"))
-"""Units in which the number of loads is stated. The first unit whose number of days is at most the median time between
-loads is used; otherwise days. [d]
+"""Units for the number of loads in a history, each with the smallest median spacing of the loads for which it is
+used. Days are used below all of these. [d]
 """
 ROWS_AT_MOST = 100_000
 # Number of parameters that a step counts as: one for its size, and two for its position, which the fit searches. [1]
@@ -41,7 +41,7 @@ _OF_A_STEP = 3
 _SERIES = 30
 # Largest number of excluded days that a note lists by date. The note counts further days.
 _NAMED = 3
-# If the share of excluded days is larger, a note states that such days are expected to recur. [ratio]
+# Share of excluded days above which a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
 # Largest exponent: the exponential function of a larger number would overflow.
 _LARGEST = 700.0
@@ -87,7 +87,7 @@ class History:
     notes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        # A falling straight line would reach 0, so `_fit` returns None, and a falling load is described as exponential.
+        # `_fit` returns None for a straight line that falls, since it would reach 0.
         straight = None if self.asked == "exponential" else self._fit("linear")
         curve = self._fit("exponential") if straight is None or self.asked == "auto" else None
         chosen, margin = curve or straight, 0.0

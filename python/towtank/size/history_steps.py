@@ -122,10 +122,10 @@ def steps_beside(design: Floats, logs: Floats) -> Steps:
 
 
 def _is_bent(design: Floats, logs: Floats) -> bool:
-    """Return True if a quadratic term in time describes the growth better, by so much that it matters for sizing.
+    """Return True if a quadratic term in time is significant, and large enough to matter for sizing.
 
-    The autocorrelation is computed from residuals of a fit with further powers of time. In the residuals of a straight
-    line, the bend itself would make neighbours similar.
+    The autocorrelation is computed from the residuals of a polynomial fit: in the residuals of a straight line, a bend
+    would itself appear as autocorrelation.
     """
     time = np.linspace(-1.0, 1.0, len(logs))
     basis = np.linalg.qr(design)[0]
@@ -168,14 +168,12 @@ def _jumps(design: Floats, logs: Floats, place: int) -> bool:
 
 
 def columns(count: int, places: Floats) -> Floats:
-    """Return a column for a step at each place. The column is 0 before the place and 1 from the place on."""
+    """Return a design matrix with a column for each step: 0 before the index in `places`, 1 from this index on."""
     return np.asarray(np.arange(count)[:, None] >= places[None, :], dtype=float)
 
 
 def _next_step(design: Floats, logs: Floats, places: Floats) -> int | None:
-    """Return the index of the first observation after the most significant additional step; None if no step is
-    significant.
-    """
+    """Return the index at which an additional step is most significant; None if no step is significant."""
     freedom = len(logs) - design.shape[1] - 1
     if freedom < _LASTING or not len(places):
         return None

@@ -23,7 +23,7 @@ from towtank.units import format_duration, format_rate, format_size
 Json = dict[str, Any]
 ENDS = (0.025, 0.975)
 _NO_WIDTH = 1e-9
-"""A relative width below this is a rounding error: the value then counts as equal in all random draws. [ratio]"""
+"""Relative width below which the value counts as equal in all random draws. [ratio]"""
 _UNITS = (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
 # Rounding error that is tolerated when a share of the random draws is converted to a number of draws.
 _ROUNDING = 1e-9
@@ -107,8 +107,7 @@ def between(values: Iterable[float]) -> Interval:
 
 
 def draws_outside(count: int) -> int:
-    """Return the number of draws below the 95 % interval, which equals the number above it: at most 2.5 % of all draws.
-    [1]
+    """Return the number of draws below, and also above, the 95 % interval: at most 2.5 % of all draws. [1]
 
     Notes
     -----

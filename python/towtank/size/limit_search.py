@@ -27,15 +27,15 @@ LIMIT_PRECISION = 2.0**-10
 END_PRECISION = 2.0**-8
 """Relative precision of both ends of the interval of a load limit. It suffices for the printed digits. [ratio]"""
 DRAW_PRECISION = 2.0**-3
-"""If the range of a random draw's load limit is at most this wide, relative to the load, the limit is interpolated.
-[ratio]"""
+"""Relative precision to which the load limit of a random draw is bounded before it is interpolated. [ratio]"""
 _STEPS = (1.1, 1.3)
 """Factors of the first steps of a search for a load limit; later steps have a factor of two. [1] A small first step
 finds a nearby limit without solving a network with twice the users."""
 _STEPS_AT_MOST = 20
 _USERS_AT_MOST = 2_000_000
-"""Highest number of users in the search for a load limit; `_TIMES_AT_MOST` times the load if that is more. [1] Without
-this bound, a search without a limit would take long, because the time of a solution grows with the number of users."""
+"""Highest number of users in the search for a load limit; for large loads, `_TIMES_AT_MOST` times the load. [1] The
+time of a solution grows with the number of users.
+"""
 _TIMES_AT_MOST = 8.0
 _DRAWS_AT_MOST = 16.0
 """Highest load in the search for the load limit of a random draw, relative to the limit with the best estimates.
@@ -43,7 +43,7 @@ _DRAWS_AT_MOST = 16.0
 _USERS_OF_INTERVALS = 20_000_000
 """Highest sum of users over all solutions for the interval of a load limit. [1] The time of a solution grows with its
 number of users. With 200 random draws and about four solutions for each, a limit above 25,000 users gets no interval.
-The search for dates is not bound by this."""
+"""
 _SOLUTIONS_OF_A_DRAW = 4
 """Approximate number of solutions that each random draw takes in the search for an interval. [1]"""
 
@@ -142,8 +142,8 @@ class Limits:
     Notes
     -----
     If objectives hold at a load, they hold at every lower load. So a draw is solved only between the highest factor at
-    which its objectives hold and the lowest factor at which they fail. The end of an interval, which is the limit of
-    one draw, takes about three solutions for each draw."""
+    which its objectives hold and the lowest factor at which they fail. Either end of the interval takes about three
+    solutions for each draw."""
 
     question: Question
     candidate: Candidate
@@ -239,7 +239,7 @@ class Limits:
         return self._best
 
     def know(self, drawn: Draws | None) -> None:
-        """Reuse the solutions from which the probability was computed: every random draw under its own grown load."""
+        """Narrow the ranges of the load limits with the solutions of the random draws, which are known already."""
         if drawn is None or not self.varies:
             return
         grown = self.growth()
@@ -280,8 +280,7 @@ class Limits:
         Notes
         -----
         The search always solves each draw at its own load. So the lower end is above 1 if and only if the objectives
-        hold at this load in 97.5 % of the draws. If there are too many users for this search, the limits that the
-        search for dates has found are used."""
+        hold at this load in 97.5 % of the draws."""
         if self.varies and not self.able and not self._narrowed:
             return None
         count = len(loads)
@@ -289,7 +288,7 @@ class Limits:
         return Interval(self._statistic(outside, loads), self._statistic(count - 1 - outside, loads))
 
     def _statistic(self, place: int, loads: Floats) -> float:
-        """Return the limit, relative to `loads`, that is larger than the limits of `place` draws (order statistic)."""
+        """Return the order statistic of the draws' load limits relative to `loads`; `place` counts from 0."""
         bracket = self._bracket()
 
         def ends() -> tuple[float, float]:
@@ -315,8 +314,8 @@ class Limits:
         steps = chain(_STEPS, repeat(2.0, _STEPS_AT_MOST - len(_STEPS)))
         while True:
             low, high = ends()
-            # The load itself (factor 1) is always solved, however close the load limit is, so that the interval shows
-            # if the objectives hold at this load.
+            # The load itself (factor 1) is always solved, so that the interval shows if the objectives hold at this
+            # load.
             if high <= low * (1 + how.precision) and not low < 1 < high:
                 return low, high
             if low > 0 and math.isfinite(high):
@@ -361,8 +360,7 @@ class Limits:
         self._narrowed = True
 
     def _within_reach(self, bracket: _Bracket) -> _Bools:
-        """Return a mask of the random draws whose limit the search can still narrow: the limit has an upper bound, or
-        its lower bound is below the highest load tried."""
+        """Return a mask of the random draws whose load limit is bounded, or above the highest load tried so far."""
         return np.isfinite(bracket.high) | (bracket.low < self._start * _DRAWS_AT_MOST)
 
     def narrow(self, open_ones: _Bools) -> bool:
@@ -435,8 +433,9 @@ def _middle(low: float, high: float) -> float:
 
 
 def _between(low: float, high: float, step: float, start: float) -> float:
-    """Return the next load factor to try: the geometric mean of both bounds, or if only one is known, a step
-    beyond it."""
+    """Return the next load factor to try: the geometric mean of both bounds. If only one bound is known, return a
+    factor beyond it.
+    """
     if low > 0 and math.isfinite(high):
         return math.sqrt(low * high)
     if low > 0:

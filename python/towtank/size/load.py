@@ -59,8 +59,8 @@ class Load:
 
     @property
     def total(self) -> tuple[float, str]:
-        """Sum of the users of all classes, with unit `users`. Without users, the sum of the arrival rates, with unit
-        `1/s`.
+        """Sum of the users of all classes, with unit `users`; in a model without users, sum of the arrival rates, with
+        unit `1/s`.
         """
         return (sum(self.users.values()), "users") if self.users else (sum(self.rate.values()), "1/s")
 
@@ -134,9 +134,7 @@ def load_now(file: SizingFile, basis: Basis) -> Load:
 
 
 def _by_class(model: dict[str, float], asked: Any, mix: dict[str, float] | None) -> dict[str, float]:
-    """Return the load of each class. If only the total is requested, it is split by the requested mix, or else by the
-    mix of the model.
-    """
+    """Return the requested load of each class. A total is split by the requested mix, or by the model's mix."""
     if isinstance(asked, dict):
         return {**model, **{name: float(amount) for name, amount in asked.items()}}
     total = sum(model.values()) if asked is None else float(asked)
@@ -160,7 +158,7 @@ def _grown(steps: Steps, growing: GrowthModel, days: float, load: tuple[float, s
     total, unit = load
     grown = growing.factor(days)
     if isinstance(growing, HistoricGrowth):
-        # A history may have a season, whose peak exceeds the load that yearly growth alone would give.
+        # With a season, the load at the horizon is the highest load in the season.
         values, formula = {"N": total, "f": grown}, "N f"
         source = f"{growing.source}; f is the factor of the highest load in the season before the horizon"
     else:

@@ -112,8 +112,7 @@ class Machine:
         ]
         by_kernel = self._kernel_ratios(other, chosen(scale))
         if by_kernel:
-            # The time of a real workload is a mix of the kernels' times, so its speed ratio lies between the lowest and
-            # the highest ratio of the kernels.
+            # The speed ratio of a real workload lies between the lowest and the highest ratio of the kernels.
             least, greatest = self._extremes(other, by_kernel)
             low, high = min(low, least), max(high, greatest)
         part = "machine" if scale == SCALES["disk"] else "CPU"

@@ -71,7 +71,7 @@ def on_layouts(
     Notes
     -----
     A station on n nodes becomes n stations, each with one n-th of the visits, as from a balancer that ignores queue
-    lengths. A single station with all servers would be the upper bound that an ideal balancer can reach.
+    lengths. An ideal balancer would do better, at most as well as a single station with all servers.
     """
     gone = {name for loads in (changes.users, changes.rate) for name, amount in loads.items() if amount == 0}
     chains = chain_by_transaction(document)
@@ -101,8 +101,7 @@ def _strength(station: Json, layout: Layout | None) -> Json:
         return {"rates": rates_with(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
-        # The limit of concurrent jobs per server stays the same, so the limit of the station grows with its number of
-        # servers.
+        # The limit of concurrent jobs is proportional to the number of servers.
         found["at_once"] = max(layout.servers, round(station["at_once"] * layout.servers / station["servers"]))
     return found
 

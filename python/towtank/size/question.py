@@ -105,8 +105,8 @@ class Question:
     growth_draws : tuple of float
         For each draw, the drawn load relative to the load to carry. [ratio]
     corrections : dict of int to Factor
-        For each objective on a measured percentile, by the index of the objective: the ratio of measured to computed
-        value with its interval, divided by this ratio. So the factor is 1, and its interval shows the relative error.
+        Factor 1 for each objective on a measured percentile, by the index of the objective. Its interval is the
+        relative error of the ratio of measured to computed percentile.
     counted : tuple of str
         Names of the quantities that vary between draws: `demands`, `machines`, `percentiles`, `growth`.
     """
@@ -127,8 +127,8 @@ class Question:
     counted: tuple[str, ...] = ()
 
     def correction(self, check: Check) -> tuple[float, float, float] | None:
-        """Return the ratio of measured to computed value of the percentile that an objective limits, and both ends of
-        its interval. [ratio]
+        """Return the ratio of measured to computed value of an objective's percentile, and the interval of this ratio.
+        [ratio]
 
         None if the metric is no percentile, or was not measured.
         """

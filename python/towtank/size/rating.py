@@ -35,8 +35,8 @@ class Estimate:
 
     @classmethod
     def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
-        """Return the estimate from a value for each round: `value` if given, otherwise the median, with the range of
-        the rounds.
+        """Return the estimate for a value of each round: the median, or `value` if given. Its range is that of the
+        rounds.
         """
         middle = median(rounds) if value is None else value
         return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
@@ -154,7 +154,7 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
 
 
 def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
-    """Return how fast the machine is relative to the reference machine in each area (group of kernels). [1]
+    """Return the speed relative to the reference machine in each area (group of kernels). [1]
 
     The value of an area is the geometric mean over its kernels.
     """

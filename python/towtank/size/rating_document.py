@@ -128,7 +128,7 @@ def _rating(rating: Rating, cpus: int) -> Json:
 
 
 def _areas(rated: Rated) -> Json:
-    """Return how fast the machine is relative to the reference machine in each area (group of kernels).
+    """Return the speed relative to the reference machine in each area (group of kernels).
 
     Only scales that have a rating are included.
     """

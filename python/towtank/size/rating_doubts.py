@@ -12,8 +12,8 @@ from towtank.analysis.doubts import Level, percent
 from towtank.size.kernels import KERNELS, SCALES
 from towtank.size.rating import Measured, Measurement, Rating
 
-# If other programs used more than this share of the CPU time, the rating is doubtful. This share changes a rating
-# by as much as its repeatability. [ratio]
+# Largest share of the CPU time that other programs may use without a doubt about the rating. It changes a rating by
+# about as much as its repeatability. [ratio]
 OTHERS_AT_MOST = 0.02
 STOLEN_AT_MOST = 0.02
 CLOCK_AT_MOST = 0.05

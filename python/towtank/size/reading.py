@@ -150,7 +150,7 @@ def _node(text: Any) -> Node:
 
 
 def _plain(text: Any) -> Node:
-    """Return a YAML node with the text; if the text is a whole number, with the number."""
+    """Return a YAML node for the text of an option. Whole numbers become numbers."""
     if isinstance(text, str) and text.strip().isdecimal():
         return _node(int(text))
     return _node(text)

@@ -23,13 +23,13 @@ from towtank.size.tiers import Option, Tier
 from towtank.units import format_size
 
 FIRST_GUESS_WAITS = 0.1
-"""Share of transactions that wait, for which square-root staffing estimates a first number of servers. The solver then
+"""Probability of waiting for the first estimate of the number of servers, by square-root staffing. The solver then
 determines the final number. [ratio]
 """
 HOLDING_SHARE = 0.01
-"""Default limit of the mean wait for a unit of a pool, as a share of the mean time for which a unit is held. [ratio]"""
+"""Default limit of the mean wait for a unit of a pool, relative to the mean holding time of a unit. [ratio]"""
 _POOL_STEPS = 16
-"""Highest number of doubling steps in the search for a pool size that suffices in the random draws. [1]"""
+"""Highest number of doublings of the step width in the search for a pool size. [1]"""
 
 
 def staffing_factor(waits: float) -> float:
@@ -160,8 +160,8 @@ def memory_of(
 ) -> MemoryNeed:
     """Return the memory that a node of a tier requires in the failure scenario of an outcome.
 
-    The calculation steps show intervals: `interval` takes the name of a part of the memory, or None for the whole
-    memory, and returns its interval.
+    `interval` returns the interval of a part of the memory, given by its name, or of the whole memory, given by None.
+    The calculation steps show these intervals.
     """
     lost = question.file.nodes_lost if outcome.job.lost == tier.name else 0
     nodes = max(1, option.nodes - lost)
@@ -282,8 +282,7 @@ class PoolSize:
     probability : float or None
         Share of the draws in which the wait is within the limit; None without draws. [ratio]
     lost : str or None
-        Tier with lost nodes in the scenario that needs the largest pool; None if that is the one with all nodes
-        running.
+        Tier with lost nodes in the scenario that needs the largest pool; None if no node is lost in this scenario.
     simulated : bool
         True if the wait was simulated because the analytic solution is too inaccurate.
     """
@@ -326,10 +325,10 @@ def pool_size(
     *,
     drawn: Draws | None = None,
 ) -> PoolSize:
-    """Return the smallest pool size that keeps the mean wait within its limit in every failure scenario and in enough
-    draws.
+    """Return the smallest pool size that keeps the mean wait within its limit in every failure scenario.
 
-    All nodes share one pool. The limit of the wait is computed with all nodes running, and applies to every scenario.
+    With random draws, the wait must be within the limit in the requested share of the draws. All nodes share one pool.
+    The limit of the wait is computed with all nodes running.
     """
     held, rate = _held(wanted, outcomes[0])
     share = HOLDING_SHARE * held / rate if rate else 0.0

@@ -18,10 +18,7 @@ MEASURED, GIVEN, ASSUMED = "measured", "given", "assumed"
 
 
 def rests_on(settled: SizingProblem) -> list[Json]:
-    """Return entries for load, growth, demands, stations and machines, each with the origin of the input.
-
-    Each entry states if the probability of the answer includes the uncertainty of the input.
-    """
+    """Return entries for load, growth, demands, stations and machines, each with the origin of the input."""
     counted = settled.question.counted
     parts = {
         "load": _load(settled),

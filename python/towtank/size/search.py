@@ -27,8 +27,8 @@ CANDIDATES_AT_MOST = 1_000_000
 """Largest number of candidates that the search accepts; this number is sorted within seconds. [1]"""
 _GROUP = 128
 NEAR = 1.25
-"""If the ratio of a computed percentile or of another inexact value to its limit is larger than this, the candidate is
-rejected without simulation. [ratio]
+"""If the ratio of an inexact value, such as a percentile, to its limit is above this, the candidate is rejected without
+simulation. [ratio]
 """
 SIMULATIONS_AT_MOST = 12
 _CLEAR = 0.05
@@ -107,8 +107,7 @@ class Search:
         Candidates that were solved. [1]
     simulations : int
     others : list of Found
-        Further good candidates. None of them is better than another in all of cost, use of the objectives, and
-        headroom.
+        Further candidates on the Pareto front of cost, use of the objectives, and utilization.
     """
 
     answer: Found | None = None
@@ -313,8 +312,8 @@ def _with_reasons(question: Question, found: Found) -> Found:
 
 
 def _last_scales(state: Search) -> Scales:
-    """Return the ratios of simulated to computed values of the last simulated candidate, since those of others are
-    similar.
+    """Return the ratios of simulated to computed values of the last simulated candidate, as estimates for other
+    candidates.
 
     The result is empty if no candidate was simulated.
     """
@@ -341,8 +340,9 @@ def _reasons(question: Question, does: Sequence[Outcome], summary: Summary | Non
 
 
 def _pareto(question: Question, state: Search, lists: Sequence[Sequence[Option]]) -> list[Found]:
-    """Return good candidates. No other candidate is at least as good as one of them in all of cost, use of the
-    objectives, and headroom.
+    """Return the Pareto front of candidates that cost at least as much as the answer.
+
+    The criteria are cost, largest ratio of a value to its limit, and highest utilization.
     """
     assert state.answer is not None
     least, scales = question.cost.of(state.answer.candidate), state.answer.scales
@@ -381,7 +381,7 @@ def _spread(front: list[Found], count: int) -> list[Found]:
 
 
 def with_intervals(question: Question, found: Found, scales: Scales) -> Found:
-    """Return a candidate with intervals of its values, also of those in the reasons against it.
+    """Add intervals to the values of a candidate, and to the reasons against it.
 
     Without random draws, the candidate is returned unchanged.
     """
@@ -409,9 +409,9 @@ def _merits(question: Question, found: Found) -> tuple[float, float, float]:
 
 
 def neighbours(question: Question, found: Found, rejected: Sequence[Found]) -> list[Found]:
-    """Return variants of the answer that are cheaper in one tier.
+    """Return a variant of the answer for each tier that has a cheaper option.
 
-    There is one for each tier that has a cheaper option: the answer with the next cheaper option in this tier.
+    In this tier, the variant has the next cheaper option.
     """
     seen = {other.candidate: other for other in rejected if other.simulated}
     tried = []

@@ -360,9 +360,7 @@ def _with_draws(question: Question) -> Question:
 
 
 def _corrections(question: Question) -> dict[int, Factor]:
-    """Return, by the index of the objective, a factor of 1 whose interval shows the relative error of the ratio of
-    measured to computed percentile.
-    """
+    """Return the corrections of the measured percentiles, by the index of the objective (`Question.corrections`)."""
     fitted, found = question.basis.fitted, {}
     for number, check in enumerate(question.checks):
         known = None if fitted is None or check.name is None else fitted.percentiles.get(check.name)

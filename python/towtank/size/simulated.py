@@ -85,10 +85,7 @@ def simulate(question: Question, outcome: Outcome) -> Simulated | None:
 
 
 def _is_short(answer: dict[str, Any]) -> bool:
-    """Return True if the error of simulated means may be larger than their intervals show.
-
-    This is so if the simulation is too short, or violates Little's law.
-    """
+    """Return True if a simulation is too short or violates Little's law, so that its intervals may be too narrow."""
     little = (job_class.get("little") for job_class in answer["classes"].values())
     measured = answer["simulation"]["measured_relaxations"]
     few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)

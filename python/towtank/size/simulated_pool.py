@@ -52,9 +52,9 @@ def simulated_pool(
 
     Notes
     -----
-    In every random draw, the computed wait is multiplied by the ratio of simulated to computed wait, including the
-    error of the simulation, as for percentiles. Without draws, the upper end of the simulation's interval must be
-    within the limit. A pool that is larger than necessary is not reduced.
+    In every random draw, the computed wait is multiplied by a random value of the ratio of simulated to computed wait.
+    Without draws, the upper end of the simulation's interval must be within the limit. A pool that is larger than
+    necessary is not reduced.
     """
     pool, jobs = (found.name, wanted), [outcome.job for outcome in outcomes]
     if found.size is None or not _is_coarse(question, pool, jobs, found.size):

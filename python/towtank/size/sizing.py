@@ -108,7 +108,7 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
 def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
     """Return the load limits of the recommended hardware; None without an answer.
 
-    They are known already if a bottleneck was found.
+    Limits from the search for bottlenecks are reused.
     """
     if answer is None:
         return None
@@ -161,8 +161,8 @@ def _loads(question: Question, loads: Mapping[str, float]) -> Json:
 def _answered(
     settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
 ) -> Json:
-    """Return the parts of the result document that exist only if hardware is recommended, and add the calculation steps
-    of these parts.
+    """Return the parts of the result document that describe the recommended hardware, and add their
+    calculation steps.
     """
     question, answer = settled.question, found.answer
     assert answer is not None
@@ -252,7 +252,7 @@ def _spare(question: Question, limits: Limits) -> Interval | None:
 def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
     """Return the memory of a node of each tier, and add the calculation steps. [byte]
 
-    The memory is that of the failure scenario in which the node needs most.
+    The failure scenario with the largest need determines the memory.
     """
     question, found = settled.question, {}
     for tier, option in zip(question.tiers, answer.candidate, strict=True):

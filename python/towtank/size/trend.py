@@ -12,8 +12,8 @@ import scipy
 Floats = npt.NDArray[np.float64]
 Form = Literal["exponential", "linear"]
 SURE = 6.0
-"""If the information criteria of exponential and linear growth differ by more than this, the better form is chosen. The
-value means odds of 20 to 1. [1]
+"""If the information criteria of exponential and linear growth differ by more than this, the better form is chosen. A
+difference of 6 corresponds to odds of 20 to 1. [1]
 """
 _LEAST_LEFT = 1e-3
 """Smallest load that a straight line may reach, relative to its load on the first day, since a load cannot be 0.
@@ -42,8 +42,6 @@ class Trend:
     def offset(self, times: Floats) -> Floats:
         """Return the fixed part of the logarithm of the load: ln(1 + k t) for a straight line, 0 for exponential
         growth. [1]
-
-        The fit determines only the rest.
         """
         return np.log(self._left(times)) if self.form == "linear" else np.zeros(len(times))
 

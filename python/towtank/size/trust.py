@@ -28,18 +28,12 @@ This is a convention: the measured demands do not include effects (locks, garbag
 appear at far more than the measured work.
 """
 FARTHEST_CPUS = 4.0
-"""If the recommended number of CPUs is more than this multiple of the measured number, a doubt about contention between
-CPUs is added. [ratio]
-"""
+"""Largest ratio of recommended to measured CPUs without a doubt about contention between CPUs. [ratio]"""
 
 FORMS_APART = 1.05
-"""Linear and exponential growth predict different loads at the horizon. If their ratio is larger than this, both loads
-are reported. [ratio]
-"""
+"""Ratio of the loads predicted by linear and exponential growth above which both loads are reported. [ratio]"""
 LOSS_UNASKED = 0.001
-"""If a larger share of the arrivals than this is dropped, and no objective limits the losses, a doubt is
-added. [ratio]
-"""
+"""Share of dropped arrivals above which a doubt is added, if no objective limits the losses. [ratio]"""
 FARTHEST_HORIZON = 3.0
 """Longest horizon of a sizing that raises no doubt, relative to the length of the load history. [ratio]
 
@@ -284,8 +278,8 @@ def _stated(answer: Found) -> str:
     if within < 1:
         stated = f", whose mean response times were up to {100 * within:.0f} % off in networks of this kind"
     else:
-        # A computed time that is too small is off by less than 100 %, however small it is. So an error of 100 % or more
-        # gives no upper bound of the true time.
+        # An error of 100 % or more gives no upper bound of the true time: a computed time that is too small is off by
+        # less than 100 %.
         stated = ", whose mean response times may be many times too small or too large"
     if within <= COARSE:
         return stated

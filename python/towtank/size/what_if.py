@@ -242,8 +242,7 @@ def _with_memory(variant: Variant, tier: str, size: int, question: Question) -> 
 
 
 def _misses_factor(cache: HitRatioFile, size: int) -> tuple[float, str]:
-    """Return the ratio of cache misses with another memory size to misses with the present size, and a text on both hit
-    ratios.
+    """Return the factor by which another memory size changes the cache misses, and a text with both hit ratios.
 
     The hit ratio is interpolated linearly between the memory sizes of the sizing file.
     """

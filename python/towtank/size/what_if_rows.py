@@ -94,7 +94,7 @@ def _row(question: Question, text: str, variant: Variant, simulation: _Simulatio
     scales = simulation.of(variant)
     asked = replace(question, load=variant.load)
     if variant.hardware == RUNS:
-        # The present hardware may not be able to lose a node, so the loss of nodes is not evaluated for it.
+        # The present hardware need not survive the loss of a node, so only the scenario with all nodes is evaluated.
         asked = replace(asked, file=question.file.model_copy(update={"nodes_lost": 0}))
     numbers: list[int | None] = [None, *range(len(question.draws))]
     groups = [_jobs(asked, variant, draw, scales) for draw in numbers]
@@ -171,8 +171,8 @@ class _Simulation:
     scales: Scales
 
     def of(self, variant: Variant) -> Scales:
-        """Return the ratios of simulated to computed values for a variant of the simulated hardware; empty for other
-        hardware.
+        """Return the ratios of simulated to computed values for a variant; empty for hardware that was not
+        simulated.
         """
         return self.scales if variant.hardware == self.base.hardware else {}
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
-    """Yield the faults in the prediction of a study: unknown factors, levels or services, or a predicted configuration
-    that is not larger.
+    """Yield the faults in the prediction of a study: unknown names, missing levels, or a predicted configuration that
+    is not larger than its source.
     """
     given = study.study.predict
     if given is None:
@@ -94,7 +94,7 @@ def _periods(system: SystemFile) -> dict[str, float]:
 
 
 def is_source(study: Study, factors: dict[str, str]) -> bool:
-    """Return True if runs with the given factor levels are those to which the prediction is fitted."""
+    """Return True for the factor levels of the runs to which the prediction is fitted."""
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())
 

@@ -8,9 +8,7 @@ from towtank.fields import FileModel, Name, Text
 
 
 class Predict(FileModel):
-    """Configuration that Towtank predicts from the runs of another configuration, before the predicted one is
-    measured.
-    """
+    """Prediction of a configuration from the runs of another configuration."""
 
     from_: dict[Name, Text] = Field(
         alias="from", min_length=1, description="Configuration that is measured first, as a level for each factor."

@@ -24,8 +24,7 @@ from towtank.treecheck import validate_tree
 from towtank.workload.loading import check_workload
 from towtank.yamlfile import Document, Node, Path_, fault_at
 
-# Largest number of runs of a design. A larger number is assumed to be a typing error: with half a minute per run, even
-# this number would take a month.
+# Largest number of runs of a design. A larger number is assumed to be a typing error.
 RUNS_AT_MOST = 100_000
 
 

@@ -22,9 +22,7 @@ from towtank.yamlfile import Path_
 
 ALL = "all"
 ENDS = ("first", "last", "lowest", "highest")
-"""Keywords for levels of a factor, by position or by value. If a level has a keyword as its name, the name means this
-level.
-"""
+"""Keywords for levels of a factor, by position or by value. A level with the same name takes precedence."""
 Wrong = tuple[Path_, str, bool]
 
 
@@ -57,7 +55,7 @@ class ClaimsCheck:
         self.is_written = is_written
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Yield path and message of each fault in the claims, and whether the fault concerns a key or its value."""
+        """Yield path and message of each fault in the claims."""
         for index, claim in enumerate(self.claims):
             at: Path_ = ("claims", index)
             yield from self._form(claim, at)
@@ -153,8 +151,8 @@ class ClaimsCheck:
             yield (*at, "of"), message, False
 
     def _left_out(self, given: AnyMeasure, at: Path_) -> Iterator[Wrong]:
-        """Yield a fault if the key `at` of a claim omits a factor with several levels, because then it is unclear which
-        runs are compared.
+        """Yield a fault if the key `at` of a claim omits a factor with several levels. The compared runs would be
+        ambiguous.
         """
         over = given.over if isinstance(given, CourseMeasure) else given.total_over
         open_ = [
@@ -171,8 +169,9 @@ class ClaimsCheck:
             yield (*at,), f"must name a level of {' and '.join(open_)} in `at`, got none", False
 
     def _misspelt_factor(self, name: str, given: AnyMeasure) -> str | None:
-        """If a factor exists only in a preset and its name resembles a factor that the claims name, return a message
-        about a possible misspelling; otherwise None.
+        """Return a message if a claim probably misspells the name of a factor; otherwise None.
+
+        The misspelt name must be a factor that exists only in a preset and that no claim names.
         """
         if any(name in _factors_of(claim) for claim in self.claims):
             return None

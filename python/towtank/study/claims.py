@@ -1,8 +1,8 @@
 """Defines claims: statements from a reference about comparable systems, with the measures that test them.
 
-A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. Its measure has one
-of six kinds: a value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity is
-highest or lowest (two kinds).
+A claim is tested by a direction, a ratio or a level, never by absolute values from other machines. Its measure is a
+value, a ratio, a difference, a trend over the levels of a factor, or the level at which a quantity is highest or
+lowest.
 """
 
 from __future__ import annotations

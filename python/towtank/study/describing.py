@@ -89,9 +89,7 @@ def _whole(value: float) -> float:
 
 
 def stages(study: Study) -> list[dict[str, Any]]:
-    """Return the stages of a run. A ramp whose length depends on the number of users has the key `each_s`, the time per
-    user, instead of `duration_s`.
-    """
+    """Return the stages of a run. A ramp with a fixed time per user has the key `each_s` instead of `duration_s`."""
     written = study.study.load.stages
     if written is None:
         kept = ("name", "phase", "duration_s")

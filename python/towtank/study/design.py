@@ -269,10 +269,9 @@ def design(study: Study) -> list[RunSpec]:
 
 
 def _parts(study: Study, cells: list[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
-    """Divide the combinations of factor levels into the parts that are conducted one after the other.
+    """Divide the combinations of factor levels into parts that are conducted one after the other.
 
-    If the study predicts one configuration from another, the combinations of the other configuration are the first
-    part, because the prediction is fitted to their runs.
+    If the study predicts a configuration from another, the runs for the fit come first.
     """
     source = {} if study.study.predict is None else study.study.predict.from_
     if not source:

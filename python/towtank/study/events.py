@@ -12,7 +12,7 @@ from towtank import units
 from towtank.fields import Duration, FileModel, Name, Size
 
 _MOMENT = re.compile(r"(?:(?P<stage>[A-Za-z][\w-]*)\s*(?:\+\s*(?P<after>.+))?|(?P<alone>[\d.].*))")
-# Actions of events on services. The second constant contains those on hosts.
+# Actions of events on services, and on hosts.
 OF_SERVICES = ("kill", "restart", "stop", "start", "pause")
 OF_HOSTS = ("cut", "fill")
 _LASTING = ("pause", "cut")

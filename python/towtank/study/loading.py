@@ -119,7 +119,7 @@ def _check_all(
 def _distinct(faults: list[Fault]) -> list[Fault]:
     """Return each fault once, sorted.
 
-    Of several equal faults, one that suggests a correction for a typing error is preferred.
+    Of several equal faults, a fault that suggests a correction for a typing error is preferred.
     """
     found: dict[Fault, Fault] = {}
     for fault in faults:
@@ -209,9 +209,7 @@ def _check_one(files: _Files, tree: Node, faults: list[Fault]) -> Study | None:
 
 
 def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
-    """Return the levels that each factor has in this variant, in the file or in any preset, because claims may name all
-    of these levels.
-    """
+    """Return the levels of each factor in this variant, in the file and in all presets. Claims may name all of them."""
     presets = document.root.child("presets")
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
@@ -252,9 +250,7 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
 
 
 def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
-    """Read the trace that the load follows, if the study names one. If the file is unreadable, this is a fault of the
-    study.
-    """
+    """Read the trace that the load follows, if any. An unreadable file is reported as a fault of the study."""
     trace = study.trace
     if trace is None:
         return None, []
@@ -309,8 +305,8 @@ def _seams(workload: Workload, system: SystemFile) -> list[Fault]:
 
 
 def _exports(text: str) -> list[templates.Export]:
-    """Return the exports that a template reads. If the template is invalid, return none; the check of the workload
-    reports this fault.
+    """Return the exports that a template reads; none if the template is invalid, which the check of the workload
+    reports.
     """
     try:
         return templates.exports(text)

@@ -108,15 +108,17 @@ def paths_beside(system: SystemFile) -> bool:
 
 
 def _served_or_filled(files: str | dict[str, str] | None) -> dict[tuple[str, ...], object]:
-    """Return the values below the key `files` of a service that are paths: the path of a served folder, or the paths of
-    the templates of a program. The keys of the result are paths of keys within the service.
+    """Return the paths in the value of the key `files` of a service, by the path of their key.
+
+    The value is a served folder, or maps names to the templates of a program.
     """
     return {("files", name): text for name, text in files.items()} if isinstance(files, dict) else {("files",): files}
 
 
 def leads_out(named: NamedFile, folder: Path) -> Path | None:
-    """Return the first path outside the allowed folders to which a named file, or a link in a named folder, leads; None
-    if there is none.
+    """Return the first path outside the allowed folders that a named file resolves to; None if there is none.
+
+    If the named file is a folder, all links in it are resolved, too.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from towtank.yamlfile import did_you_mean
 TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max")
 STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread")
 """Metrics that count stored items by the result of reading them back after the run: lost, different, unreadable, or not
-read. An item is stored if the system confirmed this.
+read. An item counts as stored if the system acknowledged it.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
 LOSS = "loss"
@@ -71,8 +71,7 @@ class Objective:
     rate : float or None
         Arrival rate at which the objective must be met; None for every load. [1/s]
     phase : str or None
-        One of `PHASES`. None for the interval that the analysis chooses or, with `every_s`, for the planned steady
-        stages.
+        One of `PHASES`. If None, the analysis chooses the interval; with `every_s`, it is the planned steady stages.
     every_s : float or None
         Length of windows; the objective must be met in each window. None for a single value over the phase. [s]
     of_limit : float or None
@@ -91,7 +90,7 @@ class Objective:
     of_limit: float | None = None
 
     def resolved(self, users_at: Callable[[float], int]) -> Objective:
-        """Return the objective with a number of users instead of a share of the system's load limit as its load.
+        """Convert the load of the objective from a share of the system's load limit to a number of users.
 
         Parameters
         ----------

@@ -110,8 +110,8 @@ def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
 
 
 def users_needed(stages: list[dict[str, Any]]) -> int:
-    """Return the number of users that a closed load needs: the largest number in any stage, for each group, summed over
-    all groups. [1]
+    """Return the number of users that a closed load needs: the sum over the groups of the largest number in any
+    stage. [1]
     """
     if any("users_by_group" in stage for stage in stages):
         columns = zip(*(stage["users_by_group"] for stage in stages), strict=True)

@@ -10,7 +10,7 @@ from towtank.study.objectives import read_objective
 from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
-# Largest number of levels of a search. If the load would rise through more levels, a typing error is assumed.
+# Largest number of levels of a search. A larger number is assumed to be a typing error.
 LEVELS_AT_MOST = 1_000
 
 
@@ -99,9 +99,9 @@ def _stops(study: StudyFile, load: FindLimit) -> Iterator[Wrong]:
 
 
 def is_searched(text: str) -> bool:
-    """Return True if an objective can decide whether a plateau (a constant load during a search) passes.
+    """Return True if an objective applies to the steady stage at any load.
 
-    Such an objective applies to the steady stage, and at any load.
+    Only such objectives decide whether a plateau (a constant load during a search) passes.
     """
     objective = read_objective(text)
     return objective.users is None and objective.rate is None and objective.phase in (None, "steady")

@@ -15,11 +15,11 @@ DECIDE = "decide"
 """First word in the name of the stage that keeps the load constant while a plateau is evaluated, as in `decide 100`."""
 RELIEVE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
-# Longest time for the evaluation of a plateau. It usually takes a second or two, and longer on a machine that is busy
-# with the load. After this time the load ends, as if Towtank had exited. [s]
+# Longest time for the evaluation of a plateau, after which the load ends. The evaluation usually takes a second or
+# two. [s]
 DECIDE_AT_MOST_S = 60.0
-# Load during which a backlog drains, as a fraction of the highest passing level. At half of this level, half of the
-# system's capacity is free to process the backlog. [1]
+# Load during which a backlog drains, as a fraction of the highest passing level. The remaining capacity processes the
+# backlog. [1]
 RELIEVE_SHARE = 0.5
 RELIEVE_AT_MOST_S = 300.0
 

@@ -220,8 +220,7 @@ def _url_faults(url: str | None) -> list[Fault]:
         return []
     with suppress(ValueError):
         parts = urlsplit(url)
-        # The host is checked here, because `urlsplit` accepts invalid hosts: it drops line breaks and tabs, and lets
-        # blanks and escapes pass.
+        # `urlsplit` accepts invalid hosts: it drops line breaks and tabs, and lets blanks and escapes pass.
         right = _HOST.fullmatch(parts.hostname or "") and not _CONTROL.search(url) and _is_text(url)
         if parts.scheme in _PORTS and parts.port != 0 and right:
             return []
@@ -237,8 +236,8 @@ def _draft(chosen: StarterOptions) -> importers.Draft | None:
 
 
 def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
-    """Return the services that an imported workload needs. The address or command from the options belongs to its first
-    target.
+    """Return the services that an imported workload needs. The address or command from the options replaces that of the
+    workload's first target.
     """
     given = chosen.url is not None or chosen.command is not None
     if not draft.targets and not given:

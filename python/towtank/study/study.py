@@ -56,8 +56,7 @@ class Study:
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
     at_least : int
-        Number of runs of each combination of levels up to which the study is continued; 0 for the number in the study
-        file. [1]
+        Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
     """
 
     study: StudyFile
@@ -116,8 +115,8 @@ class Study:
 
     @property
     def objectives(self) -> list[Objective]:
-        """Objectives of the study. If the load of an objective is a share of the system's load limit, it is replaced by
-        a number of users.
+        """Objectives of the study. Loads given as shares of the system's load limit are replaced by numbers of
+        users.
         """
         return [
             read_objective(text).resolved(lambda share: users_at(share, self.pilot_result))

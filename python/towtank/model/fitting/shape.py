@@ -1,7 +1,8 @@
-"""Determines the kind of limit that a capacity curve shows: CPU, lock or pool, disk, memory, or the load generator.
+"""Classifies the limit of a capacity curve: CPU, lock or pool, disk, memory, or the load generator.
 
-Response times rise sharply for many reasons. The curve alone does not distinguish them, but the run summaries do, since
-each kind of limit changes other figures. All examined figures are listed, including those that speak against a kind.
+Response times rise sharply for many reasons, and the curve alone does not distinguish them. The classification
+therefore uses other metrics of the run summaries. The result lists all examined metrics, including those that
+contradict the chosen kind of limit.
 """
 
 from __future__ import annotations
@@ -22,9 +23,7 @@ from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
-"""Response time counts as growing if its value at the highest load is at least this multiple of its value at the
-lowest load. [ratio]
-"""
+"""Smallest ratio of the response times at the highest and the lowest load that counts as growth. [ratio]"""
 BELOW_LINE = "throughput below the proportional line through the lowest load"
 """Name of the evidence for a shortfall of throughput. The report looks for this name."""
 SHORTFALL = 0.10
@@ -41,8 +40,8 @@ QUEUES = 2.0
 """Safety factor. A growth of response time up to this factor times 1 / (1 - U) is explained by queues at the observed
 resources. [ratio]
 
-U is the highest observed utilization. With exponential service, the response time of M/M/1 grows by 1 / (1 -
-U), and less with several servers or a closed load.
+U is the highest observed utilization. The response time of M/M/1 grows by 1 / (1 - U). M/M/m and closed systems grow
+by less.
 """
 GENERATOR_BUSY = 0.80
 """Load of the generator, as a share of its calibrated rate, from which the generator itself may limit the
@@ -51,15 +50,13 @@ load. [ratio]
 PRESSURE = 0.10
 """Share of time from which waiting of threads for memory or disk counts as evidence. [ratio]"""
 HELD_UP = 0.10
-"""Share of time from which pauses of processes by the CPU limit of a control group count as evidence. [ratio]"""
+"""Share of throttled time, under the CPU limit of a control group, from which throttling counts as evidence. [ratio]"""
 FAULTS = 20.0
 """Rate at which pages are read back from disk; from this rate on, memory counts as short. [1/s]"""
 GROWN = 1.2
-"""CPU time per transaction counts as growing if its value at the highest load is at least this multiple of its
-value at the lowest load. [ratio]
-"""
+"""Smallest ratio of the CPU times per transaction at the highest and the lowest load that counts as growth. [ratio]"""
 CPU_TIME = "CPU time per transaction of"
-"""First words of the evidence on CPU time. Such evidence exists only if the CPUs of a resource were observed."""
+"""First words of the evidence on CPU time."""
 UTILIZATION = "utilization of"
 """First words of the evidence on the utilization of a CPU or disk."""
 _WAITING_WORDS = ("queue", "wait", "pool", "lock", "pending", "blocked")
@@ -77,9 +74,7 @@ class Evidence:
     interval: tuple[float | None, float | None] | None = None
 
     def document(self) -> Json:
-        """Return the evidence as JSON object: its values at the lowest and highest load, and the limit with which they
-        are compared.
-        """
+        """Return the evidence as JSON object: its values at the lowest and highest load, and its threshold."""
         return {
             "what": self.what,
             "at_lowest": self.lowest,
@@ -257,7 +252,7 @@ def _reached(configuration: Configuration) -> Estimate:
 
 
 def _ends(configuration: Configuration, read: Callable[[Json], float | None]) -> tuple[float | None, float | None]:
-    """Return the mean of a figure over the runs at the lowest load, and the same for the highest load."""
+    """Return the mean of a metric over the runs at the lowest load, and over the runs at the highest load."""
     found = []
     for point in (configuration.points[0], configuration.points[-1]):
         values = [read(run) for run in configuration.runs if run["run"] in point["runs"]]
@@ -336,8 +331,7 @@ def _cpus(configuration: Configuration) -> list[Evidence]:
 def _quotas(configuration: Configuration) -> list[Evidence]:
     """Return the evidence on CPU limits of control groups: the share of time for which these limits paused tiers.
 
-    Limits of the study's hosts, and limits of a whole tier, do not count: the number of CPUs of the resource already
-    includes them.
+    Tiers whose CPU limit is known before the test are left out: the CPU count of their resource includes the limit.
     """
     known = {
         tier

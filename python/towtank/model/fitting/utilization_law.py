@@ -1,5 +1,7 @@
-"""Checks a curve against the busy servers of its bottleneck: does its highest throughput need more servers than exist,
-and did the demand change during the measurements?
+"""Checks a curve against the measured busy servers of its bottleneck.
+
+A curve is rejected if its highest throughput needs more servers than the bottleneck has. A doubt is added if the
+demand changed during the measurements.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ READING_ERROR = 0.02
 than this, the stated number is wrong. [ratio]
 """
 _POINTS = 4
-"""Smallest number of points for which demand and background are estimated with an interval. [1]"""
+"""Smallest number of points for a confidence interval of demand and background. [1]"""
 _ROWS = 12
 """Smallest number of points for which a change of the demand is detected. [1]"""
 _CHANGE = 0.05
@@ -70,8 +72,8 @@ def highest_throughput(points: Observations, servers: int) -> tuple[float, float
 
 
 def _rates(points: Observations) -> Floats:
-    """Return the throughput of each measured point, converted to transactions of the reference mix with the same total
-    demand. [1/s]
+    """Return the throughput at each measured point. It is scaled to the reference mix if the work per transaction is
+    known. [1/s]
     """
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 

@@ -49,8 +49,7 @@ from towtank.report.source import Results
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"
-# For each part of the report, the functions that build its sections. The parts follow the order of a reader's
-# questions.
+# Functions that build the sections of each part of the report.
 PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
     (ANSWER, (headline.build,)),
     ("Results", (found_limit.build, tables.build, figures.build, effects.build, claims.build)),
@@ -86,7 +85,7 @@ PARTS: tuple[tuple[str, tuple[Builder, ...]], ...] = (
 )
 SECTIONS: tuple[Builder, ...] = tuple(build for _, builders in PARTS for build in builders)
 _PART_OF = {build: part for part, builders in PARTS for build in builders}
-# Sections that explain the results or repeat them in sentences; they are folded until the reader opens them.
+# Sections with details, which are folded until the reader opens them.
 _DETAILS: tuple[Builder, ...] = (
     observations.build,
     capacity_model.build,
@@ -141,7 +140,7 @@ def _callouts(sections: tuple[Section, ...]) -> list[Callout]:
 
 
 def part_of(build: Builder) -> str:
-    """Return the name of the part of a report that a builder makes, for messages, such as `section capacity model`."""
+    """Return the name of a builder's section for messages, such as `section capacity model`."""
     return f"section {build.__module__.rpartition('.')[2].replace('_', ' ')}"
 
 

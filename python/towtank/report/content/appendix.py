@@ -11,7 +11,7 @@ from towtank.report.content.configuration import shown
 from towtank.report.document import Block, Column, Definitions, Listing, Section, Table, Text, paragraph, text
 from towtank.report.source import Results
 
-# Options of `towtank run` that take a value. The keys are those under which a recorded request contains the value.
+# Options of `towtank run` with a value, by the key of this value in a recorded request.
 _OPTIONS = {
     "preset": "--preset",
     "repetitions": "--repetitions",
@@ -19,8 +19,7 @@ _OPTIONS = {
     "changes": "--set",
     "allowed": "--i-may-load",
 }
-# Options of `towtank run` without a value. The keys are those of a recorded request that are true if the option was
-# used.
+# Options of `towtank run` without a value, by their key in a recorded request.
 _SWITCHES = {"trusted": "--trust"}
 
 

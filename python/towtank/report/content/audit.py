@@ -16,9 +16,7 @@ _OF_SHARES = ("mix", "group shares")
 
 
 def build(results: Results) -> Section:
-    """Build the section on the audit of the load: first the tests that were made, then those that were not possible,
-    with the reasons.
-    """
+    """Build the section on the audit of the load: its tests, and the reasons why other tests were impossible."""
     found = [(run.run_id, one) for run in results.measured if (one := dig(run.summary, "audit"))]
     rows = tuple(_row(run, test) for run, audit in found for test in audit.get("tests") or ())
     left = _untested(found)
@@ -48,9 +46,7 @@ def build(results: Results) -> Section:
 
 
 def sentence(results: Results) -> str:
-    """Return a sentence with the number of tests, and the number of tests in which the load differs from the requested
-    load.
-    """
+    """Return a sentence with the number of tests of the load, and the number of failed tests."""
     tests = [test for run in results.measured for test in dig(run.summary, "audit", "tests") or ()]
     bad = sum(test.get("verdict") == "suspect" for test in tests)
     made = people.plural(len(tests), "test")

@@ -1,4 +1,4 @@
-"""Requests in flight at the start and end of each run's measured window, compared with the number by Little's law."""
+"""Requests in flight at the start and end of each run's measured window, compared with Little's law."""
 
 from __future__ import annotations
 

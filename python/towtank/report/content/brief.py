@@ -12,8 +12,7 @@ from towtank.report.document import Column, Table
 from towtank.report.source import Json, Results, diagnosis_of
 from towtank.report.suspects import MARK, NOTE
 
-# Largest number of configurations that the table shows. If there are more, those with the highest and lowest throughput
-# are shown, and the others are folded.
+# Largest number of configurations that the table shows unfolded: those with the highest and lowest throughput.
 _SHOWN = 8
 _LIMITS = {
     "cpu": "CPU of {resource}",
@@ -98,9 +97,7 @@ def _row(results: Results, configuration: Json) -> tuple[str, ...]:
 
 
 def _limited(configuration: Json) -> str:
-    """Return a text on the bottleneck of a configuration. If the study searched for a load limit, the text is about the
-    limit.
-    """
+    """Return a text on the load limit that a search found, or else on the bottleneck of a configuration."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
         diagnosis = diagnosis_of(configuration)

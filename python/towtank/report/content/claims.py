@@ -53,7 +53,7 @@ def build(results: Results) -> Section | None:
 
 
 def _sources(claims: list[_Claim]) -> str:
-    """Return how many of the claims cite a source, as the end of a phrase; empty if none does."""
+    """Return the number of claims that cite a source, such as `, 3 of them with a source`; empty for none."""
     cited = sum(claim.source != people.ABSENT for claim in claims)
     if cited == len(claims):
         return " with a source"
@@ -107,7 +107,7 @@ class _Claim:
     suspect_runs : list of str
         Suspect runs that the answer depends on.
     decided_after : int or None
-        Number of blocks of runs after which a study that repeats its runs decided the claim; None if undecided.
+        Number of blocks of runs after which the claim was decided; None if undecided.
     """
 
     number: int

@@ -33,10 +33,7 @@ def build(results: Results) -> Section:
 
 
 def settings(results: Results) -> dict[tuple[str, str], dict[str, list[RunResult]]]:
-    """Return the values of each setting, by service and name of the setting.
-
-    Each value is listed with the runs in which the setting had this value.
-    """
+    """Return the values of each setting, by service and name of the setting. Each value has the list of its runs."""
     found: dict[tuple[str, str], dict[str, list[RunResult]]] = {}
     for run in results.runs:
         if run.manifest.get("status") == "missing":
@@ -84,8 +81,8 @@ def shown(value: Any) -> str:
 
 
 def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
-    """Render the values of a setting as text. If there are several, the factor levels at which each value was used
-    follow it in brackets.
+    """Render the values of a setting as text. Several values are followed by the factor levels at which they
+    were used.
     """
     if len(values) == 1:
         return next(iter(values))
@@ -97,8 +94,7 @@ def _differences(values: dict[str, list[RunResult]], factors: list[str]) -> str:
             if len(set(every_level)) < len(every_level):
                 continue
             if len(every_level) == count == len(values) and number == len(factors) > 1:
-                # A setting such as a process id has a different value in every run. The factors are not the cause, so
-                # their levels are not shown.
+                # A setting such as a process id differs between all runs, whatever their factor levels.
                 break
             return "; ".join(f"{value} ({', or '.join(of_value)})" for value, of_value in levels.items())
     return f"differs from run to run: {', '.join(values)}"

@@ -1,4 +1,4 @@
-"""Service demands of a transaction at each resource, how they depend on the load, and demands by transaction class."""
+"""Service demands at each resource, by load and by transaction class."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from towtank.report.content.observations import quantity_name
 from towtank.report.document import Block, Column, Section, Table, paragraph
 from towtank.report.source import Json, Results
 
-# If the largest measured value is at least this multiple of the smallest, a note states that the effects of factors
-# multiply rather than add. [ratio]
+# Ratio of the largest to the smallest measured value from which a note states that effects multiply rather than add.
+# [ratio]
 _SPANS = 10.0
 
 

@@ -86,8 +86,8 @@ def _back(event: Json) -> str:
 
 
 def _note(run: RunResult, name: str, event: Json) -> str:
-    """Return a note on an event: the reason for a missing value, or the space that remained on a disk that the event
-    filled.
+    """Return the reason why an event failed or was not judged. For an event that filled a disk, return its
+    free space.
     """
     if event.get("failed"):
         return f"{run.run_id}, {name}: the event did not occur as requested: {event['failed']}."

@@ -10,7 +10,7 @@ SHOWN_AT_MOST = 12
 
 
 def extremes(items: list[T], value: Callable[[T], float | None]) -> list[T]:
-    """Return all items if they are few; otherwise the items with the lowest values, then those with the highest values.
+    """Return the items with the lowest and with the highest values, in this order; all items if they are few.
 
     Parameters
     ----------

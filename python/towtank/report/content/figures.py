@@ -28,8 +28,7 @@ def build(results: Results) -> Section:
     """Build all figures for which the results have sufficient data."""
     blocks: list[Block] = []
     loads = {load_of(point) for configuration in results.configurations for point in configuration.get("points") or ()}
-    # With several loads, the main figure and the figure of percentiles already show the response times, so this figure
-    # is omitted.
+    # With several loads, other figures already show the response times.
     is_repeated = len(loads) > 1 and len(results.configurations) <= panel.CROWDED
     details = (*_DETAILS, "response time") if is_repeated else _DETAILS
     for what, make in FIGURES:

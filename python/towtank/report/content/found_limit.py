@@ -66,9 +66,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
 
 
 def _of_invalid_run(results: Results, run: RunResult) -> list[Block]:
-    """Build a statement that the search in an invalid run gives no limit, with a figure of the loads that were
-    tried.
-    """
+    """Build a statement that an invalid run gives no load limit, with a figure of the tried loads."""
     reasons = [str(doubt.get("message")).rstrip(".") for doubt in run.doubts if doubt.get("level") == "invalid"]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     said = (

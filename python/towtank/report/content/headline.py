@@ -58,9 +58,7 @@ def _expected(results: Results) -> list[Block]:
 
 
 def sentences(results: Results) -> list[str]:
-    """Return the headline as sentences: one for each configuration, one for unanswered questions, and one for the
-    strongest effect.
-    """
+    """Return the headline as sentences: on each configuration, on unanswered questions, and on the strongest effect."""
     configurations = [each for each in results.summary.get("configurations") or () if isinstance(each, dict)]
     factors = [str(name) for each in configurations for name in each.get("key") or ()]
     heads = [f"With {each.get('label')}, " for each in configurations]
@@ -84,9 +82,7 @@ def _figure(results: Results) -> list[Block]:
 
 
 def headline(results: Results) -> str:
-    """Return the headline of the analysis; without a headline, a sentence with the number of runs that have a
-    verdict.
-    """
+    """Return the headline of the analysis, or else a sentence with the number of runs that have a verdict."""
     found = results.summary.get("headline")
     if found:
         return str(found)

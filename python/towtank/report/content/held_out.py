@@ -14,8 +14,8 @@ from towtank.report.source import Json, Results
 
 
 def columns(results: Results) -> tuple[Column, ...]:
-    """Return the columns for held-out levels: configuration, load, and throughput and response time as predicted and as
-    measured.
+    """Return the columns for held-out levels: predicted and measured throughput and response time by configuration and
+    load.
     """
     return (
         Column("Configuration"),

@@ -133,7 +133,7 @@ def design_limits(results: Results) -> list[Text]:
 
 
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts that count the configurations whose load limit was not reached or may not have been reached."""
+    """Return texts that count the configurations without a reached load limit."""
     limits = [configuration.get("limit") for configuration in results.configurations]
     found = [limit for limit in limits if isinstance(limit, dict)]
     states = [limit.get("reached") for limit in found]
@@ -171,9 +171,7 @@ def _pilot(results: Results) -> list[Text]:
 
 
 def _thin_points(results: Results) -> list[Text]:
-    """Return texts with the number of points that depend on a single run, and with the number of points without an
-    interval.
-    """
+    """Return texts that count the points with a single run, and the points without an interval."""
     limits: list[Text] = []
     points = [point for configuration in results.configurations for point in configuration.get("points") or ()]
     counting = [sum(v in ("valid", "suspect") for v in point.get("verdicts") or ()) for point in points]

@@ -36,8 +36,8 @@ def table(results: Results, configurations: list[Json]) -> Table | None:
 
 
 def callouts(configurations: list[Json]) -> Iterator[Callout]:
-    """Yield a callout for each configuration with a level at which curve and measurement differ by more than two
-    standard errors.
+    """Yield a callout for each configuration whose curve differs from a measured level by more than two standard
+    errors.
     """
     for configuration in configurations:
         beyond = [found for found in misfits(configuration) if found.is_beyond]

@@ -54,9 +54,7 @@ def _factors(factors: list[Json], load_factor: str) -> Table:
 
 
 def _levels(factor: Json) -> list[str]:
-    """Return the levels as in the study file. A level given as a share of a load limit is followed by the load that was
-    used.
-    """
+    """Return the levels as in the study file. Shares of a load limit are followed by the load that was used."""
     levels, loads = (list(factor.get(key) or ()) for key in ("levels", "numeric"))
     if len(loads) != len(levels):
         return [str(level) for level in levels]
@@ -152,6 +150,6 @@ def _table(results: Results, found: dict[str, Tier]) -> Table:
 
 
 def _host_cell(tier: Tier, place: str, numbers: dict[str, str]) -> str:
-    """Render a host with its number of copies. If the tier ran on several hosts, the runs on this host are added."""
+    """Render a host with its number of copies, and with its runs if the tier ran on several hosts."""
     shown = f"{place} {numbers.get(place, '')}".rstrip()
     return shown if len(tier.places) == 1 or place == tier.host else f"{shown} ({when(tier.places, place)})"

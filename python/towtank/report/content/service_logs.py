@@ -96,9 +96,7 @@ def _left_out(rows: list[_Row], kept: list[_Row]) -> list[str]:
 
 
 def _notes(run: RunResult) -> list[str]:
-    """Return a note for each log that could not be read completely, because lines of it may be missing from
-    the table.
-    """
+    """Return a note for each log that could not be read completely."""
     logs = run.summary.get("logs")
     if logs is None:
         return []

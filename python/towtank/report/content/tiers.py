@@ -176,8 +176,9 @@ def _link_by_settings(described: dict[str, Json], found: dict[str, Tier]) -> Non
 
 
 def _link_nodes(described: dict[str, Json], found: dict[str, Tier]) -> None:
-    """Link each further node of a service to the same services as its first node, unless the study describes
-    its links.
+    """Link each further node of a service, such as `database-2`, to the same services as its first node.
+
+    Nodes that the study describes are left out.
     """
     for name, tier in found.items():
         numbered = _NUMBERED.fullmatch(name)
@@ -202,7 +203,7 @@ def entries(results: Results, found: Mapping[str, Tier]) -> list[str]:
 
 
 def copies(results: Results) -> dict[str, list[int]]:
-    """Return by host how many copies it had in the runs: each distinct number, in ascending order.
+    """Return the numbers of copies of each host that occurred in the runs, in ascending order.
 
     If no run recorded hosts, the number in the study file is returned.
     """
@@ -265,7 +266,7 @@ def links(results: Results) -> list[str]:
 
 
 def most(places: Mapping[str, list[RunResult]]) -> str:
-    """Return the host on which most runs took place; if several hosts have equally many runs, the first of them."""
+    """Return the host of most runs. At equal numbers of runs, the first host is returned."""
     return max(places, key=lambda place: len(places[place]), default="")
 
 

@@ -96,7 +96,7 @@ def _window(run: RunResult) -> str:
 def _laws(results: Results) -> Table:
     """Build the table of each run's deviations from Little's law and from the utilization law.
 
-    The deviation from the utilization law is that of the tier that deviates most.
+    For the utilization law, the table shows the tier with the largest deviation.
     """
     rows = []
     for run in results.measured:

@@ -50,9 +50,7 @@ def _trace(trace: Json | None) -> list[Block]:
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return entries, which may be a list or a mapping of mappings, as a list of mappings. Each key of a mapping
-    becomes the name of its entry.
-    """
+    """Return entries as a list of mappings. If they are a mapping, each key becomes the name of its entry."""
     if isinstance(value, Mapping):
         return [{"name": name, **item} for name, item in value.items() if isinstance(item, Mapping)]
     return [item for item in value or () if isinstance(item, Mapping)]

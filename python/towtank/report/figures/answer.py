@@ -131,8 +131,7 @@ def _drawn_knees(numbers: Numbers) -> list[dict[str, Any]]:
         return []
     labels = series.labels(numbers.rates.points)
     hues = dict(zip(labels, theme.cycle(theme.COLOURS, len(labels)), strict=True))
-    # The axis shows loads with all digits of the study. A knee is an estimate, so it has only the digits of a measured
-    # value.
+    # A knee is an estimate, so its load has fewer digits than the loads of the axis.
     rows = [
         {
             **knee,

@@ -81,8 +81,7 @@ def _curve(label: str, row: Json) -> list[dict[str, Any]]:
     found = []
     for quantity in _QUANTITIES:
         bands = row.get(quantity)
-        # A band without an upper end cannot be drawn. The curve of response times therefore ends before the first load
-        # at which the band has no upper end.
+        # A band without an upper end cannot be drawn, so the curve of response times ends before this load.
         if bands is None or None in (*bands["band_80"], *bands["band_95"]) or bands["band_95"][0] <= 0:
             continue
         (low_80, high_80), (low_95, high_95) = bands["band_80"], bands["band_95"]
@@ -98,7 +97,7 @@ def _measured(
 ) -> list[dict[str, Any]]:
     """Return a measured point with the interval from the study summary, which all other figures and tables show, too.
 
-    The standard errors in the model document are not used here: they are pooled over all levels, as weights of the fit.
+    The standard errors in the model document are not used, because they are pooled over all levels.
     """
     rate = point["throughput"]
     low, high = (None, None) if estimate is None else (estimate.low, estimate.high)

@@ -82,7 +82,7 @@ def compute(results: Results) -> Numbers:
 
 
 def _common_top(slices: list[Slice]) -> float:
-    """Return the load at which most configurations were observed; if there are several such loads, the highest."""
+    """Return the load at which most configurations were observed. Of several such loads, return the highest."""
     at: dict[float, set[str]] = {}
     for each in slices:
         at.setdefault(each.load, set()).add(each.configuration)
@@ -103,8 +103,7 @@ def _tier(label: str, point: Json, name: str, tier: Json) -> Iterator[Slice]:
     if rest == total:
         yield Slice(label, load, name, rest, tier["cpus_used"], state)
     else:
-        # The CPU times of a tier and of its parts are sampled at slightly different times. If the sum of the parts
-        # therefore exceeds the tier, the rest is set to zero.
+        # The CPU times of a tier and of its parts are sampled at different times, so the difference may be negative.
         yield Slice(label, load, f"{name}: rest", max(rest, 0.0), None, state)
 
 

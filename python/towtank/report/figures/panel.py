@@ -52,7 +52,7 @@ def one_load(points: Iterable[series.Point]) -> float | None:
 
 
 def is_single(points: Iterable[series.Point]) -> bool:
-    """Return True if the points are at fewer than two positions of the axis, so that a table suffices."""
+    """Return True if there are fewer than two distinct points, so that a table suffices."""
     return len({(point.configuration, point.load) for point in points}) < 2
 
 
@@ -224,7 +224,7 @@ def _symbols(place: dict[str, Any], colour: dict[str, Any], shape: dict[str, Any
             "encoding": {**place, **colour, **shape},
         },
         {
-            # Each configuration has a symbol of its own, for readers who cannot distinguish the colours.
+            # The cross lies on the symbol of the configuration, for readers who cannot distinguish the colours.
             "transform": [{"filter": _CROSS}],
             "mark": {**point, "filled": False, "strokeWidth": 1, "opacity": 0.6},
             "encoding": {**place, **colour, **shape},

@@ -77,8 +77,7 @@ def misfits(configuration: Json) -> Iterator[Misfit]:
         low, high = row.get("fitted_throughput_band_95") or (None, None)
         times = (None, None)
         if curve is not None and low and high:
-            # The lower end of the interval of N / X - Z may be negative, but a time cannot, so the interval is cut at
-            # zero.
+            # A time cannot be negative, so the lower end of the interval of N / X - Z is at least zero.
             times = (max(0.0, row["load"] / high - think), max(0.0, row["load"] / low - think))
         yield Misfit(
             label, run, row["load"], measured, fitted, row["standard_error"], response, curve, (low, high), times

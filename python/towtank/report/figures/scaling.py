@@ -70,7 +70,7 @@ def _common_load(points: list[series.Point]) -> float | None:
 
 
 def _ratio(point: series.Point, base: series.Point, estimates: dict[tuple[str, float], Estimate]) -> series.Point:
-    """Return a point with its throughput divided by that of a base point, and with the interval of this ratio."""
+    """Divide the throughput of a point by that of a base point, and add the interval of this ratio."""
     bare = replace(point, value=point.value / base.value, low=None, high=None)
     if point.state == "invalid" or point.load == base.load:
         return bare

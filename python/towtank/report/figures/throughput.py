@@ -58,8 +58,7 @@ def compute(results: Results) -> Numbers:
     points = series.collect(results, lambda document: document.get("throughput_per_s"))
     counting = {(point.configuration, point.load) for point in points if point.state != "invalid"}
     levels = Counter(label for label, _ in counting)
-    # With a single level, the line of ideal scaling would pass through the measured point and show nothing, so it is
-    # omitted.
+    # With a single level, the line of ideal scaling would only repeat the measured point.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
     return Numbers(points, ideal, results.load_factor, highest(results), runs)

@@ -140,8 +140,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
         cpus = dig(run.summary, "not_attributed", str(machine), "cpus")
         if isinstance(cpus, (int, float)) and cpus > 0 and used:
             name = "this machine" if machine == THIS_MACHINE else str(machine)
-            # The value is the CPU time of the host, counted in ticks of 10 ms, minus that of process groups, counted
-            # exactly. So it may be slightly negative.
+            # The CPU time of the host is counted in ticks of 10 ms, so the difference may be slightly negative.
             not_negative = [None if value is None else max(0.0, value) for value in used]
             lines.append(Line(name, _scaled(not_negative, 100 / cpus)))
     is_shown = run.verdict != "valid" or _largest(lines) > limit
@@ -149,7 +148,7 @@ def _other_programs(results: Results, run: RunResult) -> Track:
 
 
 def _errors(results: Results, run: RunResult) -> list[Track]:
-    """Return error rates by kind and by transaction; if only the total rate is known, a single line. [1/s]"""
+    """Return error rates by kind and by transaction, or else the total error rate. [1/s]"""
     recorded = results.recorded.get(run.run_id)
     if recorded is None or not recorded.errors_by_kind:
         errors = _lines(run.summary["timeline"], {"errors_per_s": "errors"})
@@ -161,9 +160,7 @@ def _errors(results: Results, run: RunResult) -> list[Track]:
 
 
 def _most(rates: Mapping[str, list[float | None]]) -> list[Line]:
-    """Return a line for each rate. If there are more than `_ERRORS_AT_MOST` rates, the last line is the sum of all that
-    have no line of their own.
-    """
+    """Return a line for each rate. Beyond `_ERRORS_AT_MOST` rates, the last line is the sum of the remaining rates."""
     lines = [Line(name.replace("_", " "), values) for name, values in rates.items()]
     if len(lines) <= _ERRORS_AT_MOST:
         return lines

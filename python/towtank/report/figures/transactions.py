@@ -20,11 +20,10 @@ from towtank.report.figures import matrix, panel, series
 from towtank.report.source import Json, Results, label_of, load_of
 
 NAME = "transactions"
-# If the ratio of the longest to the shortest response time exceeds this value, the times are points on a logarithmic
-# scale; otherwise they are bars. [ratio]
+# Largest ratio of the longest to the shortest response time that is drawn as bars. Larger ratios are drawn as points on
+# a logarithmic scale. [ratio]
 _LINEAR_AT_MOST = 60.0
-# Largest number of configurations that are named beside their values. With more configurations, only the legend names
-# them. [1]
+# Largest number of configurations that are named beside their values. [1]
 _NAMED_AT_MOST = 3
 DRAWN_AT_MOST = 12
 """Largest number of transactions that are drawn. [1]"""
@@ -64,9 +63,8 @@ class Numbers:
         return sorted(chosen[:DRAWN_AT_MOST], key=self.transactions.index)
 
     def _ratio(self, transaction: str) -> float:
-        """Return the longest divided by the shortest mean response time of a transaction at the same load.
-
-        The result is the largest of these ratios over the loads. [ratio]
+        """Return the largest ratio, over the loads, of the longest to the shortest mean response time of a transaction.
+        [ratio]
         """
         times: dict[float, list[float]] = {}
         for entry in self.entries:
@@ -76,7 +74,9 @@ class Numbers:
 
     @property
     def logarithmic(self) -> bool:
-        """True if the response times of all loads, whose panels share a scale, differ too much for a linear scale."""
+        """True if the response times at all loads differ too much for a linear scale. The panels of all loads share the
+        scale.
+        """
         values = [entry.point.value for load in self.loads for entry in self.at(load) if entry.point.value > 0]
         return bool(values) and max(values) / min(values) > _LINEAR_AT_MOST
 

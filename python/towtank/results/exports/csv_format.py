@@ -32,8 +32,7 @@ _COUNTS = (
     "bytes_in",
 )
 _TIMES = ("timed", "response_mean_s", "response_min_s", *_QUANTILES, "response_max_s")
-# Spreadsheets evaluate a text that begins with one of these characters as a formula. Names may come from untrusted
-# sources, so such texts are changed.
+# Spreadsheets evaluate texts that begin with these characters as formulas. Names may come from untrusted sources.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -101,8 +100,7 @@ def _number(value: float) -> str:
 def _counts(item: Item) -> dict[str, Any]:
     """Return the counts of a step, page or transaction.
 
-    Some counts are recorded only for steps. For pages and transactions they are left empty, because zero would be
-    wrong.
+    Counts that are recorded only for steps stay empty for pages and transactions, because zero would be wrong.
     """
     counted = {
         "ok": item.ok,

@@ -60,7 +60,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def sends_nothing(options: Options) -> list[Fault]:
-    """Return a fault for each given option that has an effect only in formats that deliver their files elsewhere."""
+    """Return a fault for each given delivery option, because the format only writes files."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
         Fault(COMMAND_LINE, 0, 0, name, "must be given with --to otlp only: the other formats only write files")
@@ -70,9 +70,7 @@ def sends_nothing(options: Options) -> list[Fault]:
 
 
 def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
-    """Leave the written files on disk, for formats without delivery. The result is empty because nothing is
-    delivered.
-    """
+    """Return an empty mapping, for formats without delivery."""
     return {}
 
 

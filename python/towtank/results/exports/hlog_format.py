@@ -1,7 +1,7 @@
 """Exports one HdrHistogram interval log, version 1.3, for each run.
 
-The log contains transactions only. A reader that ignores tags adds up all histograms of a log. If the log contained
-steps, such a reader would count a request twice: in its step and in its transaction.
+The log contains transactions only. With steps, a reader that ignores tags would count each request twice: in its step
+and in its transaction.
 """
 
 from __future__ import annotations

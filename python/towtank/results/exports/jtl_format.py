@@ -35,8 +35,8 @@ _COLUMNS = (
 _LABEL = "expanded from a histogram"
 _THREAD = "towtank (expanded from histograms) 1-1"
 _UNTIMED = f"{_LABEL}; no time was recorded, so it is 0"
-# Multiples of the golden ratio, modulo 1, give the positions of samples within a second. They are spread evenly, and
-# neighbours in the order of response times lie far apart, so slow and fast requests alternate.
+# Multiples of the golden ratio, modulo 1, place the samples of a second evenly in time. Slow and fast requests
+# alternate.
 _GOLDEN = 0.6180339887498949
 # Kinds of failure for which the engine records a response time. Timeouts come first, because they are assigned to the
 # slowest requests.
@@ -115,13 +115,12 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
     """Return the outcome of each sample: first the samples without a response time, then the others by ascending
     response time.
 
-    Timeouts are the slowest requests and come last. It is not recorded which response times belong to the other
-    failures, so these are spread evenly over the samples.
+    Timeouts are the slowest requests and come last. Other failures with a response time are spread evenly over the
+    samples, because their response times are not recorded.
     """
     order = [*(kind for kind in _TIMED if kind in item.failed), *sorted(set(item.failed) - set(_TIMED))]
     kinds = [kind for kind in order for _ in range(item.failed[kind])]
-    # Failures without a response time are taken from the end of the list, which contains the kinds that never have a
-    # response time.
+    # The end of the list contains the kinds of failure that never have a response time.
     without, known = kinds[max(0, len(kinds) - untimed) :], kinds[: max(0, len(kinds) - untimed)]
     waited = known.count("timeout")
     spread = known[waited:]

@@ -1,7 +1,7 @@
 """Exports objectives and verdicts as JUnit test cases, which continuous integration shows on its page of tests.
 
-A test case passes only if measured values show that the objective is met. It is an error if the objective has no valid
-run; missing and invalid runs are errors as well.
+A test case passes only if measured values show that the objective is met. Objectives without a valid run, missing runs
+and invalid runs are errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Exports run summaries in the OpenMetrics text format, for the textfile collector of the Prometheus node_exporter.
 
-The file is valid both in OpenMetrics 1.0 and in the older Prometheus text format, which the collector reads: there, the
-final line `# EOF` is a comment. The file contains only gauges without time stamps.
+The file is valid in OpenMetrics 1.0, and in the older Prometheus text format that the collector reads. It contains only
+gauges without time stamps.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def _files(material: Material) -> list[File]:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
                 for document in documents(material, run):
-                    # `json.dumps` is used because it has a fast encoder in C, which `json.dump` does not use.
+                    # `json.dumps` has a fast encoder in C, which `json.dump` does not use.
                     stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
     return [File("metrics.otlp.jsonl", write)]

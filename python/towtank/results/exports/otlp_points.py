@@ -14,8 +14,8 @@ from towtank.results.exports.material import Decoded
 Json = dict[str, Any]
 
 _DELTA = 1  # AGGREGATION_TEMPORALITY_DELTA
-# Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs, and its finest scale (finest
-# resolution). At scale 8, the finest that Prometheus stores, buckets are 0.27 % wide. [1]
+# Largest number of buckets of an exponential histogram, as in the OpenTelemetry SDKs, and the finest scale that
+# Prometheus stores. At scale 8, buckets are 0.27 % wide. [1]
 _BUCKETS_AT_MOST = 160
 _FINEST_SCALE = 8
 

@@ -80,8 +80,8 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
 
 
 def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
-    """Yield the services that a rule concerns, with their known properties: once for each service or pair of
-    services.
+    """Yield the services to which a rule applies, with their known properties. A rule on two kinds of services applies
+    to each pair.
     """
     prefixes = dict.fromkeys(
         bind.partition(".")[0] for quantity in rule.entry.inputs.values() for bind in quantity.binds

@@ -113,7 +113,7 @@ class Fact:
 
 Facts = dict[str, Fact]
 
-# Last parts of the names of those measured properties that vary between measurement windows of the same system.
+# Measured properties that vary between measurement windows of the same system, by the end of their name.
 _ESTIMATES = frozenset({
     "throughput", "response_time.mean", "response_time.p95", "cpu_utilization", "cpu_demand", "idle_cpus",
     "disk_utilization", "steal", "io_pressure", "memory_pressure", "retransmits", "major_faults", "disk_reads",
@@ -138,7 +138,7 @@ class Situation:
     label : str
         Label of the configuration.
     note : str
-        Run and window, with the verdict if it is not valid.
+        Run and measurement window, and the verdict on the run if it is not valid.
     common : dict of str to Fact
     services : dict of str to (str, dict)
         Kind and facts of each service. The names of these facts do not begin with the kind.

@@ -114,7 +114,7 @@ class _Reader:
         self.faults: list[Fault] = []
 
     def rule(self, file: RuleFile) -> Rule:
-        """Return the rule, which is valid only if the list `faults` of this reader stays empty."""
+        """Return the rule. It is valid only if the list `faults` of this reader stays empty."""
         entry = self._entry
         documents = {"towtank": "Towtank", **file.documents}
         rule = Rule(

@@ -58,7 +58,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
     folder = ResultsFolder.open(path)
     runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
-    # Without its manifest, the settings and the load of a run are unknown, so such a run is not used.
+    # Without a manifest, the settings and the load of a run are unknown.
     summaries = summaries_of(runs[name] for name in manifests)
     manifest = folder.manifest
     study = describe_study(manifest, list(summaries.values()))
@@ -94,7 +94,7 @@ def study_file(path: Path) -> Path | None:
 
 
 def _chosen(configuration: Json, summaries: dict[str, Json], users: float | None) -> str | None:
-    """Return the name of the run to use, at the highest load that has a valid or suspect run: a valid run if possible.
+    """Return the name of the run at the highest load. At equal load, valid runs precede suspect runs.
 
     None if no run is valid or suspect.
     """
@@ -133,10 +133,9 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
 
 
 def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
-    """Return the memory of the host of a service, or the memory limit of the host if one was in force. [byte]
+    """Return the memory of the host of a service, or the limit of this memory if it was in force. [byte]
 
-    None if nothing was recorded, or if the service runs on the machine of the study, whose memory is a separate
-    property.
+    None if no memory was recorded.
     """
     if host is None:
         return None
@@ -184,7 +183,7 @@ def _disk_utilizations(summary: Mapping[str, Any]) -> list[float]:
 
 def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary: Json) -> Json:
     host, facts, law = summary["host"], manifest.get("host") or {}, summary["laws"].get("little") or {}
-    # Little's law is not checked if some transactions have no response time, since the mean response time is unknown.
+    # Little's law is not checked if the response time of some transactions is unknown.
     if law.get("holds") is None:
         law = {}
     cpus, used = host.get("cpus"), host.get("cpus_used")
@@ -245,7 +244,8 @@ def _before_rise(configuration: Json) -> float | None:
 
 
 def _index_ratio(study: Json, run: Json) -> Json | None:
-    """Return the largest statistically certain ratio of mean response times between levels of an index factor.
+    """Return the largest ratio of mean response times between two levels of an index factor, if its interval excludes
+    no effect.
 
     An index factor is a factor whose name contains `index`.
     """

@@ -202,7 +202,7 @@ def in_unit(value: float, unit: Unit) -> float:
 
 
 def shown_quantity(value: float | bool, unit: Unit, digits: int = DIGITS) -> str:
-    """Render a value with its unit. A size is rendered in MiB, KiB or B if it is below one GiB, MiB or KiB."""
+    """Render a value with its unit. Sizes below 1 GiB, 1 MiB or 1 KiB are rendered in the next smaller unit."""
     if unit.is_truth or isinstance(value, bool):
         return "yes" if value else "no"
     number = in_unit(value, unit)

@@ -37,8 +37,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "exp": math.exp,
     "abs": abs,
 }
-# Relative tolerance of comparisons, floor and ceil. Numbers such as 0.7 have no exact binary form, so values that are
-# mathematically equal may differ slightly, but must compare as equal.
+# Relative tolerance of comparisons, floor and ceil. Decimal fractions such as 0.7 are rounded in binary.
 _RELATIVE = 1e-12
 
 
