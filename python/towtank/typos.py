@@ -164,7 +164,9 @@ def _without_common_end(got: str, meant: str) -> tuple[str, str]:
 
 
 def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> Fault:
-    """Return the fault of a misspelt definition, whose name `meant` differs from the name `got` in all its uses."""
+    """Return the fault of a misspelt definition: the definition has the name `meant`, all its uses have the
+    name `got`.
+    """
     here = spot.place[0]
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))

@@ -176,7 +176,7 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return a message if a reference names a property that the other service lacks; otherwise None.
+    """Return a message if a reference names a property that the referenced service lacks; otherwise None.
 
     Only the system file is examined, as the service does not run yet.
     """

@@ -108,9 +108,9 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 
 
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each possible file name in a word, with a folder to which it may be relative.
+    """Yield each possible file name in a word, with a folder to which the name may be relative.
 
-    This is the working folder, or a folder to which a shell command in the word changes by `cd`.
+    The folder is the working folder, or a folder to which a shell command in the word changes by `cd`.
     """
     yield word, folder
     folders, before = [folder], ""

@@ -236,9 +236,7 @@ class Command(Service):
 
     @property
     def keeps_population(self) -> bool:
-        """True if nothing on which the population depends changes between runs. The population is then created only
-        once.
-        """
+        """True if the data of the population is the same in each run, so that it is created only once."""
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

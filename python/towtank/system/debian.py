@@ -96,8 +96,9 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation. If the machine has a policy file of its
-    own, this file stays in force instead.
+    """Prevent packages from starting their services during the installation, by a temporary policy file.
+
+    A policy file that Towtank did not write is left unchanged.
     """
     if _POLICY.exists() and not _is_ours():
         yield

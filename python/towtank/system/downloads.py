@@ -230,9 +230,7 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the response to a file, up to the expected size. A longer response is wrong anyway, and its rest would only
-    fill the disk.
-    """
+    """Write the response to a file, up to `room` bytes. The excess of a longer response would only fill the disk."""
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)

@@ -1,7 +1,8 @@
 """Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes. A note in a folder about its owner therefore
-also contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
+Containers may share a temporary folder without sharing their processes. The file that identifies the owner of a folder
+therefore also contains the namespace of process ids. A process cannot check whether a process of another namespace
+still runs.
 """
 
 from __future__ import annotations

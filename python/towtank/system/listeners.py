@@ -277,7 +277,7 @@ class _Machine:
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return, for each remote end of the given TCP sockets, the inodes of the sockets that listen on its
+        """Return the inodes of the sockets that listen on the peer addresses of the given TCP sockets, one set per
         address.
         """
         ports = {port for _, port, _ in self._listening}
@@ -286,7 +286,9 @@ class _Machine:
         return [self.listening(host, port) for host, port in places if is_here(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return, for each remote end of the given Unix sockets, the inodes of the sockets that listen on its path."""
+        """Return the inodes of the sockets that listen on the peer paths of the given Unix sockets, one set
+        per path.
+        """
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
         places = {end.place for end in ends if end.place}

@@ -168,7 +168,7 @@ class ContentServer(NodesService):
 
 @service_kind("existing")
 class Existing(Service):
-    """Server that already runs. Towtank loads it, but does not start it, stop it or store data in it."""
+    """Server that already runs. Towtank sends requests to it, but does not start it, stop it or store data in it."""
 
     summary: ClassVar[str] = "server that already runs: Towtank only loads it, and observes it if it has metrics"
 

@@ -137,7 +137,8 @@ class Entry:
         Function that wraps the command of a guard, so that the guard starts in the right namespaces and control
         group.
     command : callable
-        Function that does the same for the command that the guard starts.
+        Function that wraps the command that the guard starts, so that it runs in the right namespaces and control
+        group.
     environment : mapping of str to str
         Environment variables in addition to those that `passed_on` returns; variables of the process take precedence.
     starting : callable

@@ -115,7 +115,7 @@ class Service(Protocol):
         """Return None if the given process of the service responds, otherwise the reason why it is not ready."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down by the method of its kind, before its processes are ended.
+        """Ask the service to shut down, before its processes are ended.
 
         Parameters
         ----------

@@ -482,8 +482,8 @@ class System:
         with ExitStack() as steps:  # An exit stack runs the last step first, and runs all steps even if some fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # Steps run in reverse order. Those added below thus run before the hosts are removed, when the janitor can
-            # still remove what they fail to remove.
+            # The exit stack calls all functions added below before it removes the hosts. Until then the janitor runs,
+            # and can remove what these functions fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]

@@ -234,7 +234,7 @@ class ControlGroup:
         return "the kernel has no `memory.reclaim`, which Linux 5.19 introduced"
 
     def _cached(self, key: str) -> int:
-        """Return the value of a key of `memory.stat`, which is a part of the group's page cache. [byte]"""
+        """Return the value of a key of the group's `memory.stat`; 0 if the key is missing. [byte]"""
         folder = self.folders["memory"] if self._trees.version == 1 else self.unified
         assert folder is not None
         lines = dict(line.split(" ", 1) for line in _read(folder / "memory.stat").splitlines() if " " in line)
@@ -243,7 +243,7 @@ class ControlGroup:
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
         """Limit the speed with which the group reads from and writes to a device with number `MAJOR:MINOR`.
 
-        `limits` has the names of a system file as keys; None means no limit.
+        The keys of `limits` are those of a disk in the system file; the value None means no limit.
 
         Notes
         -----

@@ -139,7 +139,7 @@ class Connection:
         environment : mapping, optional
             Environment variables of the command.
         hold_input : bool, default False
-            Whether standard input of the command stays open until the time limit, as a guard requires.
+            Whether standard input of the command stays open until the time limit.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Represents a machine that is operated without Towtank: its services are loaded and observed, but never started."""
+"""Represents a machine whose services run without Towtank: Towtank sends requests to them and observes them."""
 
 from __future__ import annotations
 

@@ -53,9 +53,7 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """Return sentences about what is missing to create the hosts: capabilities of this machine, or permissions of
-        this user.
-        """
+        """Return a sentence for each requirement of the hosts that this machine or this user does not meet."""
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
@@ -76,8 +74,7 @@ class Hosts:
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply to all hosts the limits that were left off until now, because they would have slowed down the start of
-        services.
+        """Apply the limits that would have slowed down the start of services to all hosts.
 
         `folders` returns the folders of this machine that contain files of a host's services.
         """
@@ -103,9 +100,7 @@ class Hosts:
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return the name of each host of which a part (such as a relay program) ended unexpectedly, with the
-        reason.
-        """
+        """Return the hosts of which a part (such as a relay program) ended unexpectedly, with reasons."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:

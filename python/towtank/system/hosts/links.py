@@ -81,14 +81,12 @@ def set_checksums(device: str, *, on: bool) -> None:
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return the segmentation offloads of a device, each with True if it is on, in the network namespace of this
-    thread.
-    """
+    """Return the state of each segmentation offload of a device in the network namespace of this thread; True is on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return the checksum offloads of a device, each with True if it is on, in the network namespace of this thread."""
+    """Return the state of each checksum offload of a device in the network namespace of this thread; True is on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 

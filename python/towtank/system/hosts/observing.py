@@ -21,8 +21,8 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Number of sockets up to which their memory is queried. Each socket costs some µs of CPU time during the measurement.
-# [1]
+# Largest number of sockets whose memory is queried. The query costs some µs of CPU time per socket during the
+# measurement. [1]
 _SOCKETS_AT_MOST = 1000
 # Columns of /sys/block/DEVICE/stat (iostats.rst): completed reads, sectors read, completed writes, sectors written,
 # busy time [ms], and time in the queue [ms].

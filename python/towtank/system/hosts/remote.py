@@ -34,8 +34,7 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time after the grace time of a process in which its guard must end, and this end must be reported over the
-# network. [s]
+# Time in which the guard of a process must end, in addition to the grace time of the process. [s]
 _REAP_S = 15.0
 # Longest time that the clean-up script waits for guards to end. [s]
 _CLEAN_WITHIN_S = 40.0
@@ -108,8 +107,9 @@ class RemoteHost:
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return the requirements for the connection that this machine does not meet. Those of the other machine are
-        checked when the connection is opened.
+        """Return the requirements for the SSH connection that this machine does not meet.
+
+        The requirements of the remote machine are checked when the connection is opened.
         """
         where, part = f"hosts.{self.name}", self._part
         lines = []
@@ -137,12 +137,12 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder of the run is made first, because its name is visible to other users from now on. It must be new:
-        # otherwise another user may own it.
+        # The folder of the run must be new: its name becomes visible to other users, who could otherwise create it
+        # first.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before anything else is created. Its arguments contain the folder, which shows
-        # `towtank doctor --clean` on that machine that the folder is in use.
+        # The clean-up script starts before other files are created. Its arguments name the folder, by which
+        # `towtank doctor --clean` on that machine recognises that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):

@@ -1,8 +1,8 @@
 """Manages the resources that all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual
 network.
 
-The network is a bridge, or a shared card, in a separate network namespace. While it is up, this machine has one
-additional device, the link of the load generator; otherwise the network of this machine is unchanged.
+The network is a bridge, or a network card that all hosts share, in a separate network namespace. This machine has one
+additional network device while the network exists: the link of the load generator.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# Script that creates the shared network card, as one end of a cable whose other end is unused but switched on. The card
-# thus has a carrier, and packets that leave the machine through the card are lost.
+# Script that creates the shared network card as one end of a veth pair. The other end is unused but switched on, so the
+# card has a carrier. Packets that leave the machine through the card are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -70,8 +70,8 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # Host that waits for its partner on a cable of link `veth`, until the second host exists: name of the host, id
-        # of a process in its network, and its link.
+        # First host of a `veth` cable, until the second host exists: name of the host, id of a process in its network
+        # namespace, and its link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property

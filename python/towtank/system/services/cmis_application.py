@@ -103,8 +103,7 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
 </web-app>
 """
 # Configuration that makes Jetty's statistics servlet available to the application; by default, Jetty hides its own
-# classes. Jetty's runner has a statistics page as well, but only for requests from the same machine, whereas a node on
-# a separate host is scraped from another machine.
+# classes. The statistics page of Jetty's runner is not used, because it serves only requests from the same machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">

@@ -98,8 +98,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the path of a program: in Debian's folders that of the newest version, or else the
-        # path on the search path.
+        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
+        # on the search path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -193,8 +193,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved for superusers, because the load's user, who is not a superuser, may then use
-            # all connections.
+            # No connection is reserved for superusers, so that the database user of the load can use all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),

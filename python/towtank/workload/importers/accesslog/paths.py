@@ -192,8 +192,9 @@ class Patterns:
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern to which a pattern belongs, or the pattern itself; and the parameter values that
-        the request has in the returned pattern.
+        """Return the pattern into which a pattern was merged, and the parameter values of the request in this pattern.
+
+        A pattern that was not merged is returned unchanged.
         """
         for _ in key.parts:
             for index, part in enumerate(key.parts):

@@ -151,8 +151,7 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # Elsewhere, a value whose name indicates a secret becomes a parameter, so that the file contains no secrets.
-        # The note on such a value therefore has another text.
+        # No variable replaces this value. If its name indicates a secret, `secrets` replaces it by a parameter.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"

@@ -265,7 +265,7 @@ class Controllers:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter's time of the page begins before the timers of the first request, the workload's time after them.
+        # JMeter measures a page from before the timers of its first request, the workload from after these timers.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)

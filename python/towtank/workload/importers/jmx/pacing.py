@@ -35,7 +35,9 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer, and the mean number of executions of samplers in its scope by one thread in one round."""
+    """Throughput timer. `samplers` is the mean number of samples that one thread makes in the timer's scope
+    per round.
+    """
 
     timer: Item
     samplers: float = 0.0

@@ -151,7 +151,7 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools from whose rows the steps read values, without the pools of parts within the group."""
+        """Return the pools whose rows the steps read, except pools that a part of the thread group reads itself."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
@@ -159,8 +159,8 @@ class _Plan:
         """Complete a transaction: add steps that take rows from pools, and empty values for variables that are read
         before they are set.
 
-        Rows are taken at the start. `drawn` are pools of which the steps of the first round (`once`) have already taken
-        a row: the first round uses that row, and the next row is taken at the end of each round.
+        Rows are taken at the start of each round. The steps `once` have already taken a row from each of the pools
+        `drawn`: the first round uses that row, so further rows of these pools are taken at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)

@@ -11,8 +11,8 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# `_DRAWN` matches JMeter functions that return a different value at each call. `_VARIABLE` has the index of their
-# argument that names a variable for the value.
+# `_DRAWN` matches JMeter functions that return a different value at each call. Some of them store the value in a
+# variable: `_VARIABLE` has the index of the argument that names the variable.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # JMeter functions that read a property, each with the index of the argument that contains the default value.

@@ -69,8 +69,9 @@ class Calls:
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Failed tests after which k6 leaves only the current function, whereas the workload ends the round. `_leaving`
-        # has each test with the depth of its function, `left` with the number of steps at the end of the function.
+        # After these failed tests, k6 leaves the current function, but the workload ends the round. `_leaving`: tests
+        # in functions that are being converted, with the depth of the function. `left`: tests in converted functions,
+        # with the number of steps at the end of the function.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
