@@ -154,9 +154,7 @@ def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
 
 
 def _without_common_end(got: str, meant: str) -> tuple[str, str]:
-    """Return two dotted names without the parts that they have in common at the end: `pages` and `pags` for `pages.id`
-    and `pags.id`.
-    """
+    """Return two dotted names without their common last parts: `pages` and `pags` for `pages.id` and `pags.id`."""
     parts, others = got.split("."), meant.split(".")
     while len(parts) > 1 and len(others) > 1 and parts[-1] == others[-1]:
         parts, others = parts[:-1], others[:-1]

@@ -1,4 +1,4 @@
-"""Finds the system file that an argument names: the system file itself, or the system file of a study."""
+"""Finds the system file for a command-line argument: a system file, or a study with its system file."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Keys of a service whose texts, such as arguments, can be read by every user of the machine while the program runs.
+# Keys of a service, such as `arguments`, whose texts every user of the machine can read while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
 # References (placeholders) whose values are known before the service's host exists.
 _EARLY = ("settings", "scratch", "data")

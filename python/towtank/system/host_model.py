@@ -296,7 +296,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Host from which the load generator sends its requests, that is, whose network it uses."""
+    """Host whose network the load generator uses to send its requests."""
 
     host: Name | None = Field(
         None,

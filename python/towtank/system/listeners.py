@@ -332,8 +332,8 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Parse address and port as written in a kernel table, which has the address as 32-bit words in the byte order of
-    the machine.
+    """Parse address and port of a kernel table. The address consists of 32-bit words in the byte order of the
+    machine.
     """
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]

@@ -159,9 +159,7 @@ class ContentServer(NodesService):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: those of the database and of the directory, unless they are services of the
-        system.
-        """
+        """Addresses of the database and of the directory, if these are not services of the system."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 

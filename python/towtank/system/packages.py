@@ -168,7 +168,7 @@ def packages_of(kinds: Set[str]) -> list[Package]:
 
 
 def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
-    """Return the packages and files that systems need. Each system is given with the folder of its file."""
+    """Return the packages and files that systems need. Each system is paired with the folder of its file."""
     kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [

@@ -31,8 +31,8 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# Time limit for the end of a killed process tree. Usually, the kernel releases the tree within milliseconds. If a disk
-# blocks it, the guard of the tree waits for its grace time. [s]
+# Time limit for the end of a killed process tree, which usually takes milliseconds. A disk may block the tree; the
+# guard of the tree then waits for its grace time. [s]
 _KILLED_WITHIN_S = 10.0
 
 

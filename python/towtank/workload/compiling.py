@@ -208,8 +208,8 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # With the balancing `user`, the plan needs the name of the service even if there is only one, because the
-        # engine counts virtual users per service name.
+        # With the balancing `user`, the engine counts virtual users per service, so the plan names even a single
+        # service.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -264,7 +264,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of those columns of a pool that templates read."""
+        """Return the names of the columns of a pool that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()

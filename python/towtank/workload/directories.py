@@ -16,7 +16,7 @@ from towtank.yamlfile import Path_
 # Length at which an LDAP filter is cut if it is part of a step's name. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# Kinds of changes to a directory entry, by their names in the plan, in the order in which a request makes them.
+# Kinds of changes to a directory entry, as named in the plan, in their order within a request.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]

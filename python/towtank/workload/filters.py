@@ -198,7 +198,7 @@ class _Reader:
         """Return literal text as a template.
 
         With `ends`, a placeholder `${...}` follows. The text must then not end with a dollar sign, which would escape
-        it.
+        the placeholder.
         """
         try:
             shown = text.decode()

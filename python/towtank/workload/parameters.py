@@ -34,8 +34,7 @@ _NAMED = re.compile(
 def secret_parameters(root: Node) -> frozenset[str]:
     """Return the names of the parameters that are used as secrets.
 
-    Such a parameter is used in the value of a key that has the name of a secret, such as `password`, or after such a
-    name within a text.
+    Such a parameter is used in the value of a key such as `password`, or after such a name within a text.
 
     Parameters
     ----------

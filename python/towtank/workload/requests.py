@@ -87,8 +87,8 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request, and those default headers that it does not replace. Names are compared
-        without case.
+        """Return the headers of a request, and the default headers that it does not replace. Names are compared without
+        case.
         """
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
@@ -110,8 +110,8 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the login for Basic authorization: that of the request, otherwise that of the defaults, otherwise that
-        in the target's address.
+        """Return the login for Basic authorization: from the request, else from the defaults, else from the address of
+        the target.
         """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
 # Interval between the requests that check a connection [s], and number of successive requests without a reply after
-# which the connection counts as lost. Without these requests, the disappearance of a machine would not be noticed.
+# which the connection is considered lost. The requests detect that a machine has disappeared.
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
 # Script that reads environment variables from standard input, one per line up to an empty line, and then executes the
 # command, which receives the rest of standard input. The variables thus do not appear on the command line.

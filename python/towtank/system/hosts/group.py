@@ -57,7 +57,7 @@ class Hosts:
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Start the janitor, which removes everything that is created from now on, even if this process is killed."""
+        """Start the janitor, which removes the hosts even if this process is killed."""
         if self._site is not None:
             self._site.watch()
 

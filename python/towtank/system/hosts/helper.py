@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a pipe
-whose other end only the process that started the helper holds.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a
+pipe. Only the process that started the helper holds the other end of the pipe.
 """
 
 from __future__ import annotations

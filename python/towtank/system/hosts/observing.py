@@ -125,8 +125,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The failures at both limits (memory, and memory with swap) are added. Usually both limits are equal, and a
-            # failure is counted at only one of them: the kernel checks the limit of memory with swap first.
+            # Failures at the limit of memory and at the limit of memory with swap are added. If both limits are equal,
+            # the kernel counts a failure only at the limit of memory with swap, which it checks first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")

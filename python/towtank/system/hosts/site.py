@@ -242,8 +242,8 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # Packets to Towtank's address go by the device that only Towtank uses, all others by the cable to the other
-            # host.
+            # Packets to Towtank's address go by the device that only Towtank uses. All other packets go by the cable to
+            # the other host.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
@@ -278,7 +278,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off those offloads that the link disables, at one end of the link."""
+        """Turn off the offloads that the link disables, at one end of the link."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))

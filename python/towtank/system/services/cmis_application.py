@@ -1,8 +1,8 @@
 """Builds the web application of the CMIS repository from pinned files once, and stores it in the cache.
 
 OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another web
-application. The application built here contains the libraries of both and the PostgreSQL driver. Its deployment
-descriptor enables only the Browser Binding, and it has two classes of its own, which are compiled from `system/java`.
+application. The application built here contains the libraries of both web applications and the PostgreSQL driver. Two
+classes are compiled from `system/java`. The deployment descriptor enables only the Browser Binding.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Converts the choice of one of several parts of a transaction, made at random with given probabilities, to nested
-branches.
-"""
+"""Converts a random choice between several lists of steps to nested branches."""
 
 from __future__ import annotations
 

@@ -139,8 +139,8 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean of the pauses that the workload makes with a distribution fitted to the gaps; 0 if the workload
-    format does not support the distribution. [s]
+    """Return the mean pause of the workload for a fitted distribution; 0 if the workload format does not support the
+    distribution. [s]
     """
     if name == "exponential":
         return parameters[0]

@@ -30,8 +30,7 @@ _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, and otherwise one
-    of version 4.
+    """Return True if a content belongs to the population. The identifier of such a content is a UUID of version 5.
 
     Content of the population stays on disk even if a run deletes its documents, so that `reset` is cheap.
     """

@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start. The others are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -239,10 +239,11 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Return the requests to the selected hosts; without a selection, those to the host of the first document and to
-    the hosts of its redirects.
+    """Return the requests to the selected hosts.
 
-    Requests to other hosts are reported in notes."""
+    Without a selection, return the requests to the host of the first document and to the hosts of its redirects.
+    Requests to other hosts are reported in notes.
+    """
     if not exchanges:
         return []
     hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)

@@ -37,7 +37,8 @@ class CookieManagers:
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies for a whole domain. If a server sets a cookie of the same name for its host only, JMeter sends both.
+        # Cookies for a whole domain. If a server sets a cookie of the same name for its host only, JMeter sends both
+        # cookies.
         self.wide: set[int] = set()
 
     def begin(self) -> None:

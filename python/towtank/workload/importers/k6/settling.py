@@ -197,7 +197,7 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
             continue
         read = reads.get(row, at)
         # A loop that begins after the row is read from the pool uses the row in each iteration, so the row is in use
-        # until the loop ends. A row of the first round that later rounds use is in use to the end.
+        # until the loop ends. A row that the first round reads for later rounds is in use until the last step.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)
