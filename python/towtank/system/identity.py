@@ -45,9 +45,10 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Pattern of a note: process id, start time and namespace. Notes of older versions of Towtank lack the namespace.
+# Pattern of the text that identifies a process: process id, start time and namespace. Older versions of Towtank wrote
+# no namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Largest length of a note that identifies the owner of a folder. [byte]
+# Largest length of the text that identifies a process. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -56,7 +57,7 @@ Owner = tuple[int, int, int]
 
 
 def own_identity() -> Owner:
-    """Return the identity of this process, to be noted in a folder as its owner."""
+    """Return the identity of this process, which a folder stores as its owner."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
@@ -66,7 +67,7 @@ def _namespace() -> int:
 
 
 def has_ended(owner: Owner) -> bool:
-    """Return True if the process that a note identifies has ended; False if this cannot be checked."""
+    """Return True if the owner of a folder has ended; False if this cannot be checked."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 

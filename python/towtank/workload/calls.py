@@ -252,7 +252,7 @@ class Sql(TableStep):
 
 
 def _size(value: object) -> object:
-    """Return a size as a text with the number of bytes; a template for a number of bytes is checked and returned."""
+    """Return a size as a text with its number of bytes, and a valid template unchanged."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -414,6 +414,6 @@ class Tcp(TableStep):
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the number of bytes to send, the text before them, and the number of bytes to receive."""
+        """Yield the number of bytes to send, the text that precedes these bytes, and the number of bytes to receive."""
         for name in ("send", "text", "receive"):
             yield ("tcp", name), getattr(self.tcp, name)

@@ -34,7 +34,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target: the user and password of its requests. In the plan they stand in the requests, not in the target.
+# Option of a target: user and password of its requests. The plan has them in each request, not in the target.
 _LOGIN = "login"
 
 

@@ -35,7 +35,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new one."""
+    """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new value."""
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")

@@ -25,8 +25,8 @@ _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
 # default 100). OCI runtimes use the same conversion, so a system file has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# Time within which the kernel can remove an empty group. It refuses to remove the group until it has reaped the group's
-# zombies, which takes about 2 s. [s]
+# Longest time until an empty group can be removed. The kernel first reaps the zombies of the group, which takes about
+# 2 s. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -205,7 +205,7 @@ class ControlGroup:
                 raise
 
     def drop_page_cache(self) -> int:
-        """Evict the page cache of the group, and return what is left of it. [byte]
+        """Evict the page cache of the group, and return its remaining size. [byte]
 
         Raises
         ------

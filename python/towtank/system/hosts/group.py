@@ -40,7 +40,7 @@ class Hosts:
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return the host with the given name, as a host whose network and disks can be made to fail.
+        """Return the host with the given name, if its network and disks can be made to fail.
 
         Raises
         ------
@@ -94,8 +94,8 @@ class Hosts:
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of programs that work for hosts but run outside of them, such as packet relays, by
-        name.
+        """Return the process ids of programs that work outside of the hosts for them, such as packet relays,
+        by name.
         """
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 

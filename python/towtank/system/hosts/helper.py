@@ -17,8 +17,8 @@ from contextlib import suppress
 # the kernel. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# Largest sizes that are read at once from the standard output and the standard error of a helper. The output is a
-# single word, and the errors fit into the buffer of a pipe. [byte]
+# Largest number of bytes that are read at once from the output of a helper, and largest number from its errors. The
+# output is a single word; the errors fit into the buffer of a pipe. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 

@@ -298,7 +298,7 @@ class Site:
         return run_with(self.lifeline(), command, text, limit_s)
 
     def lifeline(self) -> int:
-        """Return the file descriptor of the pipe; the janitor waits until all processes have closed it."""
+        """Return the file descriptor of the pipe to the janitor, which waits until all processes have closed it."""
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         return self._janitor.stdin.fileno()

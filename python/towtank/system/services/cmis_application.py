@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used. The others serve SOAP, or are contained in Jackrabbit in newer versions.
+# Libraries of OpenCMIS that are used. Its other libraries serve SOAP, or Jackrabbit contains newer versions of them.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",

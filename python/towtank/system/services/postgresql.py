@@ -19,7 +19,7 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Names of the superuser, of the database user that executes the load, and of the database. The load's user is not a
+# Names of the superuser, of the database user that executes the load, and of the database. The database user is not a
 # superuser, so that no statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
@@ -150,7 +150,7 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser may connect only from the host itself, the user of the load also from
+        """Return the access rules: the superuser may connect only from the host itself, the database user also from
         the host's network.
         """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"

@@ -129,7 +129,7 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Add the parameters to a fit, estimated from all gaps, and the pause and its mean. The test used at most
+    """Complete a fit with the parameters estimated from all gaps, the pause, and its mean. The test used at most
     `GAPS_AT_MOST` gaps; all gaps give more precise parameters.
     """
     parameters, longest = family.fit(gaps, least), float(gaps[-1])

@@ -1,4 +1,4 @@
-"""Accounts for every key in a tree of JSON or YAML nodes."""
+"""Checks that an importer handles every key in a tree of JSON or YAML nodes."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ ROWS_AT_MOST = 500
 ASSETS_AT_MOST = 100
 # Number of query parameters that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Length at which path parts and query values are truncated. A longer text is a token, whose content does not matter for
-# the load, and not a search term. [character]
+# Length at which path parts and query values are truncated. Longer texts are tokens rather than search terms, and their
+# content does not matter for the load. [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(

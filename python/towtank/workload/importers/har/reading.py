@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the recorded person, who saw their responses as one page."""
+    """Requests between two pauses of the recorded user: one page view."""
 
     name: str
     exchanges: list[Exchange]
@@ -390,9 +390,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Add a note about a body of which the recording has the size but not the content. Browsers record uploads in this
-    way.
-    """
+    """Add a note about a body that was recorded without its content. Browsers record uploads in this way."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -405,7 +403,8 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
-    The recording lists the parts. Chromium records only the text of the body, from which the parts are then parsed."""
+    Most recordings list the parts. Chromium records only the text of the body, which is then parsed.
+    """
     listed = items_of(data, "params")
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")

@@ -77,7 +77,7 @@ def named_of(arguments: list[Element], texts: Texts) -> list[Element]:
     """Return the arguments that have a name.
 
     JMeter sends no argument without a name in a query, a form or a multipart body (JMeter 5.5,
-    HTTPSamplerBase.getQueryString and HTTPArgument.isSkippable). Its properties are marked as read here.
+    HTTPSamplerBase.getQueryString and HTTPArgument.isSkippable). The properties of such an argument are marked as read.
     """
     for each in arguments:
         for key in _PROPERTIES:

@@ -119,7 +119,7 @@ class Texts:
         return name if known else None
 
     def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the values of the constants in a text, and, by name, the values of the data columns in it."""
+        """Return the values of the constants in a text, and the values of its data columns by column name."""
         places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
         rows = {name: self.values_of(name) for name in places if name in self.columns}
         known = [self.static(f"${{{name}}}") for name in places if name not in rows]

@@ -106,7 +106,7 @@ def names_in(steps: Any) -> set[str]:
 
 
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return the random values, by name, that can be written in place of the reference to them.
+    """Return the templates that can replace the references to random values, by name of the value.
 
     Such a value is used only once, by a later step, and outside of loops.
     """

@@ -162,7 +162,7 @@ class _Reader:
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
         """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
 
-        It cannot if it may change data, or if a required value has no example.
+        The operation must not change data, and each required value must have an example.
         """
         if method.lower() != "get":
             return "it may change data"
