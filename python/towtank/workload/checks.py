@@ -60,7 +60,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Return the keys that the file has at a path, even if their values are invalid."""
+        """Return the keys that the workload file has at a path, even if their values are invalid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -76,7 +76,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if no group of the file, and no share of a group, was dropped as malformed."""
+        """Return True if no group of the workload file, and no share of a group, was dropped as malformed."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name

@@ -175,7 +175,7 @@ class _Compiler:
         return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
-        """Return a fault if the file sets `streams` although no target speaks HTTP/2."""
+        """Return a fault if the workload file sets `streams` although no target speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
         if any(options.get("http") == "2" for options in self.details.options.values()):
@@ -184,8 +184,9 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if the file sets a connection pool although each user must stay with one service of a
-        target."""
+        """Return a fault if the workload file sets a connection pool although each user must stay with one service of a
+        target.
+        """
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -224,9 +225,10 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return, in the form of the plan, a target that the engine reaches through a driver.
+        """Return, in the form of the engine's plan, a target that the engine reaches through a driver.
 
-        All its addresses must have the same user, password and database."""
+        All its addresses must have the same user, password and database.
+        """
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
@@ -300,7 +302,8 @@ class _Compiler:
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
         """Compile a transaction to pages.
 
-        If the file defines no pages, each sequence of steps between two think times becomes a page."""
+        If the workload file defines no pages, each sequence of steps between two think times becomes a page.
+        """
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)

@@ -30,7 +30,9 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter in the form of the plan. Its values are templates, to which the plan refers by index."""
+    """LDAP filter in the form of the engine's plan. Its values are templates, to which the engine's plan refers by
+    index.
+    """
 
     plan: dict[str, Any]
     values: list[str]

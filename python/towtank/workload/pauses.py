@@ -82,7 +82,7 @@ class PauseModel(FileModel):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """Return the pause in the form of the plan, with times in seconds."""
+        """Return the pause in the form of the engine's plan, with times in seconds."""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}
         if self.exponential is not None:

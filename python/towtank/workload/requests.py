@@ -22,7 +22,7 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiler of HTTP requests to operations of the plan.
+    """Compiler of HTTP requests to operations of the engine's plan.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RequestWriter:
         self._folder = folder
 
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
-        """Return the operation of the plan for a request.
+        """Return the operation of the engine's plan for a request.
 
         `step` and `target` are indexes. `login` is the user and password in the target's address.
         """
@@ -207,7 +207,9 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Return accepted status codes for the plan: a list, or bounds if only a single class such as `2xx` is accepted."""
+    """Return accepted status codes for the engine's plan: a list, or bounds if only a single class such as `2xx` is
+    accepted.
+    """
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100
         return {"min": first, "max": first + 99}
@@ -219,7 +221,9 @@ def _statuses(statuses: list[int | str]) -> dict[str, Any]:
 
 
 def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Return the lower and upper bound of a size for the plan. `max` is omitted if the size has no upper bound."""
+    """Return the lower and upper bound of a size for the engine's plan. `max` is omitted if the size has no upper
+    bound.
+    """
     if isinstance(size, int):
         return {"min": size, "max": size}
     return {"min": size.min, **({} if size.max is None else {"max": size.max})}

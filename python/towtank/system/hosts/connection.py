@@ -128,7 +128,7 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command on the machine to its end, and return status and output.
+        """Run a command on the remote machine to its end, and return status and output.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Connection:
         return RemoteCommand(process)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a new file on the machine that only its owner can read."""
+        """Write a new file on the remote machine that only its owner can read."""
         self._await(self._write(path, content), _FILES_WITHIN_S)
 
     async def _write(self, path: str, content: bytes) -> None:

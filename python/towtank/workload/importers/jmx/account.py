@@ -16,14 +16,15 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Add a note for each element of a plan that was not converted. The whole plan must have been read before.
+    """Add a note for each element of a test plan that was not converted. The whole test plan must have been read
+    before.
 
     Parameters
     ----------
     draft : Draft
         Draft that receives the notes.
     top : sequence of Item
-        Elements of the plan.
+        Elements of the test plan.
     strict : bool
         True if a key that the importer overlooked raises an exception.
     """

@@ -32,8 +32,8 @@ class CookieManagers:
         # target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # State of all thread groups: `declared` are the managers in the plan, `managers` those that apply to requests,
-        # and `sent` the cookies that are sent.
+        # State of all thread groups: `declared` are the managers in the test plan, `managers` those that apply to
+        # requests, and `sent` the cookies that are sent.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
@@ -108,7 +108,7 @@ class CookieManagers:
 
     def close(self) -> None:
         """Add notes about cookies that JMeter sends differently, and about cookie managers without effect. The whole
-        plan must have been read before.
+        test plan must have been read before.
         """
         for manager in self.declared:
             if id(manager) not in self.managers:

@@ -1,8 +1,8 @@
 """Converts throughput timers to the pacing of groups, which is the interval between the starts of a
 virtual user's transactions.
 
-A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
-of a group is therefore known only after all groups have been read.
+A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the test plan. The
+pacing of a group is therefore known only after all groups have been read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# Values of `calcMode` of ConstantThroughputTimer, and the texts that stand for them in old plans (JMeter 5.5).
+# Values of `calcMode` of ConstantThroughputTimer, and the texts that stand for them in old test plans (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -75,7 +75,7 @@ class Pacing:
     draft : Draft
         Draft whose groups get a pacing and which receives notes.
     texts : Texts
-        Resolves numbers in the plan.
+        Resolves numbers in the test plan.
 
     Notes
     -----
@@ -135,7 +135,7 @@ class Pacing:
         Parameters
         ----------
         threads : float
-            Number of threads of all groups in the plan, including groups that were left out. [1]
+            Number of threads of all groups in the test plan, including groups that were left out. [1]
         """
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]

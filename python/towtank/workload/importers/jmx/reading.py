@@ -60,7 +60,7 @@ class _Plan:
         self.load: list[dict[str, Any]] = []
 
     def read(self) -> None:
-        """Read all thread groups of the plan."""
+        """Read all thread groups of the test plan."""
         below: list[Item] = []
         for item in self.top:
             if item.tag == "TestPlan":
@@ -99,7 +99,7 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names of all variables that the plan sets, so that references to them are recognized."""
+        """Collect the names of all variables that the test plan sets, so that references to them are recognized."""
         for item in below:
             if not item.enabled:
                 continue

@@ -20,7 +20,8 @@ _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 # Largest total number of characters of all expanded variables. Each expansion adds its length and `_EXPANSION`.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Largest number in a plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake. [1]
+# Largest number in a test plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake.
+# [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 

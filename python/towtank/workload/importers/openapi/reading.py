@@ -60,7 +60,9 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read the file. JSON gets a reader without the size limits of study files; any other file is read as YAML."""
+    """Read the OpenAPI description. JSON gets a reader without the size limits of study files; any other file is read
+    as YAML.
+    """
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
