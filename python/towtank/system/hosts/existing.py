@@ -42,9 +42,7 @@ class ExistingHost:
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because the existing machine exists. Unreachable services on it are reported by the checks of
-        these services.
-        """
+        """Do nothing, because the machine exists already. The checks of its services report unreachable services."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
         """Do nothing, because Towtank sets no limits on the existing machine."""
