@@ -85,8 +85,7 @@ def joined(variations: list[Variation]) -> Variation:
         prefix: list[str] = []
         for variation in in_order:
             changed, before = variation.setting(scratch)
-            # The variation with a separate home also sets a temporary folder, but a folder that another variation sets
-            # has precedence.
+            # The value that the first variation sets for an environment variable has precedence.
             environment |= {key: value for key, value in changed.items() if key not in environment}
             prefix += before
         return environment, prefix
@@ -126,7 +125,7 @@ def cpus(count: int) -> Variation:
 
 
 def half_a_cpu(_: Path) -> Setting:
-    """Create a control group with half a CPU, and return the words that, placed before a command, run it in this group.
+    """Create a control group with half a CPU, and return a command prefix that runs a command in this group.
     The group is removed after the run.
     """
     from towtank.errors import TargetError  # noqa: PLC0415 - the table is listed without the package, too

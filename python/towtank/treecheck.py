@@ -165,7 +165,7 @@ def _unknown_key(root: Node, problem: Any, path: Path_, missing: Set[Path_]) -> 
     present = find(root, path[:-1])[0].value
     absent = [name for name in known if not isinstance(present, dict) or name not in present]
     needed = [name for name in absent if (*path[:-1], name) in missing]
-    # Keys that are present are compared, too, because a preset may misspell a key that the rest of the file contains.
+    # Known keys that the mapping already contains are compared last: a preset may misspell a key of the file.
     near = next((typo for names in (needed, absent, known) if (typo := meant(key, names, is_form=True))), None)
     hint = f", did you mean {near.meant!r}?" if near is not None else did_you_mean(key, known)
     allowed = f"one of the keys {', '.join(known)}" if known else "a key that is known here"
@@ -177,7 +177,7 @@ def misspelt_key(value: Mapping[str, object], must: str, known: Sequence[str]) -
     """Return the error for a key of a mapping that misspells a known key; None if there is no such key.
 
     The function is for mappings whose model depends on the value of a key. If that key is misspelt, no model can be
-    chosen, and so none could report the fault.
+    chosen that would report the fault.
 
     Parameters
     ----------

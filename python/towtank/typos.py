@@ -154,9 +154,7 @@ def _with_definitions(faults: list[Fault], trees: list[Node]) -> list[Fault]:
 
 
 def _without_common_end(got: str, meant: str) -> tuple[str, str]:
-    """Return two dotted names without the parts that they have in common at the end: `pages` and `pags` for `pages.id`
-    and `pags.id`.
-    """
+    """Return two dotted names without their common last parts: `pages` and `pags` for `pages.id` and `pags.id`."""
     parts, others = got.split("."), meant.split(".")
     while len(parts) > 1 and len(others) > 1 and parts[-1] == others[-1]:
         parts, others = parts[:-1], others[:-1]
@@ -164,7 +162,9 @@ def _without_common_end(got: str, meant: str) -> tuple[str, str]:
 
 
 def _of_definition(spot: _Spot, got: str, meant: str, uses: Iterable[Fault]) -> Fault:
-    """Return the fault of a misspelt definition, whose name `meant` differs from the name `got` in all its uses."""
+    """Return the fault of a misspelt definition: the definition has the name `meant`, all its uses have the
+    name `got`.
+    """
     here = spot.place[0]
     lines = [f"line {fault.line}" + (f" of {fault.file}" if fault.file != here else "") for fault in sorted(uses)]
     used = ", ".join(dict.fromkeys(lines))

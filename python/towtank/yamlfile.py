@@ -164,8 +164,8 @@ def fault_at(root: Node, path: Path_, message: str, *, key: bool = False) -> Fau
 def _key_of(node: Node, children: dict[Any, Node]) -> Any:
     """Return the key under which a mapping contains a node.
 
-    It is usually the last part of the node's path. The path may differ if the value has replaced another one; the key
-    is then found by searching the mapping.
+    It is usually the last part of the node's path. If the value has replaced another value, the path may differ, and
+    the mapping is searched for the node.
     """
     own = node.path[-1] if node.path else None
     return own if children.get(own) is node else next(name for name, child in children.items() if child is node)

@@ -1,1 +1,1 @@
-"""Plant faults in the code, one after the other, to find those that no test detects."""
+"""Plant faults in the code, one after the other, to find faults that no test detects."""

@@ -64,7 +64,7 @@ def within(names: list[str], seconds: dict[str, float], tests: int, at_most_s: f
 def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
     """Plant one fault, and run tests until one fails.
 
-    The nearest tests run first, then all that execute the fault, then others in the same test files.
+    The nearest tests run first, then all tests that execute the fault, then the other tests in the same files.
     """
     executing, seconds = executed.tests_of(place), executed.seconds
     if not executing:
@@ -80,7 +80,7 @@ def judge(place: Place, executed: tests.Executed, copy: Copy) -> Verdict:
 
 
 def check(sample: list[Place], executed: tests.Executed, copy: Copy) -> None:
-    """Run the nearest tests without a fault. If one fails even then, every fault would count as noticed, so stop."""
+    """Run the nearest tests without a fault. If a test fails, stop, because every fault would count as noticed."""
     near = {test for place in sample for test in within(executed.tests_of(place), executed.seconds, *_NEAR)}
     if near and not copy.pass_all(sorted(near), sum(executed.seconds[test] for test in near)):
         sys.exit("error: a test fails without any fault; run `make test` first")

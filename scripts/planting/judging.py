@@ -31,8 +31,7 @@ _HEAVY = (
     "ruamel.yaml",
     "jinja2",
 )
-# A fault counts as noticed if the tests take this multiple of their usual time, because it may cause an endless loop.
-# [1]
+# A fault may cause an endless loop, so it counts as noticed if the tests take this multiple of their usual time. [1]
 _TIMES_LONGER = 10.0
 _AT_LEAST_S = 60.0
 _POLL_S = 0.05

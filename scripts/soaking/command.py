@@ -36,8 +36,7 @@ services:
   content: {kind: content_server, host: here, population: {scale: 0.00001}}
 targets: {web: {service: web}, content: {service: content}}
 """
-# Only one in a thousand users sends requests to the content server, so that the observers of this server have values to
-# record.
+# Few requests go to the content server: they only give the observers of this server values to record.
 WORKLOAD = """
 schema: towtank/workload/1
 name: soak

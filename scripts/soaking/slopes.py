@@ -24,7 +24,7 @@ class Slope:
     Attributes
     ----------
     mean : float
-        Mean of the values, without those of the start of the process.
+        Mean of the values after the start of the process.
     per_hour, low, high : float
         Slope of a line through the values, and its 95 % interval. [1/h]
     """

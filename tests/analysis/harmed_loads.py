@@ -220,7 +220,7 @@ def connected_each_time(run):
 
 
 def paused(run):
-    """Let 40 transactions end in each second; each takes 1 ms, or 20 ms in every fourth second."""
+    """Let 40 transactions end in each second. They take 20 ms in every fourth second, and 1 ms otherwise."""
 
     def change(document, ends_s):
         taken = [20e6 if ends_s % 4 == 0 else 1e6] * 40
@@ -231,9 +231,7 @@ def paused(run):
 
 
 def overloaded(run):
-    """Let eight transactions arrive and seven end in each second, so the number of transactions in progress grows by
-    one per second.
-    """
+    """Change the load to an open load. The number of transactions in progress grows by four per second from 2 s on."""
 
     def change(document, ends_s):
         document |= {"user_ns": round(4 * max(0.0, ends_s - 2) * SECOND), "arrivals": [8]}

@@ -1,4 +1,4 @@
-"""Functions that damage the recordings of an undisturbed run, and the doubt that each damage must raise."""
+"""Functions that damage the recordings of an undisturbed run, and the kind of doubt that each damage must raise."""
 
 from __future__ import annotations
 
@@ -57,7 +57,6 @@ def turned_away(run):
 
 def a_single_one_turned_away(run):
     totals = read_engine_document(run.engine)["totals"]
-    # One of 10,000 scheduled transactions was not started.
     more = {"offered": 10_001, "started": 10_000, "ok": 10_000 - totals["in_flight"], "not_started": {"overflow": 1}}
     change_engine(run, totals={**totals, **more, "failed": {}})
 
@@ -218,7 +217,7 @@ def heavy_neighbour(run):
 
 
 def unattributed(run):
-    """Add CPU use of 0.2 CPUs that belongs to no group; this is 10 % of the two CPUs of the host."""
+    """Add CPU time that belongs to no process group: 0.2 of the two CPUs of the host."""
 
     def change(document, at):
         document["host"]["cpu_user_s_total"] += 0.2 * (at + 1)
@@ -256,8 +255,9 @@ def out_of_files(run):
 
 
 def waiting_for_the_pool(run):
-    """Let two of the eight requests in each second wait 100 ms for a connection of the pool; each request takes 250 ms
-    in total.
+    """Let two of the eight requests in each second wait 100 ms for a connection of the pool.
+
+    The response time of each request is 250 ms.
     """
 
     def change(document):
@@ -275,9 +275,7 @@ def overflowing(run):
 
 
 def limited(run, limits, **gauges):
-    """Add resource limits to the tier of a run, and the given values to each sample of the tier; return the name of
-    the tier.
-    """
+    """Add resource limits to a tier, and values to each sample of the tier; return the name of the tier."""
     tiers = run.manifest["tiers"]
     name = next(iter(tiers))
     run.update(tiers={name: {**tiers[name], "limits": limits}})
@@ -318,7 +316,7 @@ def throttled(run, group="content", share=0.2):
 
 
 def slowed(run, share=0.3):
-    """Slow down CPU 0, which the tested system uses, in every fourth second, and CPU 1 during the whole run."""
+    """Slow down CPU 0, which the tested system uses, in every fourth second. CPU 1 is always slow."""
 
     def change(document, at):
         slower = share if round(at) % 4 == 0 else 0.0
@@ -352,7 +350,7 @@ def disk_limited(run):
 
 
 def read_back(run, fate):
-    """Record two documents that the server had confirmed as stored: one was read back, and the other has the outcome
+    """Record two documents that the server had confirmed as stored. One was read back; the outcome of the other is
     `fate`.
     """
     counts = {"acknowledged": 2, "removed": 0, "uncertain": 0, "read": 2, "found": 1, "lost": 0, "different": 0}

@@ -30,8 +30,8 @@ def machine(run):
 def test_tiers_and_generator_explain_a_sound_run(run):
     summary = summarize_run(run, tables=False)
     found = summary["not_attributed"]["this_machine"]
-    # The host counters of this synthetic run omit the CPU time of the generator and of the probe. Both are subtracted
-    # all the same, so the CPU use that belongs to no tier is negative.
+    # The CPU time of the generator and of the probe is subtracted, although the host counters of this synthetic run
+    # do not include it. The CPU use that belongs to no tier is therefore negative.
     assert found["cpus_used"]["value"] == pytest.approx(-summary["observation"]["cpus_used"], abs=1e-4)
     assert found["cpus"] == 2
     assert found["disk_read_bytes_per_s"] == found["disk_write_bytes_per_s"] == 0
@@ -39,7 +39,7 @@ def test_tiers_and_generator_explain_a_sound_run(run):
 
 
 def test_what_nobody_used_is_the_host_less_all_groups_less_the_observers(run):
-    # CPU use that belongs to no tier, less the 0.8 ms of CPU time that the probe uses in each second of these runs.
+    # CPU use that belongs to no tier, minus the CPU use of the probe: 0.8 ms in each second.
     rest = 0.2 - 0.0008
     unattributed(run)
 
@@ -135,11 +135,9 @@ def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_s
 def test_a_disk_built_from_another_is_not_added_to_it():
     disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
     assert list(counted_once(disks)) == ["vda", "nvme0n1"]
-    # The file behind this loop device is in memory. No other device counts its transfers, so the loop device itself
-    # must count.
+    # The file behind this loop device is in memory, so no other device counts the transfers of the loop device.
     assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
-    # Older recordings have no key `stacked`, so the name of a device decides whether it lies on top of another device.
-    # A single device always counts.
+    # Older recordings have no key `stacked`. Whether a device is built on another is then derived from its name.
     assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
     assert list(counted_once({"dm-0": {}})) == ["dm-0"]
 

@@ -19,8 +19,8 @@ from towtank.results.folder import RunFolder, write_json
 
 SECONDS, RATE = 20.0, 60.0
 EXPONENTIAL = {"dist": "exponential", "mean_s": 1.0}
-# Mean response times of the five transactions differ by a factor of 100, so slow transactions are more frequent
-# among those in progress than among those started. [s]
+# Mean response times of the five transactions. They differ by a factor of 100, so slow transactions are a larger
+# share of the transactions in progress than of the started transactions. [s]
 TIMES_S = [0.02, 0.05, 0.1, 0.4, 2.0]
 SEEDS = range(200)
 
@@ -63,7 +63,7 @@ def test_a_closed_load_as_asked_raises_no_alarm(tmp_path):
     found = [audited(closed(tmp_path / str(seed), seed)) for seed in SEEDS]
     assert {outcome["verdict"] for outcome in found} == {"ok"}
     assert all({"mix", "think time"} == {test["test"] for test in outcome["tests"]} for outcome in found)
-    # About 5 % of the p-values of correct loads are below 0.05: 20 of 400, with a standard deviation of 4.4.
+    # 400 p-values of correct loads: mean 0.05 * 400 = 20 below 0.05, standard deviation sqrt(400 * 0.05 * 0.95) = 4.4.
     assert 5 <= sum(test["p_value"] < 0.05 for outcome in found for test in outcome["tests"]) <= 38
 
 
@@ -79,8 +79,7 @@ def test_an_open_load_as_asked_raises_no_alarm(tmp_path, first):
 
 
 def test_another_mix_is_found(tmp_path):
-    # About 20 of 700 transactions are of the first kind, instead of the specified 105: a difference of eight standard
-    # deviations.
+    # Transactions of the first kind: 0.03 * 700 = 21 instead of 0.15 * 700 = 105.
     for seed in range(20):
         found = audited(closed(tmp_path / str(seed), seed, weights=[3.0, 33.0, 28.0, 23.0, 13.0]))
         assert by_name(found)["mix", "readers"]["verdict"] == "suspect"
@@ -123,8 +122,7 @@ def test_every_pause_of_a_plan_is_known(tmp_path, think, draw):
 
 
 def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they_begin(tmp_path):
-    # With a mean pause of 30 s and a window of 20 s, only short pauses end within the window, so the observed pauses
-    # are biased.
+    # The mean pause is 30 s. Only short pauses end within the window of 20 s, so the observed pauses are biased.
     plan = closed_plan(SECONDS, {"dist": "exponential", "mean_s": 30.0})
     picks, pauses = closed_load(
         3, users=400, seconds=SECONDS, pause=lambda stream: stream.exponential(30.0), times_s=TIMES_S
@@ -145,7 +143,7 @@ def test_pauses_longer_than_the_window_raise_no_alarm_where_they_count_when_they
         (lambda _: 1 / RATE, "gaps between arrivals"),
         # About half of the gaps between arrivals are tiny, so arrivals come in groups.
         (lambda stream: stream.exponential(2 / RATE) * (stream.random() < 0.5) + 1e-6, "gaps between arrivals"),
-        # The arrival rate is a quarter too high: 1,500 arrivals instead of the specified 1,200.
+        # The arrival rate is 1 / 0.8 = 1.25 times the specified rate.
         (lambda stream: stream.exponential(0.8 / RATE), "number of arrivals"),
     ],
 )
@@ -180,7 +178,7 @@ def test_groups_that_got_other_shares_are_found(tmp_path):
 
 
 def test_rates_and_shares_are_reported_as_asked_and_as_seen(tmp_path):
-    """An arrival every 16 ms is a rate of 62.5 /s; 60 /s are specified. Every fifth arrival is of the second group."""
+    """One arrival every 16 ms: 1 / 0.016 = 62.5 /s, while 60 /s are specified."""
     arrivals = [(0.008 + 0.016 * number, int(number % 5 == 0), 0.016) for number in range(1375)]
     picks = [(at, 0, 0.0) for at, _, _ in arrivals]
     plan = open_plan(SECONDS, RATE, "poisson", (0.7, 0.3))
@@ -326,8 +324,8 @@ def test_late_starts_leave_counts_per_second_untested(tmp_path):
     lag = next(document["gaps"] for document in documents if document.get("gaps"))
     for document in documents:
         if document["k"] == "interval":
-            # Give every interval start lags as long as the gaps between arrivals (about 17 ms): then the counts per
-            # second cannot be tested.
+            # With start lags as long as the gaps between arrivals (about 17 ms), the counts per second cannot be
+            # tested.
             document["lag"] = lag
     path.write_bytes(b"".join(segments.lines.encode(document) for document in documents))
     found = audited(run)

@@ -25,7 +25,7 @@ def curve(knots) -> RateCurve:
 
 
 def test_arrivals_are_the_integral_of_the_rate() -> None:
-    # By hand, the specified rate is 2 /s until 1 s, rises linearly to 6 /s until 5 s, and then stays at 6 /s.
+    # The rate is 2 /s before 1 s, rises linearly to 6 /s at 5 s, and is 6 /s after 5 s.
     ramp = curve([[1.0, 2.0], [5.0, 6.0]])
     edges = np.array([0.0, 1.0, 3.0, 5.0, 7.5])
     assert ramp.arrivals(edges[:-1], edges[1:]) == pytest.approx([2.0, 6.0, 10.0, 15.0])
@@ -87,7 +87,7 @@ def test_a_trace_as_asked_raises_no_alarm(tmp_path) -> None:
         low += sum(test["p_value"] < 0.05 for test in found["tests"])
         gaps = next(entry for entry in found["untested"] if entry["test"] == "gaps between arrivals")
         assert gaps["why"] == "the rate changes within the stage, so the gaps have no single distribution"
-    # About 5 % of the p-values are below 0.05: 6 of 120, with a standard deviation of 2.4.
+    # 120 p-values: mean 0.05 * 120 = 6 below 0.05, standard deviation sqrt(120 * 0.05 * 0.95) = 2.4.
     assert low <= 15
 
 
@@ -167,7 +167,7 @@ def test_a_stage_that_was_cut_short_is_judged_by_what_there_was_of_it(tmp_path) 
     at = thinned(np.random.default_rng(3), day, 60.0)
     plan = plan_of({"rates": [*DAY[:-1], [300.0, 50.0]], "duration_s": 300.0, "until": "command"})
     found = judged(tmp_path / "run", plan, events(at[at < 20.0]), 1)
-    # The recording covers 30 s: the specified rate from 20 s on is 50 /s, but nothing arrived.
+    # The recording covers 30 s. From 20 s on nothing arrives, although the specified rate is 50 /s.
     assert found["verdict"] == "suspect"
     run = write_audit_run(tmp_path / "cut", plan, 20.0, arrivals=events(at[at < 20.0]))
     assert audited(run)["verdict"] == "ok"

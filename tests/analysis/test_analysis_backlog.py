@@ -43,9 +43,9 @@ def from_second(first: int, count: int) -> Any:
 def test_excess_is_what_three_deviations_do_not_explain() -> None:
     """The excess of a number is the part above its mean plus three standard deviations.
 
-    By Little's law, 40 requests/s of 0.1 s each are 4 requests in flight; a Poisson number with this mean has a
-    standard deviation of 2. So 30 in flight exceed 4 + 3 x 2 by 20. On average 9 arrivals wait, with a standard
-    deviation of 3: 25 exceed 9 + 3 x 3 by 7.
+    By Little's law, 40 /s * 0.1 s = 4 requests are in flight. The standard deviation of a Poisson number with mean m is
+    sqrt(m), so the excess of requests in flight is 30 - (4 + 3 * 2) = 20. The excess of waiting arrivals is
+    25 - (9 + 3 * 3) = 7.
     """
     found = backlog(measured([30.0, 20, 5, 4, 4, 4, 4], [25.0, 20, 13, 12, 9, 9, 9]), from_second(1, 7))
     assert found is not None
@@ -53,8 +53,7 @@ def test_excess_is_what_three_deviations_do_not_explain() -> None:
     assert found["excess_at_start"] == pytest.approx(20 + 7)
     assert (found["at_start"], found["at_end"]) == (30, 4)
     assert (found["waiting_at_start"], found["waiting_at_end"]) == (25, 9)
-    # The backlog is drained 3 s after the start of the window: only then are at most 4 + 2 requests in flight and at
-    # most 9 + 3 arrivals waiting.
+    # At 3 s, the backlog is first within 4 + 2 requests in flight and 9 + 3 arrivals waiting.
     assert found["drained_s"] == pytest.approx(3.0)
 
 
@@ -66,9 +65,7 @@ def test_arrivals_that_wait_are_an_excess_of_their_own() -> None:
 
 
 def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
-    """In the second half of the window 0, 8, 0 and 8 requests are in flight: a standard deviation of sqrt(64 / 3) =
-    4.6. It must be used, not the 2 of a Poisson number with the same mean, 4.
-    """
+    """The standard deviation is that of 0, 8, 0 and 8 requests in flight, not the 2 of a Poisson number with mean 4."""
     found = backlog(measured([30.0, 4, 4, 4, 4, 0, 8, 0, 8], [0.0] * 9), from_second(1, 9))
     assert found is not None
     assert found["swing"] == pytest.approx(math.sqrt(64 / 3))
@@ -76,9 +73,7 @@ def test_seconds_that_swing_more_than_a_poisson_number_say_so() -> None:
 
 
 def test_what_waits_within_the_generator_is_no_backlog() -> None:
-    """40 requests/s take 35 ms each after waiting 165 ms for a thread of the generator, so 40 x 0.2 s = 8 are always in
-    progress.
-    """
+    """A request spends 165 ms waiting in the generator and 35 ms at the server: 40 /s * 0.2 s = 8 in progress."""
     found = backlog(measured([8.0] * 9, [0.0] * 9, exchange_s=0.035, within_s=0.165), from_second(1, 9))
     assert found is not None
     assert found["needs"] == pytest.approx(8.0)

@@ -33,9 +33,7 @@ def test_the_index_does_not_depend_on_the_unit_and_knows_no_value_of_nothing() -
 
 
 def _run(tmp_path: Path, of_second: dict[str, float]) -> dict:
-    """Return a run of 22 s, sampled at whole seconds. Each server has a counter that grows in each second by the
-    server's value in `of_second`.
-    """
+    """Return a run of 22 s in which a counter of each server grows by `of_second` of this server per second."""
     script = even_script(
         stages_of(10, 2.0, 20.0),
         users=10,

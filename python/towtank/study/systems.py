@@ -1,4 +1,4 @@
-"""Finds the system file that an argument names: the system file itself, or the system file of a study."""
+"""Finds the system file for a command-line argument: a system file, or a study with its system file."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ def find_system(text: str) -> tuple[str, Path]:
 
 
 def refuse_files_outside(text: str, path: Path) -> None:
-    """Refuse a system that names files outside the folders of the system file and of the study, because Towtank would
-    serve or run these files.
+    """Refuse a system that names files outside the folders of the system file and of the study.
+
+    Towtank would serve or run these files.
 
     Parameters
     ----------
     text : str
         Argument of `find_system`.
     path : Path
-        The system file that was found.
+        The system file that `find_system` returned.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def refuse_files_outside(text: str, path: Path) -> None:
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     """Return all systems of a study or a system file, each with the folder of its file.
 
-    A study has one system for each combination of levels, in any preset.
+    A study has one system for each combination of factor levels, with and without each preset.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
 
 
 def needed(text: str) -> list[Need]:
-    """Return the packages and files that a system needs; for a study, those of all its systems.
+    """Return the packages and files that a system needs, or that all systems of a study need.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Curve:
     Attributes
     ----------
     knots : tuple of (float, float)
-        At least two pairs, each of a time since the start and the rate at this time; the first time is 0. [s, 1/s]
+        At least two pairs of time since the start and arrival rate; the first time is 0. [s, 1/s]
     """
 
     knots: tuple[tuple[float, float], ...]

@@ -39,16 +39,14 @@ def require_order(at_least_s: float, at_most_s: float) -> None:
 
 
 def form_of(value: Any) -> str:
-    """Return a word for the form in which a stage length is written: a mapping, a text with `until`, or a
-    plain time.
-    """
+    """Return the tag for the kind of a stage length: `<mapping>`, `<until>` for a text with `until`, or `<plain>`."""
     if isinstance(value, dict | FileModel):
         return "<mapping>"
     return "<until>" if isinstance(value, str) and value.strip().startswith("until") else "<plain>"
 
 
 def text_reader(until: str, condition: str, shape: str) -> Callable[[object], object]:
-    """Return a function that reads a stage length from one form of text, for a `BeforeValidator`.
+    """Return a function for a `BeforeValidator` that parses a stage length such as `until CONDITION, at most TIME`.
 
     Parameters
     ----------
@@ -62,7 +60,7 @@ def text_reader(until: str, condition: str, shape: str) -> Callable[[object], ob
     Returns
     -------
     callable
-        Function that returns the mapping for a text in this form, and any other value unchanged.
+        Function that converts a text of this form to a mapping, and returns any other value unchanged.
     """
     pattern = re.compile(
         rf"\s*until\s+{condition}\s*,\s*at\s+most\s+(?P<at_most>[^,]+?)\s*"

@@ -1,7 +1,7 @@
 """Searches texts for a regular expression within a limited time.
 
-With some expressions, such as `(a+)+$`, Python's search needs time that grows exponentially with the text, and it
-cannot be interrupted within its process. It therefore runs in a child process, which is ended after the time limit.
+With some expressions, such as `(a+)+$`, the time of Python's search grows exponentially with the text. A search cannot
+be interrupted within its process. It therefore runs in a child process, which is ended after the time limit.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from towtank.system.model import SystemFile
     from towtank.system.service_model import Service
 
-# Keys of a service whose texts, such as arguments, can be read by every user of the machine while the program runs.
+# Keys of a service, such as `arguments`, whose texts every user of the machine can read while the program runs.
 _PUBLIC = ("program", "arguments", "ready", "population", "folder")
 # References (placeholders) whose values are known before the service's host exists.
 _EARLY = ("settings", "scratch", "data")
@@ -176,7 +176,7 @@ def _wrong_service(system: SystemFile, name: str, other: str, known: list[str]) 
 
 
 def _wrong_part(system: SystemFile, place: Reference) -> str | None:
-    """Return a message if a reference names a property that the other service lacks; otherwise None.
+    """Return a message if a reference names a property that the referenced service lacks; otherwise None.
 
     Only the system file is examined, as the service does not run yet.
     """

@@ -35,8 +35,9 @@ class NamedWord(NamedTuple):
 
 
 def early_text(part: Command, text: str) -> str:
-    """Return a text in which the known placeholders are replaced by their values, and each placeholder that depends on
-    the run by a NUL.
+    """Return a text with known placeholders replaced by their values.
+
+    A NUL replaces each placeholder that depends on the run.
     """
 
     def value(place: Reference) -> str:
@@ -108,9 +109,9 @@ def files_of_command(command: list[str], base: Path, folder: Path | None) -> Ite
 
 
 def _names(word: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each possible file name in a word, with a folder to which it may be relative.
+    """Yield each possible file name in a word, with a folder to which the name may be relative.
 
-    This is the working folder, or a folder to which a shell command in the word changes by `cd`.
+    The folder is the working folder, or a folder to which a shell command in the word changes by `cd`.
     """
     yield word, folder
     folders, before = [folder], ""
@@ -141,7 +142,7 @@ def _exists(path: Path) -> bool:
 
 
 def population_digest(part: Command, base: Path, environment: dict[str, str], program: str | None) -> str:
-    """Return a digest of everything that determines the data that a population command creates.
+    """Return a digest of all inputs of a population command.
 
     The digest covers the command, the working folder, the environment, the settings, and the content of the files that
     the command names. For each folder that the command names, it covers names, sizes and modification times of all

@@ -69,7 +69,7 @@ class CommandPopulation(FileModel):
 
 
 class CommandReady(FileModel):
-    """Check that shows that a program is ready. Exactly one of the keys for port, page, log and command is given."""
+    """Readiness check of a program. Exactly one of the keys for port, page, log and command is given."""
 
     port: Annotated[int, Field(ge=1, le=65535)] | None = Field(
         None, description="Another port of the program, which accepts connections once the program is ready."
@@ -100,7 +100,7 @@ class CommandReady(FileModel):
 
 
 class CommandStop(FileModel):
-    """Way in which a program is stopped: the signal that requests its end, and the time after which it is killed."""
+    """Signal that requests the end of a program, and time after which the program is killed."""
 
     signal: Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"] = Field(
         "TERM",
@@ -113,7 +113,7 @@ class CommandStop(FileModel):
 
 @service_kind("command")
 class Command(Service):
-    """Service that is any program, such as an application under development, that Towtank starts and stops."""
+    """Any program, such as an application under development, that Towtank starts and stops as a service."""
 
     summary: ClassVar[str] = (
         "any program, such as an application under development: started, observed and stopped by Towtank"
@@ -236,9 +236,7 @@ class Command(Service):
 
     @property
     def keeps_population(self) -> bool:
-        """True if nothing on which the population depends changes between runs. The population is then created only
-        once.
-        """
+        """True if the data of the population is the same in each run, so that it is created only once."""
         if self.population is None:
             return False
         texts = [*self.population.command, *self.environment.values()]

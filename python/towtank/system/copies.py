@@ -32,7 +32,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
     """Return all names that hosts or services of a system file can have, including names of copies; None if the section
     is missing.
 
-    A level of a factor may set the number of copies, so a copy with any number is included.
+    A factor may change the number of copies, so names up to the largest allowed number of copies are included.
 
     Parameters
     ----------

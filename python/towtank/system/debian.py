@@ -96,16 +96,17 @@ def run_quietly(command: list[str]) -> int:
 
 @contextmanager
 def _nothing_started() -> Iterator[None]:
-    """Prevent packages from starting their services during the installation. If the machine has a policy file of its
-    own, this file stays in force instead.
+    """Prevent packages from starting their services during the installation, by a temporary policy file.
+
+    A policy file that Towtank did not write is left unchanged.
     """
     if _POLICY.exists() and not _is_ours():
         yield
         return
     read_end, write_end = os.pipe()
     os.set_inheritable(write_end, True)
-    # This process waits until the pipe closes. Its separate session lets it survive if the installation is killed, and
-    # it then removes the policy when apt-get ends.
+    # This process removes the policy when the pipe closes, that is, when apt-get ends. Its separate session keeps it
+    # alive if the installation is killed.
     command = ["sh", "-c", _WATCH, "watch-policy", str(_POLICY), _MARK]
     watcher = subprocess.Popen(command, stdin=read_end, start_new_session=True)
     os.close(read_end)
@@ -148,5 +149,5 @@ def _nothing_enabled(run: Run) -> Iterator[None]:
 
 
 def _enabled() -> set[Path]:
-    """Return the links by which services start at boot: those of systemd, and those of init at its usual run level."""
+    """Return the links that start services at boot: links of systemd, and of init at its usual run level."""
     return {*_UNITS.glob("*.wants/*"), *_RUN_LEVELS.glob("rc2.d/S[0-9][0-9]*")}

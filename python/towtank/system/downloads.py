@@ -81,8 +81,8 @@ class Artefact:
 def cache_folder() -> Path:
     """Return the cache folder: `towtank` below `$XDG_CACHE_HOME`, or below `~/.cache` (XDG base directories).
 
-    Towtank runs programs from this folder. If the folder belongs to another user, as under `sudo` with the home of
-    the caller, the home directory in the user database is used instead.
+    Towtank runs programs from this folder, so a folder of another user is not used. Under `sudo`, for example, the home
+    directory may be that of the caller; the home directory in the user database is then used instead.
     """
     named = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification requires that a relative path in `$XDG_CACHE_HOME` is ignored.
@@ -109,7 +109,7 @@ def place_of(artefact: Artefact) -> Path:
 def is_here(artefact: Artefact) -> bool:
     """Return True if a file of a Maven repository is in the cache.
 
-    Only the size is compared: before `fetch` moved the file to this path, it verified the digest.
+    Only the size is compared, because `fetch` verified the digest before it stored the file.
     """
     with suppress(OSError):
         return place_of(artefact).stat().st_size == artefact.size
@@ -175,7 +175,7 @@ def default_of_maven() -> str | None:
 
 
 def fetch(artefacts: Iterable[Artefact], note: Note = no_note) -> None:
-    """Download those of the given files that are not in the cache.
+    """Download the given files that are not in the cache.
 
     Raises
     ------
@@ -230,9 +230,7 @@ def _receive(url: str, part: Path, size: int) -> None:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], room: int) -> None:
-    """Write the response to a file, up to the expected size. A longer response is wrong anyway, and its rest would only
-    fill the disk.
-    """
+    """Write the response to a file, up to `room` bytes. The excess of a longer response would only fill the disk."""
     while room > 0 and (chunk := answer.read(min(_CHUNK_BYTES, room))):
         file.write(chunk)
         room -= len(chunk)

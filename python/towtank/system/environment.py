@@ -20,5 +20,5 @@ _PASSED_ON = re.compile(
 
 
 def passed_on() -> dict[str, str]:
-    """Return those environment variables of this process that are passed on to the processes of a system under test."""
+    """Return the environment variables of this process that the processes of a system under test receive."""
     return {name: value for name, value in environment().items() if _PASSED_ON.fullmatch(name)}

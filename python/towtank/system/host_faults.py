@@ -68,8 +68,8 @@ def _misplaced(tree: yamlfile.Node, system: SystemFile, name: str) -> Iterator[F
 
 
 def _misplaced_further(tree: yamlfile.Node, system: SystemFile, name: str, hosts: list[str]) -> Iterator[Fault]:
-    """Yield faults in the key `hosts` of a service with several nodes. Also yield a fault for a disk that not all of
-    these hosts can access.
+    """Yield faults in the key `hosts` of a service with several nodes, and in the key `disk` if a node cannot
+    access the disk.
     """
     service = system.services[name]
     for number, host in enumerate(getattr(service, "hosts", [])):

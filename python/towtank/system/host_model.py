@@ -255,7 +255,7 @@ class SshHost(FileModel):
 
 
 class ExistingHost(FileModel):
-    """Machine whose services already run: Towtank loads and observes them, but does not start them."""
+    """Machine whose services already run: Towtank sends requests to them, but does not start them."""
 
     provider: Literal["existing"] = Field(
         description="Provider `existing`: a machine that Towtank only loads and observes."
@@ -296,7 +296,7 @@ class Network(FileModel):
 
 
 class Generator(FileModel):
-    """Host from which the load generator sends its requests, that is, whose network it uses."""
+    """Host whose network the load generator uses to send its requests."""
 
     host: Name | None = Field(
         None,

@@ -1,7 +1,8 @@
 """Identifies processes by process id and start time, because the kernel reuses process ids.
 
-Containers may share a temporary folder without sharing their processes. A note in a folder about its owner therefore
-also contains the namespace of process ids: a process cannot check whether a process of another namespace still runs.
+Containers may share a temporary folder without sharing their processes. The file that identifies the owner of a folder
+therefore also contains the namespace of process ids. A process cannot check whether a process of another namespace
+still runs.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ def children(pid: int) -> list[int]:
     return found
 
 
-# Pattern of a note: process id, start time and namespace. Notes of older versions of Towtank lack the namespace.
+# Pattern of the text that identifies a process: process id, start time and namespace. Older versions of Towtank wrote
+# no namespace.
 _NOTE = re.compile(rb"(\d{1,10}) (\d{1,20})(?: (\d{1,20}))?")
-# Largest length of a note that identifies the owner of a folder. [byte]
+# Largest length of the text that identifies a process. [byte]
 _NOTE_AT_MOST = 64
 _NAMESPACE = Path("/proc/self/ns/pid")
 
@@ -55,7 +57,7 @@ Owner = tuple[int, int, int]
 
 
 def own_identity() -> Owner:
-    """Return the identity of this process, to be noted in a folder as its owner."""
+    """Return the identity of this process, which a folder stores as its owner."""
     return (*(identity(os.getpid()) or (os.getpid(), 0)), _namespace())
 
 
@@ -65,7 +67,7 @@ def _namespace() -> int:
 
 
 def has_ended(owner: Owner) -> bool:
-    """Return True if the process that a note identifies has ended; False if this cannot be checked."""
+    """Return True if the owner of a folder has ended; False if this cannot be checked."""
     return owner[2] == _namespace() and identity(owner[0]) != owner[:2]
 
 

@@ -277,7 +277,7 @@ class _Machine:
         return {inode for _, number, inode in self._listening if number == port}
 
     def tcp_behind(self, inodes: set[str]) -> list[set[str]]:
-        """Return, for each remote end of the given TCP sockets, the inodes of the sockets that listen on its
+        """Return the inodes of the sockets that listen on the peer addresses of the given TCP sockets, one set per
         address.
         """
         ports = {port for _, port, _ in self._listening}
@@ -286,7 +286,9 @@ class _Machine:
         return [self.listening(host, port) for host, port in places if is_here(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
-        """Return, for each remote end of the given Unix sockets, the inodes of the sockets that listen on its path."""
+        """Return the inodes of the sockets that listen on the peer paths of the given Unix sockets, one set
+        per path.
+        """
         listed = {each.inode: each for each in unix()}
         ends = {listed[peer] for inode in inodes & listed.keys() if (peer := listed[inode].peer) in listed}
         places = {end.place for end in ends if end.place}
@@ -330,8 +332,8 @@ def _recorded(proc: Path) -> list[TcpSocket]:
 
 
 def _place(text: str) -> tuple[bytes, int]:
-    """Parse address and port as written in a kernel table, which has the address as 32-bit words in the byte order of
-    the machine.
+    """Parse address and port of a kernel table. The address consists of 32-bit words in the byte order of the
+    machine.
     """
     address, _, port = text.partition(":")
     words = [int(address[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(address), 8)]

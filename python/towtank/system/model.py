@@ -159,16 +159,14 @@ class ContentServer(NodesService):
 
     @property
     def outside(self) -> list[str]:
-        """Addresses outside the system: those of the database and of the directory, unless they are services of the
-        system.
-        """
+        """Addresses of the database and of the directory, if these are not services of the system."""
         given = (self.settings.database, self.settings.ldap)
         return [*super().outside, *(address for address in given if address and urlsplit(address).netloc)]
 
 
 @service_kind("existing")
 class Existing(Service):
-    """Server that already runs. Towtank loads it, but does not start it, stop it or store data in it."""
+    """Server that already runs. Towtank sends requests to it, but does not start it, stop it or store data in it."""
 
     summary: ClassVar[str] = "server that already runs: Towtank only loads it, and observes it if it has metrics"
 

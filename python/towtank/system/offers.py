@@ -12,9 +12,7 @@ def examine_services() -> list[Offer]:
 
 
 def _words(need: Need) -> tuple[str, str]:
-    """Return the name of a package, file or ability that a service needs, and the text that states that it is
-    missing.
-    """
+    """Return the name of a need (package, file or ability), and the message that it is missing."""
     if isinstance(need, Download):
         return need.name, "not fetched"
     return need.kind, need.lacking if isinstance(need, Ability) else "not installed"

@@ -121,9 +121,7 @@ Need = Package | Download | Ability
 
 
 def _java() -> str | None:
-    """Return the path of Java. Return None if Java is missing. Also return None if the files of the CMIS repository are
-    not in the cache and cannot be downloaded.
-    """
+    """Return the path of Java; None if Java is missing, or if the files of the CMIS repository cannot be obtained."""
     fetched = not any(download.missing for download in DOWNLOADS)
     return find_program("java") if not jvm.missing_programs() and (fetched or downloads.is_known()) else None
 
@@ -170,7 +168,7 @@ def packages_of(kinds: Set[str]) -> list[Package]:
 
 
 def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
-    """Return the packages and files that systems need. Each system is given with the folder of its file."""
+    """Return the packages and files that systems need. Each system is paired with the folder of its file."""
     kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [

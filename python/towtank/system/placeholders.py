@@ -31,7 +31,7 @@ class Reference:
     section : str
         The first part, for example `settings`.
     name : str
-        The rest after the first dot; empty for a section without names, such as `port`.
+        The text after the first dot; empty for a section without names, such as `port`.
     offset : int
         Index of the first character of the placeholder in its text.
     """

@@ -14,7 +14,7 @@ _LISTEN = "0A"  # Code of the state "listening" in /proc/net/tcp.
 # Range of ports to choose from, above the ports of well-known services and below the ports that Linux assigns to
 # outgoing connections.
 _FIRST, _END = 20_000, 32_768
-# Largest number of held ports. Each needs an open file of this process, whose limit is often 1,024 files. [1]
+# Largest number of held ports. Each port needs an open file, and a process often may open only 1,024 files. [1]
 _HELD_AT_MOST = 64
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 

@@ -1,7 +1,7 @@
 """Runs a process of a service under a guard: starts, logs, observes and ends the process with all its children.
 
-The guard ends the whole process tree when the guard's standard input closes. This input is a pipe whose other end only
-the process that started the guard holds, so the tree always ends with that process.
+The guard ends the whole process tree when the guard's standard input closes. This input is a pipe. Only the process
+that started the guard holds the other end of the pipe, so the tree always ends with that process.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ class Entry:
         Function that wraps the command of a guard, so that the guard starts in the right namespaces and control
         group.
     command : callable
-        Function that does the same for the command that the guard starts.
+        Function that wraps the command that the guard starts, so that it runs in the right namespaces and control
+        group.
     environment : mapping of str to str
         Environment variables in addition to those that `passed_on` returns; variables of the process take precedence.
     starting : callable
@@ -271,7 +272,7 @@ def describe_status(status: int | None) -> str:
 
 
 def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
-    """Return the last lines of a log, but none that precede the position `since`, without reading the whole log."""
+    """Return the last lines of a log after the position `since`, without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)
         stream.seek(max(0, since, end - _TAIL_BYTES))

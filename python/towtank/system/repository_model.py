@@ -134,9 +134,7 @@ class CmisRepositorySettings(FileModel):
 
 
 class RepositoryPopulation(FileModel):
-    """Documents in the repository before each run. They are the same documents as those in the content server's
-    population.
-    """
+    """Documents in the repository before each run: the documents of the content server's population."""
 
     scale: float = Field(
         0.0001, gt=0, le=1, description="Size of the population, as a share of the full 5.1 million documents."

@@ -59,7 +59,7 @@ def program_name(pid: int, proc: Path = Path("/proc")) -> str:
         name = (proc / str(pid) / "comm").read_text("utf-8", "replace").strip()
     with suppress(OSError):
         arguments = (proc / str(pid) / "cmdline").read_text("utf-8", "replace").rstrip("\0").split("\0")
-    # Only for PHP is the option -r followed by code; for other interpreters, it has another kind of value.
+    # The option -r is followed by code only in PHP.
     is_code = name.startswith("php") and "-r" in arguments
     if arguments and _INTERPRETERS.fullmatch(PurePath(arguments[0]).name) and not is_code:
         name = _script(arguments[1:]) or name

@@ -1,7 +1,7 @@
 """Models of third-party servers in a system file: gateways, Redis, OpenLDAP.
 
 The description of each setting names the option in the server's own configuration. Ranges are those of the server's
-manual, except for values that the server would refuse only later.
+manual, without values that the server accepts at its start but refuses later.
 """
 
 from __future__ import annotations

@@ -82,8 +82,7 @@ class Service(Protocol):
     pages: list[str]
 
     def missing(self) -> str | None:
-        """Return a text that names the programs or permissions that this machine lacks for the service, and the command
-        that installs them.
+        """Return a message about missing programs or permissions, with the command that installs them.
 
         None if nothing is missing.
         """
@@ -97,7 +96,7 @@ class Service(Protocol):
         """
 
     def folders(self) -> list[Path]:
-        """Return folders of this machine that already exist and whose files only the processes of this service read."""
+        """Return the existing folders of this machine whose files only the processes of this service read."""
 
     def prepare(self, place: Place) -> None:
         """Create all files that must exist before the processes start, in the same state for every run."""
@@ -115,7 +114,7 @@ class Service(Protocol):
         """Return None if the given process of the service responds, otherwise the reason why it is not ready."""
 
     def stopping(self, *, for_good: bool) -> None:
-        """Ask the service to shut down by the method of its kind, before its processes are ended.
+        """Ask the service to shut down, before its processes are ended.
 
         Parameters
         ----------
@@ -177,9 +176,7 @@ class PlainService:
         return []
 
     def folders(self) -> list[Path]:
-        """Return no folders, because the processes of the service read no folders of this machine except those in
-        `Place`.
-        """
+        """Return no folders: of this machine, the processes of the service read only the folders in `Place`."""
         return []
 
     def prepare(self, place: Place) -> None:

@@ -154,8 +154,7 @@ def gateway_faults(tree: yamlfile.Node, services: Mapping[str, Service], known: 
     for name, service in services.items():
         for number, member in enumerate(service.forwards_to):
             if message := _wrong_member(services, known, name, member):
-                # A single member may stand in the key without a list. It then has no index, and the path of the fault
-                # ends at the key.
+                # If the key `members` contains one name instead of a list, the path of the fault ends at the key.
                 faults.append(yamlfile.fault_at(tree, ("services", name, "members", number), message))
     return faults
 

@@ -262,8 +262,7 @@ def _wrong_storage(
 ) -> str | None:
     storage = getattr(service, "storage", None)
     places = [name for name in dict.fromkeys(service.hosts_used) if name in hosts]
-    # No fault is reported if the service that is named as storage has faults of its own, because its hosts may then be
-    # wrong.
+    # The hosts of a storage service with faults may be wrong, so they are not compared with the hosts of the service.
     if storage is None or not places or (storage in known and storage not in services):
         return None
     there = _seen_by_all(services, hosts, places)

@@ -31,8 +31,8 @@ from towtank.system.service import Place, Service, scrapers_of
 T = TypeVar("T")
 _POLL_S = 0.1
 _IN_FOREGROUND = "a program that puts itself into the background must be started in the foreground"
-# Time limit for the end of a killed process tree. Usually, the kernel releases the tree within milliseconds. If a disk
-# blocks it, the guard of the tree waits for its grace time. [s]
+# Time limit for the end of a killed process tree, which usually takes milliseconds. A disk may block the tree; the
+# guard of the tree then waits for its grace time. [s]
 _KILLED_WITHIN_S = 10.0
 
 
@@ -482,8 +482,8 @@ class System:
         with ExitStack() as steps:  # An exit stack runs the last step first, and runs all steps even if some fail
             steps.callback(self._unlock)
             steps.callback(self._hosts.tear_down)
-            # Steps run in reverse order. Those added below thus run before the hosts are removed, when the janitor can
-            # still remove what they fail to remove.
+            # The exit stack calls all functions added below before it removes the hosts. Until then the janitor runs,
+            # and can remove what these functions fail to remove.
             steps.callback(self._remove_scratch)
             for service in prepared:
                 own = [process for owner, process in processes if owner is service]

@@ -19,7 +19,7 @@ from towtank.system.watched_model import Watched
 _PROC = Path("/proc")
 _ENGINES = ("docker", "podman")
 _ASKED_WITHIN_S = 5.0
-# Prefixes that container engines put before the id or name of a container in the name of the container's control group.
+# Prefix in the name of a container's control group, before the id or the name of the container.
 _MADE = r"(?:docker-|libpod-|cri-containerd-|crio-|lxc\.payload\.|machine-|systemd-nspawn@)?"
 # Pattern of container ids, which have 64 digits; container engines shorten them to 12.
 _ID = re.compile(r"[0-9a-f]{12,64}")

@@ -84,7 +84,7 @@ class _Lasting(io.RawIOBase):
     Attributes
     ----------
     fault : OSError or None
-        Reason why output was lost; None if none was lost, and for a closed pipe, whose reader needs no more output.
+        Reason why output was lost; None if no output was lost, or if the reader closed the pipe.
     """
 
     def __init__(self, descriptor: int | None) -> None:

@@ -59,7 +59,8 @@ BytesOrRange = Annotated[
 class Expected(FileModel):
     """Checks of a response that every protocol other than HTTP offers."""
 
-    # Checks that compare a number with bounds: the key in the workload file, and the name of the check in the plan.
+    # Checks that compare a number with bounds: the key in the workload file, and the name of the check in the engine's
+    # plan.
     counted: ClassVar[dict[str, str]] = {"affected": "affected", "size": "size"}
 
     affected: CountOrRange | None = Field(
@@ -74,9 +75,9 @@ class Expected(FileModel):
     )
 
     def plan(self, write: Any) -> list[dict[str, Any]]:
-        """Return the key `checks` of the plan.
+        """Return the key `checks` of the engine's plan.
 
-        `write` is a function that converts a template for the plan.
+        `write` is a function that converts a template for the engine's plan.
         """
         checks: list[dict[str, Any]] = []
         for key, kind in self.counted.items():
@@ -99,7 +100,7 @@ class Expect(Expected):
 
 
 def _bounds(given: CountRange | BytesRange | int) -> dict[str, int]:
-    """Return the bounds of a range for the plan; `max` is omitted if the range has no upper bound."""
+    """Return the bounds of a range for the engine's plan; `max` is omitted if the range has no upper bound."""
     if isinstance(given, int):
         return {"min": given, "max": given}
     return {"min": given.min, **({} if given.max is None else {"max": given.max})}
@@ -173,7 +174,7 @@ class CallStep(FileModel):
 
     @abstractmethod
     def operation(self) -> dict[str, Any]:
-        """Return the operation of the call in the form of the plan, where it is the value of the key `do`."""
+        """Return the operation of the call in the form of the engine's plan, where it is the value of the key `do`."""
 
     @abstractmethod
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -242,7 +243,7 @@ class Sql(TableStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the SQL statement as an operation in the form of the plan."""
+        """Return the SQL statement as an operation in the form of the engine's plan."""
         return {"kind": "sql", "text": self.sql}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -252,7 +253,7 @@ class Sql(TableStep):
 
 
 def _size(value: object) -> object:
-    """Return a size as a text with the number of bytes; a template for a number of bytes is checked and returned."""
+    """Return a size as a text with its number of bytes, and a valid template unchanged."""
     if isinstance(value, str) and "${" in value:
         return templates.check(value)
     return str(size(value))
@@ -369,7 +370,7 @@ class FileStep(TableStep):
         return self.file.action.replace("_", " ")
 
     def operation(self) -> dict[str, Any]:
-        """Return the file operation in the form of the plan."""
+        """Return the file operation in the form of the engine's plan."""
         return {"kind": "file", "action": self.file.action}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
@@ -410,10 +411,10 @@ class Tcp(TableStep):
         return "send" if sends else "receive" if receives else "connect"
 
     def operation(self) -> dict[str, Any]:
-        """Return the exchange of bytes as an operation in the form of the plan."""
+        """Return the exchange of bytes as an operation in the form of the engine's plan."""
         return {"kind": "tcp"}
 
     def values(self) -> Iterator[tuple[Path_, str | None]]:
-        """Yield the number of bytes to send, the text before them, and the number of bytes to receive."""
+        """Yield the number of bytes to send, the text that precedes these bytes, and the number of bytes to receive."""
         for name in ("send", "text", "receive"):
             yield ("tcp", name), getattr(self.tcp, name)

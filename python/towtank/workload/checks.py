@@ -17,8 +17,7 @@ from towtank.workload.references import Placed
 from towtank.workload.scope import Scope
 from towtank.yamlfile import Node, Path_, fault_at, find
 
-# Largest difference between 100 % and a sum of shares that counts as rounding, since shares are written with few
-# decimals. A larger difference is a mistake. [ratio]
+# Largest rounding error of a sum of shares that should be 100 %; shares are written with few decimals. [ratio]
 _SUM_TOLERANCE = 1e-6
 
 
@@ -61,7 +60,7 @@ class WorkloadCheck:
         return fault_at(self.tree, path, message, key=key)
 
     def _names(self, *path: str) -> list[str]:
-        """Return the keys that the file has at a path, even if their values are invalid."""
+        """Return the keys that the workload file has at a path, even if their values are invalid."""
         node: Node | None = self.written
         for part in path:
             node = node.child(part) if node is not None else None
@@ -77,9 +76,7 @@ class WorkloadCheck:
             )
 
     def _shares_are_whole(self) -> bool:
-        """Return True if the workload contains all groups of the file with their shares, that is, none was dropped as
-        malformed.
-        """
+        """Return True if no group of the workload file, and no share of a group, was dropped as malformed."""
         written = [name for name in self._names("groups") if "share" in self._names("groups", name)]
         left = [
             name
@@ -199,9 +196,7 @@ class WorkloadCheck:
                 yield self._at(path, message)
 
     def _is_filled(self, part: templates.Part) -> bool:
-        """Return True if a `${...}` in a text file could be a placeholder, because the workload could have a value for
-        it.
-        """
+        """Return True if the workload could have a value for a part of a text file that looks like a placeholder."""
         if isinstance(part, templates.Variable):
             row, _, column = part.name.partition(".")
             known = {name for name, _ in ((text, path) for path, text in self._every(references.sets))}
@@ -213,7 +208,7 @@ class WorkloadCheck:
             yield self._at(path, message, key=key)
 
     def _doubtful_names(self) -> set[str]:
-        """Return the names that malformed steps would have set; the workload lacks these steps."""
+        """Return the names that only malformed steps set. The workload lacks these steps."""
         return _set_names(self.written.child("transactions")) - _set_names(self.tree.child("transactions"))
 
     def _scopes(self) -> Iterator[Fault]:

@@ -34,7 +34,7 @@ from towtank.workload.target_choice import target_faults, target_of
 from towtank.workload.templates import Writer
 from towtank.yamlfile import Path_, did_you_mean
 
-# Option of a target: the user and password of its requests. In the plan they stand in the requests, not in the target.
+# Option of a target: user and password of its requests. The plan has them in each request, not in the target.
 _LOGIN = "login"
 
 
@@ -175,7 +175,7 @@ class _Compiler:
         return target_faults(self.workload, self.spoken)
 
     def _idle_streams(self) -> list[Fault]:
-        """Return a fault if the file sets `streams` although no target speaks HTTP/2."""
+        """Return a fault if the workload file sets `streams` although no target speaks HTTP/2."""
         if "streams" not in self.file.defaults.plan_connections:
             return []
         if any(options.get("http") == "2" for options in self.details.options.values()):
@@ -184,8 +184,9 @@ class _Compiler:
         return [self._fault(("defaults", "connections", "streams"), message)]
 
     def _homeless_users(self) -> list[Fault]:
-        """Return a fault if the file sets a connection pool although each user must stay with one service of a
-        target."""
+        """Return a fault if the workload file sets a connection pool although each user must stay with one service of a
+        target.
+        """
         if self.file.defaults.plan_connections["mode"] != "pool" or "user" not in self.details.balance.values():
             return []
         name = next(name for name, balance in self.details.balance.items() if balance == "user")
@@ -208,8 +209,8 @@ class _Compiler:
     def _target(self, name: str, addresses: list[str]) -> dict[str, Any]:
         services = self.details.services.get(name, [])
         balance = self.details.balance.get(name, "round_robin")
-        # With the balancing `user`, the plan needs the name of the service even if there is only one, because the
-        # engine counts virtual users per service name.
+        # With the balancing `user`, the engine counts virtual users per service, so the plan names even a single
+        # service.
         spread = {"services": services} if services and balance == "user" else {}
         common = {"name": name, "balance": balance, **spread}
         if self.spoken[name] != "http":
@@ -224,9 +225,10 @@ class _Compiler:
         }
 
     def _driven(self, name: str, addresses: list[str]) -> dict[str, Any]:
-        """Return, in the form of the plan, a target that the engine reaches through a driver.
+        """Return, in the form of the engine's plan, a target that the engine reaches through a driver.
 
-        All its addresses must have the same user, password and database."""
+        All its addresses must have the same user, password and database.
+        """
         try:
             return drivers.target_part(addresses)
         except ValueError as error:
@@ -264,7 +266,7 @@ class _Compiler:
         }
 
     def _read_of(self, pool: str) -> list[str]:
-        """Return the names of those columns of a pool that templates read."""
+        """Return the names of the columns of a pool that templates read."""
         rows = {pool} | {
             step.as_
             for transaction in self.file.transactions.values()
@@ -300,7 +302,8 @@ class _Compiler:
     def _transaction(self, name: str, transaction: Transaction) -> list[dict[str, Any]]:
         """Compile a transaction to pages.
 
-        If the file defines no pages, each sequence of steps between two think times becomes a page."""
+        If the workload file defines no pages, each sequence of steps between two think times becomes a page.
+        """
         if any(isinstance(item, Page) for item in transaction):
             return [
                 self._page(name, item.page, item.steps) if isinstance(item, Page) else self._op(item, name)

@@ -16,7 +16,7 @@ from towtank.yamlfile import Path_
 # Length at which an LDAP filter is cut if it is part of a step's name. [characters]
 _TITLE_LENGTH = 60
 _ALL = {"*", "+"}
-# Kinds of changes to a directory entry, by their names in the plan, in the order in which a request makes them.
+# Kinds of changes to a directory entry, as named in the engine's plan, in their order within a request.
 _VERBS = ("delete", "add", "replace", "increment")
 
 AttributeName = Annotated[str, StringConstraints(pattern=f"^{filters.ATTRIBUTE}$")]
@@ -204,7 +204,7 @@ class Ldap(CallStep):
         return words if len(words) <= _TITLE_LENGTH else words[: _TITLE_LENGTH - 1].rstrip() + "…"
 
     def operation(self) -> dict[str, Any]:
-        """Return the LDAP request for the plan, with the indexes of its values."""
+        """Return the LDAP request for the engine's plan, with the indexes of its values."""
         return {"kind": "ldap", "request": {self.ldap.action: self._request()}}
 
     def _request(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Addresses of servers that the engine reaches through drivers, and the keys of these targets in the plan."""
+"""Addresses of servers that the engine reaches through drivers, and the keys of these targets in the engine's plan."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def with_place(address: str, place: str) -> str:
 
 
 def target_part(addresses: Sequence[str]) -> dict[str, Any]:
-    """Return a target that a driver reaches, in the form of the plan, except its name and balancing.
+    """Return a target that a driver reaches, in the form of the engine's plan, except its name and balancing.
 
     Parameters
     ----------

@@ -30,7 +30,9 @@ _DEEPEST = 30
 
 @dataclass(frozen=True)
 class Filter:
-    """LDAP filter in the form of the plan. Its values are templates, to which the plan refers by index."""
+    """LDAP filter in the form of the engine's plan. Its values are templates, to which the engine's plan refers by
+    index.
+    """
 
     plan: dict[str, Any]
     values: list[str]
@@ -198,7 +200,7 @@ class _Reader:
         """Return literal text as a template.
 
         With `ends`, a placeholder `${...}` follows. The text must then not end with a dollar sign, which would escape
-        it.
+        the placeholder.
         """
         try:
             shown = text.decode()

@@ -77,7 +77,7 @@ class Pool(FileModel):
 
     @property
     def dealt(self) -> str:
-        """Name that the plan uses for the order in which virtual users get the rows of the pool."""
+        """Name that the engine's plan uses for the order in which virtual users get the rows of the pool."""
         return self.order or ("weighted" if self.weight else "random")
 
 
@@ -104,7 +104,7 @@ class ConnectionPool(FileModel):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """Return the key `connections` of the plan for this pool of connections."""
+        """Return the key `connections` of the engine's plan for this pool of connections."""
         streams = {} if self.streams is None else {"streams": self.streams}
         return {"mode": "pool", "size": self.pool, **streams}
 
@@ -160,7 +160,7 @@ class Defaults(FileModel):
 
     @property
     def plan_connections(self) -> dict[str, Any]:
-        """Return the key `connections` of the plan for these default settings."""
+        """Return the key `connections` of the engine's plan for these default settings."""
         mode = self.connections
         part: dict[str, Any]
         if isinstance(mode, ConnectionPool):

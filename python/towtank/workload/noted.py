@@ -1,4 +1,6 @@
-"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their form in the plan."""
+"""Keys of steps that concern stored items (`stores`, `replaces`, `removes`, `reads`), and their form in the engine's
+plan.
+"""
 
 from __future__ import annotations
 
@@ -78,13 +80,13 @@ def note_of(step: Any) -> tuple[str, str, str] | None:
 
 
 def note_part(step: Any, write: Any) -> dict[str, Any]:
-    """Return the key `note` of a step in the plan, in a mapping; empty if the step refers to no stored item.
+    """Return the key `note` of a step in the engine's plan, in a mapping; empty if the step refers to no stored item.
 
     Parameters
     ----------
     step : Request or CallStep
     write : callable
-        Converts a template for the plan.
+        Converts a template for the engine's plan.
     """
     note = note_of(step)
     if note is None:

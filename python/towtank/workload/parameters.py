@@ -34,8 +34,7 @@ _NAMED = re.compile(
 def secret_parameters(root: Node) -> frozenset[str]:
     """Return the names of the parameters that are used as secrets.
 
-    Such a parameter is used in the value of a key that has the name of a secret, such as `password`, or after such a
-    name within a text.
+    Such a parameter is used in the value of a key such as `password`, or after such a name within a text.
 
     Parameters
     ----------
@@ -104,7 +103,7 @@ def _fill(node: Node, values: dict[str, Any], changed: set[str], done: Substitut
     wrong = [name for name in names if not _is_scalar(values.get(name))]
     for name in wrong:
         done.places.add((node.line, node.column))
-        # A fault in the parameter's declaration in this file was already reported there.
+        # A fault in the declaration of a parameter in this file was already reported at the declaration.
         if name not in values or name in changed:
             message = _wrong(name, values)
             done.faults.append(Fault(node.file, node.line, node.column, where(node.path), message))

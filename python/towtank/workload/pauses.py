@@ -35,7 +35,7 @@ class Uniform(FileModel):
 
 
 class Normal(FileModel):
-    """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new one."""
+    """Normal distribution truncated at both ends: a random value outside of the bounds is replaced by a new value."""
 
     mean: TimedDuration = Field(description="Mean of the normal distribution before it is cut off.")
     sd: PositiveTimedDuration = Field(description="Standard deviation of the normal distribution before it is cut off.")
@@ -82,7 +82,7 @@ class PauseModel(FileModel):
         return self
 
     def plan(self) -> dict[str, Any]:
-        """Return the pause in the form of the plan, with times in seconds."""
+        """Return the pause in the form of the engine's plan, with times in seconds."""
         if self.fixed is not None:
             return {"dist": "fixed", "mean_s": self.fixed}
         if self.exponential is not None:

@@ -14,8 +14,8 @@ from towtank.workload.model import Group, Page, Pool
 from towtank.workload.noted import STORED
 from towtank.workload.steps import Branch, Count, Draw, If, Repeat, Request, Step
 
-# Number of reads between two pauses. Pauses are needed when no items are left in the pool: every read then fails
-# immediately, and users without pauses would keep a processor busy. [1]
+# Number of reads between two pauses. When no items are left in the pool, every read fails immediately, and users
+# without pauses would keep a processor busy. [1]
 _IN_A_ROW = 20
 _PAUSE = "50 ms"
 

@@ -75,7 +75,7 @@ def has_request(step: Step) -> bool:
 
 
 def templates_of(step: Step) -> Iterator[Placed]:
-    """Yield the templates of a step, without those of the steps nested in it."""
+    """Yield the templates of a step, without the templates of nested steps."""
     if isinstance(step, Request):
         yield from _templates_of_request(step)
     elif isinstance(step, CallStep):
@@ -89,7 +89,7 @@ def templates_of(step: Step) -> Iterator[Placed]:
 
 
 def _templates_of_request(step: Request) -> Iterator[Placed]:
-    """Yield the templates of a request, then those of its checks.
+    """Yield the templates of a request, then the templates of its checks.
 
     The checks are last because they may read values that the request extracts.
     """

@@ -22,7 +22,7 @@ _BYTES = "application/octet-stream"
 
 
 class RequestWriter:
-    """Compiler of HTTP requests to operations of the plan.
+    """Compiler of HTTP requests to operations of the engine's plan.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class RequestWriter:
         self._folder = folder
 
     def write(self, request: Request, step: int, target: int, login: tuple[str, str] | None = None) -> dict[str, Any]:
-        """Return the operation of the plan for a request.
+        """Return the operation of the engine's plan for a request.
 
         `step` and `target` are indexes. `login` is the user and password in the target's address.
         """
@@ -87,8 +87,8 @@ class RequestWriter:
         return written
 
     def _headers(self, request: Request) -> list[Any]:
-        """Return the headers of a request, and those default headers that it does not replace. Names are compared
-        without case.
+        """Return the headers of a request, and the default headers that it does not replace. Names are compared without
+        case.
         """
         content_type = self._content_type(request)
         named = {"Content-Type": content_type} if content_type else {}
@@ -110,8 +110,8 @@ class RequestWriter:
         return None
 
     def _auth(self, request: Request, login: tuple[str, str] | None) -> dict[str, Any] | None:
-        """Return the login for Basic authorization: that of the request, otherwise that of the defaults, otherwise that
-        in the target's address.
+        """Return the login for Basic authorization: from the request, else from the defaults, else from the address of
+        the target.
         """
         auth = self._defaults.auth if request.auth is None else request.auth
         if auth is None and login is not None and not self._authorizes(request):
@@ -207,7 +207,9 @@ def _inside_json(text: str) -> str:
 
 
 def _statuses(statuses: list[int | str]) -> dict[str, Any]:
-    """Return accepted status codes for the plan: a list, or bounds if only a single class such as `2xx` is accepted."""
+    """Return accepted status codes for the engine's plan: a list, or bounds if only a single class such as `2xx` is
+    accepted.
+    """
     if len(statuses) == 1 and isinstance(statuses[0], str):
         first = int(statuses[0][0]) * 100
         return {"min": first, "max": first + 99}
@@ -219,7 +221,9 @@ def _statuses(statuses: list[int | str]) -> dict[str, Any]:
 
 
 def _bounds(size: int | SizeRange) -> dict[str, int]:
-    """Return the lower and upper bound of a size for the plan. `max` is omitted if the size has no upper bound."""
+    """Return the lower and upper bound of a size for the engine's plan. `max` is omitted if the size has no upper
+    bound.
+    """
     if isinstance(size, int):
         return {"min": size, "max": size}
     return {"min": size.min, **({} if size.max is None else {"max": size.max})}

@@ -55,8 +55,8 @@ class Scope:
         self.own = self.lists
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the faults of variables and lists that are read where they cannot have a value, and of names that
-        denote both a variable and a list.
+        """Yield a fault for each variable or list that is read where it cannot have a value, and for each name that
+        denotes both a variable and a list.
         """
         yield from self._double_names()
         used: set[str] = set()
@@ -74,8 +74,8 @@ class Scope:
         everything = {*self.variables, *(f"{row}.*" for row in self.rows)}
         for name in self.workload.transactions:
             if name in self.workload.readers:
-                # After the load, a virtual user of its own runs this read-back transaction, so only the key of the
-                # stored item is known in it.
+                # After the load, a separate virtual user runs this read-back transaction. It knows only the key of the
+                # stored item.
                 yield from self._transaction(name, {STORED_KEY})
             elif name not in used:
                 yield from self._transaction(name, set(everything))

@@ -134,7 +134,7 @@ class Extract(FileModel):
 
     @property
     def source(self) -> dict[str, Any]:
-        """Sources from which a value can be extracted, by their names in the file and in the plan; only one is set."""
+        """Sources of an extracted value, by their names in the file and in the engine's plan; only one is set."""
         return {"json": self.json_, "header": self.header, "regex": self.regex, "status": self.status}
 
     @property

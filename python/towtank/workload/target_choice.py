@@ -20,8 +20,8 @@ Aimed = Request | CallStep | GivenCookie
 def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> str | None:
     """Return the name of the target for a step or a cookie; None if no target fits or the choice is ambiguous.
 
-    The first of these that exists is chosen: the target that the step or cookie names, the default target if it fits,
-    the only target that fits. A target fits a step if it speaks the step's protocol, and a cookie if it speaks HTTP.
+    The choice is the target that the step or cookie names, otherwise the default target if it fits, otherwise the only
+    target that fits. A target fits a step if it speaks the step's protocol, and a cookie if it speaks HTTP.
     """
     if aimed.target is not None:
         return aimed.target

@@ -179,7 +179,7 @@ def exports(text: str) -> list[Export]:
 
 
 class Writer:
-    """Converter of templates for the plan.
+    """Converter of templates for the engine's plan.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class Writer:
         return self._exported[part.service][part.name]
 
     def write(self, text: str, encode: str = "none", *, literal: Callable[[str], str] = str) -> list[Any]:
-        """Return a template in the form of the plan, as a list of texts and placeholders.
+        """Return a template in the form of the engine's plan, as a list of texts and placeholders.
 
         Parameters
         ----------

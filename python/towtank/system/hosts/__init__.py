@@ -1,4 +1,4 @@
-"""Defines the hosts on which the services of a system run; a provider creates, enters and removes its hosts.
+"""Defines the hosts on which the services of a system run, and the providers that create and remove hosts.
 
 `host` defines a host. `local`, `existing`, `remote` and `virtual` are the providers. `group` creates, starts and
 removes the hosts of a system file; `needs` lists what they require, and `capabilities` examines this machine. The names

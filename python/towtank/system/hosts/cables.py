@@ -163,8 +163,8 @@ class DirectCable(Cable):
         self._site.join(self._name, self._pid, self._link)
 
     def _switch(self, state: str) -> None:
-        """Switch the cable's device at this host on or off. Without carrier at one end, the other end has none
-        as well.
+        """Switch the cable's device at this host on or off. A device that is off also takes the carrier from the
+        device of the other host.
         """
         self._site.run(in_network(self._pid, ["ip", "link", "set", DEVICE, state]))
 

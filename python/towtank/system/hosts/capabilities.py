@@ -152,7 +152,7 @@ def _disk(namespaces: Namespaces) -> None:
 
 @contextmanager
 def _image() -> Iterator[Path]:
-    """Create a disk image under a separate prefix, by which `towtank doctor --clean` finds the image."""
+    """Create a disk image in a folder whose name `towtank doctor --clean` recognises."""
     folder = IMAGES / _prefix()
     folder.mkdir()
     try:

@@ -25,8 +25,8 @@ _V2_CONTROLLERS = ("cpu", "memory", "cpuset", "io")
 # default 100). OCI runtimes use the same conversion, so a system file has the same effect under both versions.
 _LEAST_SHARES, _SHARES_SPAN, _WEIGHT_SPAN = 2, 262_142, 9_999
 _PERIOD_DEFAULT_S = 0.1
-# Time within which the kernel can remove an empty group. It refuses to remove the group until it has reaped the group's
-# zombies, which takes about 2 s. [s]
+# Longest time until an empty control group can be removed. The kernel first reaps the group's zombies, which takes
+# about 2 s. [s]
 _REMOVED_WITHIN_S = 10.0
 _POLL_S = 0.02
 _THROTTLES = {
@@ -100,9 +100,9 @@ class ControlGroup:
     Parameters
     ----------
     trees : Trees
-        Trees in which the group is made.
+        Trees in which the control group is made.
     name : str
-        Path of the group below the group of this process: `PREFIX/HOST`.
+        Path of the control group below the group of this process: `PREFIX/HOST`.
     """
 
     def __init__(self, trees: Trees, name: str) -> None:
@@ -157,11 +157,11 @@ class ControlGroup:
                 (level / "cgroup.subtree_control").write_text(wanted)
 
     def members_files(self) -> list[Path]:
-        """Return the files to which a process id must be written to move the process into the group."""
+        """Return the files to which a process id must be written to move the process into the control group."""
         return [folder / "cgroup.procs" for folder in self._all()]
 
     def limit_cpu(self, cpus: float, period_s: float = _PERIOD_DEFAULT_S) -> None:
-        """Limit the CPU time of the group in each period to the time that `cpus` CPUs provide. [CPUs]"""
+        """Limit the CPU time of the control group in each period to the time that `cpus` CPUs provide. [CPUs]"""
         period, quota = round(period_s * 1e6), round(cpus * period_s * 1e6)
         if self._trees.version == 1:
             # The kernel checks period and quota together at each write, so the old quota is removed before the period
@@ -173,7 +173,7 @@ class ControlGroup:
             self._set("cpu", "cpu.max", f"{quota} {period}")
 
     def weigh(self, shares: int) -> None:
-        """Set the CPU weight of the group relative to other groups, on the scale of version 1."""
+        """Set the CPU weight of the control group relative to other groups, on the scale of version 1."""
         if self._trees.version == 1:
             self._set("cpu", "cpu.shares", str(shares))
         else:
@@ -184,8 +184,8 @@ class ControlGroup:
         self._set("cpuset", "cpuset.cpus", ",".join(map(str, sorted(cpus))))
 
     def limit_memory(self, size_bytes: int, swap_bytes: int = 0) -> None:
-        """Limit the memory of the group, including its page cache, to `size_bytes`, and its swap space to `swap_bytes`.
-        [byte]
+        """Limit the memory of the control group, including its page cache, to `size_bytes`, and its swap space to
+        `swap_bytes`. [byte]
 
         Raises
         ------
@@ -205,7 +205,7 @@ class ControlGroup:
                 raise
 
     def drop_page_cache(self) -> int:
-        """Evict the page cache of the group, and return what is left of it. [byte]
+        """Evict the page cache of the control group, and return its remaining size. [byte]
 
         Raises
         ------
@@ -226,7 +226,7 @@ class ControlGroup:
         return self._cached("file")
 
     def reclaim_lacking(self) -> str | None:
-        """Return why the page cache of the group cannot be evicted; None if it can."""
+        """Return why the page cache of the control group cannot be evicted; None if it can."""
         if not self._trees.has("memory"):
             return "no memory controller"
         if self._trees.version == 1 or (self.unified is not None and (self.unified / "memory.reclaim").exists()):
@@ -234,16 +234,16 @@ class ControlGroup:
         return "the kernel has no `memory.reclaim`, which Linux 5.19 introduced"
 
     def _cached(self, key: str) -> int:
-        """Return the value of a key of `memory.stat`, which is a part of the group's page cache. [byte]"""
+        """Return the value of a key of the group's `memory.stat`; 0 if the key is missing. [byte]"""
         folder = self.folders["memory"] if self._trees.version == 1 else self.unified
         assert folder is not None
         lines = dict(line.split(" ", 1) for line in _read(folder / "memory.stat").splitlines() if " " in line)
         return int(lines.get(key, 0))
 
     def throttle(self, device: str, limits: dict[str, float | None]) -> None:
-        """Limit the speed with which the group reads from and writes to a device with number `MAJOR:MINOR`.
+        """Limit the speed with which the control group reads from and writes to a device with number `MAJOR:MINOR`.
 
-        `limits` has the names of a system file as keys; None means no limit.
+        The keys of `limits` are those of a disk in the system file; the value None means no limit.
 
         Notes
         -----
@@ -276,7 +276,7 @@ class ControlGroup:
             kill(folder)
 
     def remove(self) -> None:
-        """Remove the group. Also remove its parent folder if no other group is in it."""
+        """Remove the control group. Also remove its parent folder if no other group is in it."""
         for folder in self._all():
             remove(folder)
             with suppress(OSError):

@@ -119,8 +119,9 @@ def processes(prefix: str) -> list[int]:
 
 
 def remember_throttled(folder: Path, device: str) -> None:
-    """Record the number of a device before its speed limits are set. The limits remain when the device is removed, and
-    are found by this record.
+    """Record the number of a device before its speed limits are set.
+
+    The limits remain when the device is removed; `clean` finds them by this record.
     """
     with (folder / "throttled").open("a") as stream:
         stream.write(f"{device}\n")

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _CONNECT_WITHIN_S = 15.0
 _FILES_WITHIN_S = 300.0
 # Interval between the requests that check a connection [s], and number of successive requests without a reply after
-# which the connection counts as lost. Without these requests, the disappearance of a machine would not be noticed.
+# which the connection is considered lost. The requests detect that a machine has disappeared.
 _ASK_EVERY_S, _ASK_TIMES = 5, 4
 # Script that reads environment variables from standard input, one per line up to an empty line, and then executes the
 # command, which receives the rest of standard input. The variables thus do not appear on the command line.
@@ -128,7 +128,7 @@ class Connection:
         *,
         hold_input: bool = False,
     ) -> Answer:
-        """Run a command on the machine to its end, and return status and output.
+        """Run a command on the remote machine to its end, and return status and output.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Connection:
         environment : mapping, optional
             Environment variables of the command.
         hold_input : bool, default False
-            Whether standard input of the command stays open until the time limit, as a guard requires.
+            Whether standard input of the command stays open until the time limit.
 
         Raises
         ------
@@ -181,7 +181,7 @@ class Connection:
         return RemoteCommand(process)
 
     def write(self, path: str, content: bytes) -> None:
-        """Write a new file on the machine that only its owner can read."""
+        """Write a new file on the remote machine that only its owner can read."""
         self._await(self._write(path, content), _FILES_WITHIN_S)
 
     async def _write(self, path: str, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Represents a machine that is operated without Towtank: its services are loaded and observed, but never started."""
+"""Represents a machine whose services run without Towtank: Towtank sends requests to them and observes them."""
 
 from __future__ import annotations
 
@@ -25,32 +25,30 @@ class ExistingHost:
 
     @property
     def address(self) -> str:
-        """Refuse to return an address: the system file gives the addresses of the services on the machine."""
+        """Refuse to return an address: the system file gives the addresses of the services on the existing machine."""
         self._refuse("choosing an address on")
 
     @property
     def cpus(self) -> list[int] | None:
-        """None, because Towtank does not pin processes on the machine."""
+        """None, because Towtank does not pin processes on the existing machine."""
         return None
 
     def capabilities(self) -> Capabilities:
-        """Return no capabilities, because services cannot be started on the machine."""
+        """Return no capabilities, because services cannot be started on the existing machine."""
         return Capabilities(starts=False, shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return an empty list of missing requirements, because nothing is created on the machine."""
+        """Return an empty list of missing requirements, because nothing is created on the existing machine."""
         return []
 
     def prepare(self, room: HostSettings) -> None:
-        """Do nothing, because the machine exists. Unreachable services on it are reported by the checks of these
-        services.
-        """
+        """Do nothing, because the machine exists already. The checks of its services report unreachable services."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Do nothing, because Towtank sets no limits on the machine."""
+        """Do nothing, because Towtank sets no limits on the existing machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Refuse to start a process, because Towtank starts nothing on the machine."""
+        """Refuse to start a process, because Towtank starts nothing on the existing machine."""
         self._refuse(f"starting {spec.name} on")
 
     def execute(
@@ -59,75 +57,75 @@ class ExistingHost:
         limit_s: float = 60.0,  # noqa: ARG002
         environment: Mapping[str, str] | None = None,  # noqa: ARG002
     ) -> Answer:
-        """Refuse to run a command, because Towtank starts nothing on the machine."""
+        """Refuse to run a command, because Towtank starts nothing on the existing machine."""
         self._refuse(f"running {command[0]} on")
 
     def outside(self, path: Path | str) -> Path:
-        """Refuse to return a path, because Towtank has no access to the files of the machine."""
+        """Refuse to return a path, because Towtank has no access to the files of the existing machine."""
         self._refuse(f"accessing {path} of")
 
     def make_folder(self, path: Path | str, owner: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a folder on the machine, because Towtank does not change it."""
+        """Refuse to make a folder on the existing machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to make a private folder on the machine, because Towtank does not change it."""
+        """Refuse to make a private folder on the existing machine, because Towtank does not change it."""
         self._refuse(f"making {path} on")
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:  # noqa: ARG002
-        """Refuse to write a file on the machine, because Towtank does not change it."""
+        """Refuse to write a file on the existing machine, because Towtank does not change it."""
         self._refuse(f"writing {path} on")
 
     def read(self, path: Path | str) -> str | None:
-        """Refuse to read a file of the machine, because Towtank has no access to its files."""
+        """Refuse to read a file of the existing machine, because Towtank has no access to its files."""
         self._refuse(f"reading {path} of")
 
     def put(self, source: Path, target: Path | str) -> None:  # noqa: ARG002
-        """Refuse to copy files to the machine, because Towtank does not change it."""
+        """Refuse to copy files to the existing machine, because Towtank does not change it."""
         self._refuse(f"writing {target} on")
 
     def get(self, source: Path | str, target: Path) -> None:  # noqa: ARG002
-        """Refuse to copy files from the machine, because Towtank has no access to its files."""
+        """Refuse to copy files from the existing machine, because Towtank has no access to its files."""
         self._refuse(f"reading {source} of")
 
     def remove(self, path: Path | str) -> None:
-        """Refuse to remove a file of the machine, because Towtank does not change it."""
+        """Refuse to remove a file of the existing machine, because Towtank does not change it."""
         self._refuse(f"removing {path} from")
 
     def engine(self) -> Path:
-        """Refuse to return a path: Towtank has no engine on the machine."""
+        """Refuse to return a path: Towtank has no engine on the existing machine."""
         self._refuse("using programs of")
 
     def python(self) -> str:
-        """Refuse to return a path: Towtank uses no Python interpreter on the machine."""
+        """Refuse to return a path: Towtank uses no Python interpreter on the existing machine."""
         self._refuse("using programs of")
 
     @property
     def temporary(self) -> Path:
-        """Refuse to make temporary files on the machine, because Towtank does not change it."""
+        """Refuse to make temporary files on the existing machine, because Towtank does not change it."""
         self._refuse("making temporary files on")
 
     def disk(self, name: str) -> Path:
-        """Refuse to return a mount point: Towtank creates no disks on the machine."""
+        """Refuse to return a mount point: Towtank creates no disks on the existing machine."""
         self._refuse(f"using disk {name} of")
 
     def free_ports(self, count: int = 1) -> int:  # noqa: ARG002
-        """Refuse to choose free ports, because Towtank starts no services on the machine."""
+        """Refuse to choose free ports, because Towtank starts no services on the existing machine."""
         self._refuse("choosing ports on")
 
     def require_free(self, port: int, owner: str) -> None:  # noqa: ARG002
-        """Refuse to check whether a port is free, because Towtank starts no services on the machine."""
+        """Refuse to check whether a port is free, because Towtank starts no services on the existing machine."""
         self._refuse(f"listening on port {port} of")
 
     def facts(self) -> dict[str, Any]:
-        """Return the description of the machine that the system file contains."""
+        """Return the description of the existing machine that the system file contains."""
         return {
             "provider": self.provider,
             **self._part.model_dump(mode="json", exclude={"provider"}, exclude_none=True),
         }
 
     def watching(self) -> Watching:
-        """Return a scraper for the metrics page of the machine, if the machine has such a page."""
+        """Return a scraper for the metrics page of the existing machine, if it has such a page."""
         if self._part.metrics is None:
             return Watching()
         from towtank.observe import PrometheusScraper  # noqa: PLC0415 - only where something is observed
@@ -135,8 +133,8 @@ class ExistingHost:
         return Watching([PrometheusScraper(f"host-{self.name}", "host", self._part.metrics)])
 
     def ended(self) -> list[str]:
-        """Return an empty list, because Towtank has started nothing on the machine."""
+        """Return an empty list, because Towtank has started nothing on the existing machine."""
         return []
 
     def tear_down(self) -> None:
-        """Do nothing, because the machine keeps running after the study."""
+        """Do nothing, because the existing machine keeps running after the study."""

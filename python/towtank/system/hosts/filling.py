@@ -80,7 +80,7 @@ def _take_files(folder: Path, leave: int) -> None:
 
 
 def _take_bytes(folder: Path, leave: int) -> None:
-    """Reserve disk space in steps until `leave` bytes are free. If a step fails, try half as much."""
+    """Reserve disk space until `leave` bytes are free; after a failure, try to reserve half as much."""
     with (folder / "bytes").open("w+b") as stream:
         for _ in range(_ROUNDS):
             state = os.statvfs(folder)

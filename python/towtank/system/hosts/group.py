@@ -40,7 +40,7 @@ class Hosts:
         return self._here if name is None else self._hosts[name]
 
     def breakable(self, name: str) -> Breakable:
-        """Return the host with the given name, as a host whose network and disks can be made to fail.
+        """Return the host with the given name, if its network and disks can be made to fail.
 
         Raises
         ------
@@ -53,13 +53,11 @@ class Hosts:
         return host
 
     def lacks(self) -> list[str]:
-        """Return sentences about what is missing to create the hosts: capabilities of this machine, or permissions of
-        this user.
-        """
+        """Return a sentence for each requirement of the hosts that this machine or this user does not meet."""
         return [line for host in self._hosts.values() for line in host.lacks()]
 
     def watch(self) -> None:
-        """Start the janitor, which removes everything that is created from now on, even if this process is killed."""
+        """Start the janitor, which removes the hosts even if this process is killed."""
         if self._site is not None:
             self._site.watch()
 
@@ -76,8 +74,7 @@ class Hosts:
             host.prepare(room)
 
     def confine(self, folders: Callable[[Host], Sequence[Path]]) -> None:
-        """Apply to all hosts the limits that were left off until now, because they would have slowed down the start of
-        services.
+        """Apply the limits that would have slowed down the start of services to all hosts.
 
         `folders` returns the folders of this machine that contain files of a host's services.
         """
@@ -97,15 +94,13 @@ class Hosts:
         return [probe for host in self._prepared for probe in host.watching().probes]
 
     def processes(self) -> dict[str, int]:
-        """Return the process ids of programs that work for hosts but run outside of them, such as packet relays, by
-        name.
+        """Return the process ids of programs that work outside of the hosts for them, such as packet relays,
+        by name.
         """
         return {name: pid for host in self._prepared for name, pid in host.watching().processes.items()}
 
     def ended(self) -> list[tuple[str, str]]:
-        """Return the name of each host of which a part (such as a relay program) ended unexpectedly, with the
-        reason.
-        """
+        """Return the hosts of which a part (such as a relay program) ended unexpectedly, with reasons."""
         return [(host.name, text) for host in self._prepared for text in host.ended()]
 
     def tear_down(self) -> None:

@@ -1,7 +1,7 @@
 """Starts helper programs of a host, waits until they are ready, and ends them.
 
-A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a pipe
-whose other end only the process that started the helper holds.
+A helper program prints `ready` when it is ready, and ends when its standard input closes. Its standard input is a
+pipe. Only the process that started the helper holds the other end of the pipe.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from contextlib import suppress
 # the kernel. [s]
 _READY_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
-# Largest sizes that are read at once from the standard output and the standard error of a helper. The output is a
-# single word, and the errors fit into the buffer of a pipe. [byte]
+# Largest number of bytes that are read at once from the output of a helper, and largest number from its errors. The
+# output is a single word; the errors fit into the buffer of a pipe. [byte]
 _PIECE = 64
 _COMPLAINT_AT_MOST = 65536
 

@@ -122,18 +122,13 @@ class Host(Protocol):
         """Return what the provider of the host supports, such as starting services."""
 
     def lacks(self) -> list[str]:
-        """Return sentences about what is missing to create the host: capabilities of this machine, or permissions of
-        this user.
-
-        Empty if nothing is missing.
-        """
+        """Return a sentence for each requirement of the host that this machine or this user does not meet."""
 
     def prepare(self, room: HostSettings) -> None:
         """Create the host, or connect to it. If this fails, `tear_down` removes the parts that were created."""
 
     def confine(self, folders: Sequence[Path] = ()) -> None:
-        """Apply the limits of the host that were left off until now, because they would have slowed down the start of
-        services.
+        """Apply the limits of the host that would have slowed down the start of services.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Cleans up after a system when the process that runs the system has ended.
 
-The janitor is a small process that waits until a pipe is closed. The process that runs the system holds the other end
-of the pipe, and so does every command by which it changes the kernel. When the pipe is closed, no further kernel
-objects can thus be created. The guards end the services; the janitor removes everything else.
+The janitor is a small process that waits until a pipe is closed. The other end of the pipe is open in the process that
+runs the system, and in every command by which this process changes the kernel. No kernel objects can thus be created
+after the pipe is closed. The guard of each service ends the service; the janitor removes everything else.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import time
 from towtank.system.hosts.cleaning import clean, processes
 from towtank.system.scratch import sweep_scratch
 
-# Time that the janitor waits for the guards. They give services a grace time (databases ten seconds) before they kill
-# them. [s]
+# Longest time that the janitor waits for the guards to end the services. Databases have ten seconds to end before their
+# guards kill them. [s]
 _GUARDS_WITHIN_S = 20.0
 _POLL_S = 0.02
 

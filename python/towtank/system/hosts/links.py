@@ -15,7 +15,7 @@ _SIOCETHTOOL = 0x8946
 _OFFLOADS = {"tso": (0x1F, 0x1E), "gso": (0x24, 0x23), "gro": (0x2C, 0x2B)}
 _CHECKSUMS = {"transmit": (0x17, 0x16), "receive": (0x15, 0x14)}
 _NAME_BYTES = 16
-# Size of the token bucket of a rate limit, as the time in which the full rate fills it. Timers that are late by less do
+# Size of the token bucket of a rate limit, in seconds at the full rate. Timers that are late by less than this time do
 # not reduce the rate. [s]
 _BURST_S = 0.004
 # Longest wait of a packet in the queue of a link. Later packets are dropped, as in a switch with a small buffer. [s]
@@ -81,14 +81,12 @@ def set_checksums(device: str, *, on: bool) -> None:
 
 
 def offloads(device: str) -> dict[str, bool]:
-    """Return the segmentation offloads of a device, each with True if it is on, in the network namespace of this
-    thread.
-    """
+    """Return the state of each segmentation offload of a device in the network namespace of this thread; True is on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _OFFLOADS.items()}
 
 
 def checksums(device: str) -> dict[str, bool]:
-    """Return the checksum offloads of a device, each with True if it is on, in the network namespace of this thread."""
+    """Return the state of each checksum offload of a device in the network namespace of this thread; True is on."""
     return {name: bool(_ethtool(device, getter, 0)) for name, (_, getter) in _CHECKSUMS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Determines which capabilities of this machine the hosts of a system file need, and which of these it lacks."""
+"""Determines which capabilities the hosts of a system file need, and which of them this machine lacks."""
 
 from __future__ import annotations
 

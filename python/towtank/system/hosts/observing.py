@@ -21,8 +21,8 @@ _NS = 1e9
 _US = 1e6
 _SECTOR_BYTES = 512
 _DEVICE = "eth0"
-# Number of sockets up to which their memory is queried. Each socket costs some µs of CPU time during the measurement.
-# [1]
+# Largest number of sockets whose memory is queried. The query costs some µs of CPU time per socket during the
+# measurement. [1]
 _SOCKETS_AT_MOST = 1000
 # Columns of /sys/block/DEVICE/stat (iostats.rst): completed reads, sectors read, completed writes, sectors written,
 # busy time [ms], and time in the queue [ms].
@@ -125,8 +125,8 @@ class HostScraper:
         if old is not None:
             stat = numbers(old / "memory.stat")
             kills = numbers(old / "memory.oom_control").get("oom_kill", 0.0)
-            # The failures at both limits (memory, and memory with swap) are added. Usually both limits are equal, and a
-            # failure is counted at only one of them: the kernel checks the limit of memory with swap first.
+            # Failures at the limit of memory and at the limit of memory with swap are added. If both limits are equal,
+            # the kernel counts a failure only at the limit of memory with swap, which it checks first.
             refused = sum(
                 float(path.read_text())
                 for path in (old / "memory.failcnt", old / "memory.memsw.failcnt")

@@ -1,8 +1,8 @@
 """Represents a host of provider `ssh`: another machine, on which processes start and end as on this machine.
 
-Towtank copies the engine to the machine, where the engine serves as guard and as probe. When the connection ends, the
-guard of a process ends the process and all its children. The probe observes the machine. A small shell script waits for
-the end of the connection and then removes the copied files.
+Towtank copies the engine to the remote machine, where the engine serves as guard and as probe. When the connection
+ends, the guard of a process ends the process and all its children. The probe observes the remote machine. A small shell
+script waits for the end of the connection and then removes the copied files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ _FIRST_PORT, _END_PORT = 20_000, 32_768
 _LISTEN = "0A"
 _PORT = re.compile(r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F:]+ ([0-9A-F]{2})", re.MULTILINE)
 _POLL_S = 0.05
-# Time after the grace time of a process in which its guard must end, and this end must be reported over the
-# network. [s]
+# Time in which the guard of a process must end, in addition to the grace time of the process. [s]
 _REAP_S = 15.0
 # Longest time that the clean-up script waits for guards to end. [s]
 _CLEAN_WITHIN_S = 40.0
@@ -108,8 +107,9 @@ class RemoteHost:
         return Capabilities(shares_files=False)
 
     def lacks(self) -> list[str]:
-        """Return the requirements for the connection that this machine does not meet. Those of the other machine are
-        checked when the connection is opened.
+        """Return the requirements for the SSH connection that this machine does not meet.
+
+        The requirements of the remote machine are checked when the connection is opened.
         """
         where, part = f"hosts.{self.name}", self._part
         lines = []
@@ -126,7 +126,7 @@ class RemoteHost:
         return lines
 
     def prepare(self, room: HostSettings) -> None:
-        """Connect to the machine, create the folder of this run, and copy the engine."""
+        """Connect to the remote machine, create the folder of this run, and copy the engine."""
         from towtank.system.hosts.connection import Connection, Login  # noqa: PLC0415 - the extra may be absent
 
         room.check()
@@ -137,12 +137,12 @@ class RemoteHost:
         password = None if part.password_from is None else os.environ[part.password_from]
         self._connection = Connection(Login(part.address, part.port, part.user, key, known, password))
         self._log = (room.folder / f"{self.name}-clean-up.log").open("ab")
-        # The folder of the run is made first, because its name is visible to other users from now on. It must be new:
-        # otherwise another user may own it.
+        # The folder of the run must be new: its name becomes visible to other users, who could otherwise create it
+        # first.
         self._said(["mkdir", "-p", "--", part.folder])
         self.make_private_folder(self.folder)
-        # The clean-up script starts before anything else is created. Its arguments contain the folder, which shows
-        # `towtank doctor --clean` on that machine that the folder is in use.
+        # The clean-up script starts before other files are created. Its arguments name the folder, by which
+        # `towtank doctor --clean` on that machine recognises that the folder is in use.
         clean_up = ["sh", "-c", _CLEAN_UP, JANITOR, str(self.folder), self._prefix]
         self._cleaner = self._connection.start(clean_up, self._log, {})
         for name in ("pids", "tmp"):
@@ -178,32 +178,34 @@ class RemoteHost:
         """Do nothing, because Towtank sets no limits on a remote machine."""
 
     def process(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None) -> Process:  # noqa: ARG002
-        """Return a process on the machine, which a guard watches there; the output of the process goes to the log on
-        this machine.
+        """Return a process on the remote machine, which a guard watches there; the output of the process goes to the
+        log on this machine.
         """
         process = RemoteProcess(self, spec, log)
         self._processes.append(process)
         return process
 
     def pid_file(self) -> Path:
-        """Return the path of a new file on the machine for the process id of a guard."""
+        """Return the path of a new file on the remote machine for the process id of a guard."""
         self._pids += 1
         return self.folder / "pids" / str(self._pids)
 
     def guarded(self, command: list[str], grace_s: float, pid_file: Path, open_files: int | None = None) -> list[str]:
-        """Return a command that runs under a guard on the machine; the guard's process id is written to a file."""
+        """Return a command that runs under a guard on the remote machine; the guard's process id is written to
+        a file.
+        """
         guard = guarded(command, grace_s=grace_s, open_files=open_files, engine=self.engine())
         return ["sh", "-c", _TOLD, str(pid_file), *guard]
 
     def start(self, command: list[str], log: Any, environment: Mapping[str, str]) -> RemoteCommand:
-        """Start a command on the machine; its output goes to a log on this machine."""
+        """Start a command on the remote machine; its output goes to a log on this machine."""
         marked = {MARK: self._prefix, "TMPDIR": str(self.temporary), **environment}
         return self._reached().start(command, log, marked)
 
     def execute(
         self, command: list[str], limit_s: float = 60.0, environment: Mapping[str, str] | None = None
     ) -> Answer:
-        """Run a command on the machine to its end; a guard ends the command at the time limit."""
+        """Run a command on the remote machine to its end; a guard ends the command at the time limit."""
         variables = {MARK: self._prefix, "TMPDIR": str(self.temporary), **(environment or {})}
         return self._reached().run(self.guarded(command, 1.0, self.pid_file()), limit_s, variables, hold_input=True)
 
@@ -218,15 +220,15 @@ class RemoteHost:
             self._said(["chown", f"{owner}:{owner}", str(path)])
 
     def make_private_folder(self, path: Path | str, group: str | None = None) -> None:
-        """Make a new folder on the machine that only its owner, and processes of a group, can enter."""
+        """Make a new folder on the remote machine that only its owner, and processes of a group, can enter."""
         self._said(["mkdir", "-m", "700", "--", str(path)])
         if group is not None:
             self._said(["chgrp", "--", group, str(path)])
             self._said(["chmod", "710", "--", str(path)])
 
     def write(self, path: Path | str, text: str, group: str | None = None) -> None:
-        """Write a small file on the machine that only its owner, and processes of a group, can read. If the path is a
-        link, the link is replaced.
+        """Write a small file on the remote machine that only its owner, and processes of a group, can read. If the path
+        is a link, the link is replaced.
         """
         self._said(["rm", "-f", "--", str(path)])
         self._reached().write(str(path), text.encode())
@@ -235,7 +237,7 @@ class RemoteHost:
             self._said(["chmod", "640", "--", str(path)])
 
     def read(self, path: Path | str) -> str | None:
-        """Read a small file of the machine; return None if it cannot be read."""
+        """Read a small file of the remote machine; return None if it cannot be read."""
         answer = self._reached().run(["cat", str(path)], 60.0)
         return answer.output if answer.status == 0 else None
 
@@ -258,12 +260,12 @@ class RemoteHost:
         return self.folder / "towtank-engine"
 
     def python(self) -> str:
-        """Return the path of the Python interpreter on the machine, as set in the system file."""
+        """Return the path of the Python interpreter on the remote machine, as set in the system file."""
         return self._part.python
 
     @property
     def temporary(self) -> Path:
-        """Temporary folder on the machine, below the folder of this run."""
+        """Temporary folder on the remote machine, below the folder of this run."""
         return self.folder / "tmp"
 
     def disk(self, name: str) -> Path:
@@ -273,7 +275,7 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: a host of provider ssh has no disk {name}")
 
     def free_ports(self, count: int = 1) -> int:
-        """Return the first of `count` consecutive free ports of the machine; a port is never returned twice.
+        """Return the first of `count` consecutive free ports of the remote machine; a port is never returned twice.
 
         The search begins at a random port, so that two systems that search at the same time rarely find the same
         ports.
@@ -289,7 +291,7 @@ class RemoteHost:
         raise TargetError(f"host {self.name}: no {count} consecutive ports are free")
 
     def require_free(self, port: int, owner: str) -> None:
-        """Refuse a port on which a process of the machine already listens."""
+        """Refuse a port on which a process of the remote machine already listens."""
         if port in self._listening():
             raise TargetError(f"{owner}: port {port} on {self.address} is already in use")
 
@@ -320,13 +322,13 @@ class RemoteHost:
         return Watching(probes=[RemoteHostProbe(self)])
 
     def ended(self) -> list[str]:
-        """Return a message if the connection to the machine was lost."""
+        """Return a message if the connection to the remote machine was lost."""
         cleaner = self._cleaner
         lost = cleaner is not None and cleaner.status() is not None
         return ["the SSH connection was lost"] if lost else []
 
     def tear_down(self) -> None:
-        """Remove the folder of this run on the machine, and close the connection."""
+        """Remove the folder of this run on the remote machine, and close the connection."""
         connection, cleaner = self._connection, self._cleaner
         self._connection = self._cleaner = None
         try:

@@ -1,8 +1,8 @@
 """Manages the resources that all hosts of provider `namespaces` share: a prefix, a folder, a janitor, and a virtual
 network.
 
-The network is a bridge, or a shared card, in a separate network namespace. While it is up, this machine has one
-additional device, the link of the load generator; otherwise the network of this machine is unchanged.
+The network is a bridge, or a network card that all hosts share, in a separate network namespace. This machine has one
+additional network device while the network exists: the link of the load generator.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ ip link set lo up
 ip link add name bridge type bridge forward_delay 0 mcast_snooping 0
 ip link set bridge mtu "$1" up
 """
-# Script that creates the shared network card, as one end of a cable whose other end is unused but switched on. The card
-# thus has a carrier, and packets that leave the machine through the card are lost.
+# Script that creates the shared network card as one end of a veth pair. The other end is unused but switched on, so the
+# card has a carrier. Packets that leave the machine through the card are lost.
 _CARD = """
 ip link set lo up
 ip link add name card mtu "$1" type veth peer name nobody mtu "$1"
@@ -70,8 +70,8 @@ class Site:
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE
         self._users = 0
-        # Host that waits for its partner on a cable of link `veth`, until the second host exists: name of the host, id
-        # of a process in its network, and its link.
+        # First host of a `veth` cable, until the second host exists: name of the host, id of a process in its network
+        # namespace, and its link.
         self._loose: tuple[str, int, Link] | None = None
 
     @property
@@ -242,8 +242,8 @@ class Site:
         )
         for end_name, end_pid, end in ends:
             self.set_address(end_pid, DEVICE, self.address(end_name))
-            # Packets to Towtank's address go by the device that only Towtank uses, all others by the cable to the other
-            # host.
+            # Packets to Towtank's address go by the device that only Towtank uses. All other packets go by the cable to
+            # the other host.
             way = f"route add {self.own_address} dev {_CONDUCTOR_DEVICE} src {self.address(end_name)}"
             self.run(in_network(end_pid, ["ip", "-batch", "-"]), way)
             self._without_offloads(end_pid, DEVICE, end)
@@ -278,7 +278,7 @@ class Site:
             self._without_offloads(end_pid, end, link)
 
     def _without_offloads(self, pid: int, device: str, link: Link) -> None:
-        """Turn off those offloads that the link disables, at one end of the link."""
+        """Turn off the offloads that the link disables, at one end of the link."""
         try:
             if not link.offloads:
                 within_network(pid, lambda: set_offloads(device, on=False))
@@ -298,7 +298,7 @@ class Site:
         return run_with(self.lifeline(), command, text, limit_s)
 
     def lifeline(self) -> int:
-        """Return the file descriptor of the pipe; the janitor waits until all processes have closed it."""
+        """Return the file descriptor of the pipe to the janitor, which waits until all processes have closed it."""
         assert self._janitor is not None
         assert self._janitor.stdin is not None
         return self._janitor.stdin.fileno()

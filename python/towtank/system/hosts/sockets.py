@@ -66,8 +66,8 @@ def _answers(channel: socket.socket, asked: bytes) -> Iterator[bytes]:
 def _memory(body: bytes, start: int, wanted: int) -> int:
     """Return the memory of one socket from its kernel message. [byte]
 
-    For a TCP socket this includes the send queue. Copies in flight are parts of that queue, and so are not added. A
-    Unix socket has no such queue; its memory is data that the other end has not read.
+    The memory of a TCP socket includes the send queue, of which copies in flight are a part. The memory of a Unix
+    socket is data that its peer has not read.
     """
     place = start
     while place + _ATTRIBUTE.size <= len(body):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# For each counter, the kernel's table that contains it, and its names in this table, which differ between kernels;
-# newer names come first.
+# The kernel's table that contains each counter, and the counter's names in different kernels, newest first.
 _COUNTERS = {
     "host_tcp_retransmits_total": ("snmp", "Tcp:", ("RetransSegs",)),
     "host_tcp_needless_retransmits_total": ("netstat", "TcpExt:", ("TCPDSACKRecvSegs", "TCPDSACKRecv")),

@@ -111,7 +111,7 @@ class VirtualHost(SharedFiles):
         folder = self._site.folder / self.name
         self._private.mkdir(parents=True)
         self._private.chmod(0o1777)
-        # A folder inside another of these folders is not mounted separately, because it is visible with that folder.
+        # A folder inside another folder of this list is not mounted separately: it is visible with the outer folder.
         below = sorted({path for path in (*room.kept, folder) if _TEMPORARY in path.parents})
         kept = [path for path in below if not any(other in path.parents for other in below)]
         self._namespaces.start(_SET_UP, self.name, str(folder), str(self._site.folder / "hosts"), *map(str, kept))
@@ -123,8 +123,8 @@ class VirtualHost(SharedFiles):
             self._disks[name] = mount_disk(self._site, self._namespaces, self.name, name, disk)
 
     def _set_lasting_sizes(self) -> None:
-        """Apply the limits by which servers choose, for example, their number of threads when they start: CPUs, memory
-        and CPU weight.
+        """Apply the limits of CPUs, memory and CPU weight. Servers read these limits when they start, for example to
+        choose their number of threads.
         """
         part = self._part
         if part.pinned is not None:

@@ -1,8 +1,8 @@
 """Builds the web application of the CMIS repository from pinned files once, and stores it in the cache.
 
 OpenCMIS publishes its bridge to JCR as a web application, and Jackrabbit publishes its libraries as another web
-application. The application built here contains the libraries of both and the PostgreSQL driver. Its deployment
-descriptor enables only the Browser Binding, and it has two classes of its own, which are compiled from `system/java`.
+application. The application built here contains the libraries of both web applications and the PostgreSQL driver. Two
+classes are compiled from `system/java`. The deployment descriptor enables only the Browser Binding.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ DATABASE_DRIVER = Artefact(
 ARTEFACTS = (OPENCMIS, JACKRABBIT, JETTY, DATABASE_DRIVER)
 
 SOURCES = Path(__file__).parents[1] / "java"
-# Libraries of OpenCMIS that are used. The others serve SOAP, or are contained in Jackrabbit in newer versions.
+# Libraries of OpenCMIS that are used. Its other libraries serve SOAP, or Jackrabbit contains newer versions of them.
 _OF_OPENCMIS = (
     "antlr-2",
     "antlr-runtime-3.5",
@@ -103,8 +103,7 @@ _DESCRIPTOR = """<?xml version="1.0" encoding="UTF-8"?>
 </web-app>
 """
 # Configuration that makes Jetty's statistics servlet available to the application; by default, Jetty hides its own
-# classes. Jetty's runner has a statistics page as well, but only for requests from the same machine, whereas a node on
-# a separate host is scraped from another machine.
+# classes. The statistics page of Jetty's runner is not used, because it serves only requests from the same machine.
 _JETTY_WEB = """<?xml version="1.0"?>
 <!DOCTYPE Configure PUBLIC "-//Jetty//Configure//EN" "http://www.eclipse.org/jetty/configure_9_3.dtd">
 <Configure class="org.eclipse.jetty.webapp.WebAppContext">

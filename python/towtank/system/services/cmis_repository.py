@@ -1,8 +1,8 @@
 """Runs a third-party CMIS repository: OpenCMIS over Jackrabbit in Jetty, PostgreSQL, and a folder of contents.
 
 Several nodes form a cluster: they share the folder of contents and the database. The changes of each node reach the
-others by a journal in the database. Database and contents are created for every run; the documents are generated once
-and kept.
+other nodes through a journal in the database. Database and contents are created for every run. The documents are
+generated once and kept.
 """
 
 from __future__ import annotations

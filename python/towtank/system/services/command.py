@@ -31,7 +31,7 @@ from towtank.system.services.private_server import server_account
 _CHECK_WITHIN_S = 10.0
 _READ_BYTES = 2**20
 _PATH = "PATH"
-# Largest number of bytes that are kept of an unfinished line of a log, counted from its end. [byte]
+# Largest number of bytes that are kept from the end of an unfinished log line. [byte]
 _LINE_BYTES = 2**16
 # Permissions of the run folder for the group of the program's user: to enter the folder without listing its content.
 _GROUP_FOLDER_MODE = 0o710
@@ -168,7 +168,7 @@ class CommandService(PlainService):
         return ProcessSpec(f"{self.name}-population", self._in_folder(command), self._environment(data))
 
     def _digest(self) -> str:
-        """Return a digest of everything that determines the content of the population."""
+        """Return a digest of all inputs of the population command."""
         assert self._part.population is not None
         first = self._fill_early(self._part.population.command[0])
         program = None if first is None or "/" in first else self._found(first)
@@ -207,8 +207,9 @@ class CommandService(PlainService):
         return given | {name: os.environ[variable] for name, variable in self._part.environment_from.items()}
 
     def _value(self, place: Reference, data: Path | None = None) -> str:
-        """Return the value of a reference (placeholder). The reference must be valid; invalid ones are reported by the
-        check of the system file.
+        """Return the value of a reference (placeholder), which must be valid.
+
+        The check of the system file reports invalid references.
         """
         plain = {
             "host": lambda: self.host.address,

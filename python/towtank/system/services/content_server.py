@@ -91,9 +91,7 @@ class ContentServer(NodesService):
         self._users = self._given_users()
 
     def _copied(self, place: Place, disk: str) -> Path:
-        """Copy the data to a disk of the host, and return the folder of the copy. The disk is new in each run; the
-        original data stay unchanged elsewhere.
-        """
+        """Copy the data to a disk of the host, and return the folder of the copy. The disk is new in each run."""
         target = self.host.disk(disk) / self.name
         place.note(f"{self.name}: copying the population to disk {disk}")
         self.host.make_folder(target)

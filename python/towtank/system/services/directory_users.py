@@ -19,9 +19,7 @@ _SALT_BYTES = 8
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """User of a directory. The directory has an entry for this user, and a virtual user can log in with its name and
-    password.
-    """
+    """User of a directory. A virtual user can log in with this name and password."""
 
     name: str
     password: str

@@ -128,8 +128,7 @@ def _copies(settings: GlusterfsMountSettings, names: list[str], texts: list[str]
     sets = []
     for number, name in enumerate(names):
         pair = [_client(name, 0), _client(names[(number + 1) % len(names)], 1)]
-        # The pairs of servers form a ring. The last pair consists of the last and the first server; with `reads: same`,
-        # it reads from its second member, which is on the first server.
+        # The last server's pair ends with the first server. With `reads: same`, this pair reads from the first server.
         first = pair[1] if settings.reads == "same" and number == len(names) - 1 else pair[0]
         options = {
             "read-subvolume": first,

@@ -12,9 +12,8 @@ from towtank.system.service import Place
 from towtank.system.services.private_server import PrivateGateway
 
 _POLICIES = {"round_robin": "roundrobin", "random": "random(1)", "least_busy": "leastconn", "by_client": "source"}
-# Weight of each member (server to which requests are forwarded). HAProxy chooses a random point of a ring on which the
-# number of points of each member is its weight. With few points, members would get unequal fractions of the requests.
-# [1]
+# Weight of each member (server to which requests are forwarded): the number of its points on HAProxy's hash ring. With
+# few points, the policy `random` would give the members unequal shares of the requests. [1]
 _WEIGHT = 256
 # Name of the cookie by which a client stays with one member (server). HAProxy removes the cookie from each request
 # before it forwards the request.

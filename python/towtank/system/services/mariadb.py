@@ -138,7 +138,8 @@ class Mariadb(PrivateDatabase):
             **self._part.settings.configuration(),
             "bind_address": self.host.address,
             "port": self._port,
-            # If the path of the socket is too long for the kernel, it is left empty, and the server opens no socket.
+            # If the path of the socket is too long for the kernel, it is replaced by an empty path: the server opens no
+            # socket.
             "socket": str(socket) if self._fits_socket(socket) else "",
             "datadir": str(self.data),
             "pid_file": str(self.sockets / "pid"),

@@ -26,8 +26,7 @@ exit $status
 """
 _TRY_WITHIN_S = 5.0
 _UNMOUNT = 'umount --lazy "$1" 2>/dev/null; true'
-# Script that first unmounts what a killed program may have left at the mount point, as this would prevent a new mount,
-# and then executes the mount program.
+# Script that unmounts the mount that a killed program may have left, and then executes the mount program.
 _MOUNT = 'umount --lazy "$1" 2>/dev/null; shift; exec "$@"'
 
 

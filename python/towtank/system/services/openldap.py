@@ -90,7 +90,7 @@ class Openldap(PrivateServer):
         ]
 
     def _populate(self, place: Place) -> None:
-        """Fill the database with users. If an earlier run with equal settings kept its database, copy that instead."""
+        """Copy the database of users that an earlier run with equal settings kept, or create and keep it."""
         kept = place.data / "-".join(["openldap", *self._settings.indexes])
         self._users = place.data / "users.csv"
         if not (kept / _COMPLETE).exists():

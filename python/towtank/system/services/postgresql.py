@@ -19,7 +19,7 @@ from towtank.system.service import Place
 from towtank.system.services.private_database import PrivateDatabase
 
 INSTALL_HINT = "apt-get install postgresql"
-# Names of the superuser, of the database user that executes the load, and of the database. The load's user is not a
+# Names of the superuser, of the database user that executes the load, and of the database. The database user is not a
 # superuser, so that no statement of a study can run a program.
 _SUPERUSER = "postgres"
 _USER = "towtank"
@@ -98,8 +98,8 @@ class Postgresql(PrivateDatabase):
         return program(name)
 
     def _search(self, name: str) -> str:
-        # Shell command that prints the path of a program: in Debian's folders that of the newest version, or else the
-        # path on the search path.
+        # Shell command that prints the path of a program: the newest version in Debian's folders, or else the program
+        # on the search path.
         return f"ls -d {_DEBIAN}/*/bin/{name} 2>/dev/null | sort -V | tail -n 1 | grep . || command -v {name}"
 
     def __init__(self, name: str, part: Any, base: Path) -> None:
@@ -150,7 +150,7 @@ class Postgresql(PrivateDatabase):
         return self.folder / "begin.sql"
 
     def _admitted(self) -> str:
-        """Return the access rules: the superuser may connect only from the host itself, the user of the load also from
+        """Return the access rules: the superuser may connect only from the host itself, the database user also from
         the host's network.
         """
         near = "samehost" if self.host.address == LOOPBACK else "samenet"
@@ -193,8 +193,7 @@ class Postgresql(PrivateDatabase):
 
     def _configuration(self) -> dict[str, str | int]:
         return {
-            # No connection is reserved for superusers, because the load's user, who is not a superuser, may then use
-            # all connections.
+            # No connection is reserved for superusers, so that the database user of the load can use all connections.
             "superuser_reserved_connections": 0,
             **self._part.settings.configuration(),
             **self._preloaded(),

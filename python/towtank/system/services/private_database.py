@@ -1,8 +1,8 @@
 """Defines the base class of private database servers: folder, account, password, programs and population.
 
 These servers refuse to run as root. If Towtank is root, servers and clients therefore run as the user of the Debian
-package. The folder of a database then belongs to root, and only the group of that user may enter it, so that no other
-user can replace files that root writes there.
+package. The folder of a database then belongs to root, and only the group of that user may enter the folder. No other
+user can thus replace files that root writes there.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def server_account(names: Sequence[str]) -> str | None:
 def as_account(account: str, command: list[str], *options: str) -> list[str]:
     """Wrap a command so that it runs as another user, with additional options of `setpriv`.
 
-    The process receives a signal when its guard ends. The kernel would clear this setting when the process changes its
-    user; an option of `setpriv` keeps it.
+    The kernel sends the process a signal when its guard ends (PR_SET_PDEATHSIG). It clears this setting when a process
+    changes its user, but `--pdeathsig=keep` preserves the setting.
     """
     change = ["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", "--pdeathsig=keep"]
     return [*change, *options, "--", *command]

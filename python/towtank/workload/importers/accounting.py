@@ -1,4 +1,4 @@
-"""Accounts for every key of an imported file: converted, reported in a note, harmless, or refused.
+"""Checks that every key of an imported file is converted, reported in a note, harmless, or refused.
 
 Each importer has a table that states, for each key of its format, if the key is converted, noted or harmless. It passes
 every key of a file to a `Ledger`. A key that is missing from the table becomes a note. If the table lists a key as
@@ -65,7 +65,7 @@ class UnaccountedError(RuntimeError):
 
 
 class Ledger:
-    """Accounts for every key of an imported file, by the table of the file's format.
+    """Checks that every key of an imported file is handled as the table of the file's format states.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Ledger:
         self._notes.add(place, what, why)
 
     def settle(self, kind: str, key: str, value: str, place: tuple[int, int], *, read: bool = True) -> None:
-        """Account for a key of the file and its value.
+        """Check how a key of the file is handled; add a note if its value is lost.
 
         Raises
         ------

@@ -14,8 +14,7 @@ _JSON_DEPTH = 30
 
 
 def body_keys(text: str, content_type: str) -> dict[str, Any]:
-    """Return the request keys for a body: `json`, `form` or `body`; the chosen key makes the engine send the same
-    content.
+    """Return the request key with which the engine sends the same body: `json`, `form` or `body`.
 
     Parameters
     ----------

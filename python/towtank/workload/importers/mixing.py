@@ -1,6 +1,4 @@
-"""Converts the choice of one of several parts of a transaction, made at random with given probabilities, to nested
-branches.
-"""
+"""Converts a random choice between several lists of steps to nested branches."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ def choice(alternatives: list[tuple[float, list[Step]]]) -> list[Step]:
     Returns
     -------
     list of dict
-        Nested branches; the probability of each is the conditional one, given that no earlier branch was chosen. Empty
-        if no alternative has steps.
+        Nested branches, each with its conditional probability, given that no earlier branch was chosen. Empty if no
+        alternative has steps.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def _fit(name: str, family: _Family, sample: Sample, least: float, generator: np
 
 
 def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
-    """Add the parameters to a fit, estimated from all gaps, and the pause and its mean. The test used at most
+    """Complete a fit with the parameters estimated from all gaps, the pause, and its mean. The test used at most
     `GAPS_AT_MOST` gaps; all gaps give more precise parameters.
     """
     parameters, longest = family.fit(gaps, least), float(gaps[-1])
@@ -139,8 +139,8 @@ def _written(fit: Fit, family: _Family, gaps: Sample, least: float) -> Fit:
 
 
 def _mean(name: str, parameters: tuple[float, ...], least: float, longest: float) -> float:
-    """Return the mean of the pauses that the workload makes with a distribution fitted to the gaps; 0 if the workload
-    format does not support the distribution. [s]
+    """Return the mean pause of the workload for a fitted distribution; 0 if the workload format does not support the
+    distribution. [s]
     """
     if name == "exponential":
         return parameters[0]

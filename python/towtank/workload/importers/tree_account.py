@@ -1,4 +1,4 @@
-"""Accounts for every key in a tree of JSON or YAML nodes."""
+"""Checks that an importer handles every key in a tree of JSON or YAML nodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.nodes import place_of
 from towtank.yamlfile import Node
 
-# Location of the inner mappings of a key: the value itself is the mapping, or each item of a list, or each value of a
-# mapping.
+# Location of the inner mappings of a key: the value itself (`ONE`), each item of a list (`EACH`), or each value of a
+# mapping (`VALUES`).
 ONE, EACH, VALUES = "one", "each", "values"
 Shape = Mapping[str, Mapping[str, tuple[str, str]]]
 

@@ -1,5 +1,5 @@
-"""ASGI application in three layers: the outer one counts requests, the next authenticates users, and the innermost is
-the Browser Binding.
+"""ASGI application in three layers: the outermost counts requests, the middle layer authenticates users, and the
+innermost is the Browser Binding.
 """
 
 from __future__ import annotations

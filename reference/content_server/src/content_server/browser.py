@@ -28,8 +28,8 @@ from content_server.types import TYPES, definition_json
 
 # Size up to which a worker reads a content at once; longer contents are streamed in pieces of this size. [bytes]
 PIECE = 1 << 20
-# Response headers for stored content. For a browser, content is a page of this server, and a script in the content of
-# one user could act with the rights of another user. These headers prevent it.
+# Response headers for stored content. For a browser, content is a page of this server: without these headers, a script
+# in the content of one user could act with the rights of another user.
 _FOREIGN = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 

@@ -2,7 +2,8 @@
 
 A file is written under a temporary name in the same file system, forced to disk (by default) and renamed. Then one
 transaction stores its metadata. A crash leaves at most a file without metadata, which `sweep` removes at the next
-start. Names come from identifiers that this module generates, never from a client, so no path can leave the area.
+start. Names come from identifiers that this module generates, never from a client, so no path can leave the storage
+area.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ _COPY_BYTES = 1 << 20
 
 
 def is_populated(content_id: str) -> bool:
-    """Return True if a content belongs to the population. Its identifier is then a UUID of version 5, and otherwise one
-    of version 4.
+    """Return True if a content belongs to the population. The identifier of such a content is a UUID of version 5.
 
     Content of the population stays on disk even if a run deletes its documents, so that `reset` is cheap.
     """
@@ -163,7 +163,7 @@ class StorageArea:
             self.meter.count("remove")
 
     def identifiers(self) -> Iterator[str]:
-        """Yield the identifiers of all files in the area, except files of the population."""
+        """Yield the identifiers of all files in the storage area, except files of the population."""
         for first in os.scandir(self.root):
             if len(first.name) == 2 and first.is_dir():
                 for second in os.scandir(first.path):

@@ -40,7 +40,7 @@ class Property:
 
 @dataclass(frozen=True)
 class ObjectType:
-    """Definition of an object type. It has the listed `properties` in addition to those of its parent type."""
+    """Definition of an object type, with the `properties` that its parent type does not have."""
 
     id: str
     parent: str | None

@@ -25,7 +25,7 @@ ROLES = ("reader", "editor", "administrator")
 # Cost of a password hash (RFC 7914, parameter N); for accounts of a population it is lower, see `populate`.
 SCRYPT_N = 2**14
 _SCRYPT_R, _SCRYPT_P = 8, 1
-# Largest number of remembered logins. If it is exceeded, all are dropped; this does not happen under usual loads.
+# Largest number of remembered logins. If it is exceeded, all logins are forgotten; usual loads do not exceed it.
 _MAX_REMEMBERED = 100_000
 
 

@@ -26,7 +26,7 @@ from towtank.workload.importers.textfile import require_file
 # Longest line that an access log may have. Servers refuse longer request lines, so a longer line comes from an attack,
 # or the file is no access log. [byte]
 _LINE_AT_MOST = 65536
-# If a larger share of its lines is unreadable, a file does not count as an access log. [ratio]
+# Largest share of unreadable lines in an access log; a file with a larger share is not accepted. [ratio]
 _UNREADABLE_AT_MOST = 0.5
 
 _LINE = re.compile(
@@ -240,8 +240,8 @@ def _time(text: str) -> int | None:
 
 
 def _response_time(rest: str) -> tuple[float | None, bool]:
-    """Return the response time at the end of a log line [s], or None; and True if its form shows that the logged time
-    is the end of the request.
+    """Return the response time at the end of a log line [s] or None, and whether the logged time is the end of the
+    request.
 
     Integers are microseconds (Apache), decimal numbers are seconds (nginx).
     """

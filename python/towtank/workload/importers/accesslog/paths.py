@@ -24,8 +24,8 @@ ROWS_AT_MOST = 500
 ASSETS_AT_MOST = 100
 # Number of query parameters that are kept per pattern. [1]
 NAMES_AT_MOST = 20
-# Length at which path parts and query values are truncated. A longer text is a token, whose content does not matter for
-# the load, and not a search term. [character]
+# Length at which path parts and query values are truncated. Longer texts are tokens rather than search terms, and their
+# content does not matter for the load. [character]
 _VALUE_AT_MOST = 500
 
 _IDENTIFIER = re.compile(
@@ -192,8 +192,9 @@ class Patterns:
         return self.patterns.get(key) or self.patterns.get(self._general(key, blank)[0])
 
     def _general(self, key: Key, row: tuple[str, ...]) -> tuple[Key, tuple[str, ...]]:
-        """Return the merged pattern to which a pattern belongs, or the pattern itself; and the parameter values that
-        the request has in the returned pattern.
+        """Return the pattern into which a pattern was merged, and the parameter values of the request in this pattern.
+
+        A pattern that was not merged is returned unchanged.
         """
         for _ in key.parts:
             for index, part in enumerate(key.parts):

@@ -39,8 +39,8 @@ from towtank.workload.importers.thinking import GAPS_AT_LEAST, fit_gaps
 
 # Largest number of transactions. Less frequent pages are omitted and reported in a note. [1]
 TRANSACTIONS_AT_MOST = 40
-# A static file becomes part of a page if at least this share of the page's visits is followed by a request for the
-# file. [ratio]
+# Smallest share of a page's visits in which a static file must be requested, so that it becomes part of the page.
+# [ratio]
 ASSET_SHARE = 0.5
 # Significance level. A fitted distribution of the gaps between pages is rejected if its p-value is smaller. [1]
 _P_AT_LEAST = 0.05
@@ -148,8 +148,7 @@ def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
     parts = [literal(_encoded(part)) if part is not None else _path_value(next(parameters)) for part in key.parts]
     pairs = list(zip(names, parameters, strict=True))
     path, query = "/" + "/".join(parts), dict(pairs)
-    # If a name occurs twice, which a mapping cannot express, or if the query is not decoded, the query becomes part
-    # of the path.
+    # A mapping cannot represent a repeated name, or text that is not decoded. Such a query becomes part of the path.
     if len(query) < len(pairs) or not decoded:
         path, query = f"{path}?{'&'.join(_query_part(*pair, decoded=decoded) for pair in pairs)}", {}
     if key.method in {"POST", "PUT", "PATCH"}:
@@ -246,7 +245,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
 
 
 def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
-    """Return the pause of a think step, with the distribution that best fits the think times; and the mean pause [s].
+    """Return the pause of a think step with the best-fitting distribution, and the mean pause [s].
 
     All fits are added to the findings of the draft.
     """
@@ -297,8 +296,7 @@ def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float
     pages = sum(pattern.count for pattern in patterns.patterns.values())
     took = sum(pattern.response_time for pattern in patterns.patterns.values())
     response, timed = took / pages, sessions.with_response_time
-    # Number of users at the peak by Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the think
-    # time of the workload.
+    # Little's law, N = X (R + Z): X is the peak rate, R the response time, Z the think time of the workload.
     users = peak * (response + pause)
     draft.findings["sessions"] = {
         "count": sessions.ended,

@@ -447,7 +447,7 @@ class _Reader:
 
     def _data(self, name: str, word: Word) -> str:
         if name != "data-urlencode":
-            # curl removes line ends only from data that come from a file, and these are refused above.
+            # curl removes line ends only from data of files, which `_joined` refuses.
             return word.text
         key, equals, value = word.text.partition("=")
         if not equals and "@" in key:

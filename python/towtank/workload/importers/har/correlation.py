@@ -27,8 +27,8 @@ from towtank.yamlfile import Node
 _BODY_AT_MOST = 2_000_000
 # Largest number of JSON values that are searched per response. [1]
 _LEAVES_AT_MOST = 20_000
-# Numbers of characters before or after a value that its regular expression includes, in the order in which they are
-# tried. [character]
+# Numbers of characters around a value that its regular expression includes, in the order in which they are tried.
+# [character]
 _CONTEXT = (20, 40, 80)
 
 _IDENTIFIER = re.compile(
@@ -151,8 +151,7 @@ class Correlation:
                 self._replace(index, earlier, sent, source)
                 return
         exchange = self.exchanges[index]
-        # Elsewhere, a value whose name indicates a secret becomes a parameter, so that the file contains no secrets.
-        # The note on such a value therefore has another text.
+        # No variable replaces this value. If its name indicates a secret, `secrets` replaces it by a parameter.
         sends = "a parameter replaces it" if is_secret_name(sent.name) else "the workload sends the recorded value"
         if strong and any(sent.value in each for each in self.headers[:index]):
             why = "is a part of a header of an earlier response; only whole headers can be extracted"
@@ -277,7 +276,7 @@ def _strong(value: str) -> bool:
 
 
 def _identifies(sent: Sent) -> bool:
-    """Return True if the name of a value is that of an identifier; also if a value without a name is a number."""
+    """Return True if a value has the name of an identifier, or has no name and is a number."""
     return bool(_IDENTIFIER.search(sent.name)) if sent.name else sent.value.isdecimal()
 
 
@@ -327,7 +326,7 @@ def _pattern(body: str, value: str) -> str | None:
         before = body[max(0, at - length) : at].rpartition("\n")[2]
         end = at + len(shown)
         after = body[end : end + length].partition("\n")[0]
-        # Text after the value is included only if the text before it does not suffice.
+        # The expression includes text after the value only if the text before the value does not suffice.
         for behind in ("", after):
             pattern = f"{_escaped(before)}([^{re.escape(following)}]+){_escaped(behind)}"
             match = re.search(pattern, body)

@@ -17,7 +17,7 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 
 def form_text(params: list[Node], draft: Draft) -> str:
-    """Return the encoded text of a form whose recording has only the decoded names and values (`params`)."""
+    """Return the encoded text of a form from its recorded names and values (`params`)."""
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
         if _ESCAPE.search(name + value):

@@ -55,7 +55,7 @@ _ASSET_MEDIA = ("image/", "font/", "video/", "audio/", "text/css", "application/
 
 @dataclass
 class View:
-    """Requests between two pauses of the recorded person, who saw their responses as one page."""
+    """Requests between two pauses of the recorded user: one page view."""
 
     name: str
     exchanges: list[Exchange]
@@ -123,7 +123,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
 
 
 def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
-    """Return the entries that the workload includes, sorted by start. The others are reported in notes."""
+    """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
     for entry in items_of(log, "entries"):
@@ -239,10 +239,11 @@ def _is_true(node: Node, *path: str) -> bool:
 
 
 def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
-    """Return the requests to the selected hosts; without a selection, those to the host of the first document and to
-    the hosts of its redirects.
+    """Return the requests to the selected hosts.
 
-    Requests to other hosts are reported in notes."""
+    Without a selection, return the requests to the host of the first document and to the hosts of its redirects.
+    Requests to other hosts are reported in notes.
+    """
     if not exchanges:
         return []
     hosts = {host.lower() for host in options.hosts} or _first_hosts(exchanges)
@@ -389,9 +390,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
 
 
 def _note_size(exchange: Exchange, draft: Draft) -> None:
-    """Add a note about a body of which the recording has the size but not the content. Browsers record uploads in this
-    way.
-    """
+    """Add a note about a body that was recorded without its content. Browsers record uploads in this way."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
     stated = lengths[0].strip() if lengths else ""
@@ -404,7 +403,8 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
 def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
-    The recording lists the parts. Chromium records only the text of the body, from which the parts are then parsed."""
+    Most recordings list the parts. Chromium records only the text of the body, which is then parsed.
+    """
     listed = items_of(data, "params")
     if not listed:
         raw = text_of(data, "text").encode("utf-8", "surrogatepass")

@@ -72,7 +72,7 @@ class Secrets:
     def hide_rest(self, step: Step, place: tuple[int, int]) -> None:
         """Replace the tokens and keys that remain in a request by parameters.
 
-        Values that an earlier response contains have already been replaced by variables; these stay.
+        Variables have already replaced the values that an earlier response contains.
         """
         for name, value in step.get("headers", {}).items():
             secret = is_secret_name(name) or _SESSION.search(name) or _JWT.search(value)

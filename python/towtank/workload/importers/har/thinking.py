@@ -8,8 +8,8 @@ from typing import Any
 from towtank.units import format_duration
 from towtank.workload.importers.draft import Draft, rounded, seconds
 
-# Groups of gaps between pages: upper bound [s], and name of the parameter. Each bound is about three times the one
-# before; a single recording does not justify finer groups.
+# Groups of gaps between pages: upper bound [s], and name of the parameter. Each bound is about three times the previous
+# bound; a single recording does not justify finer groups.
 _GROUPS = ((3.0, "think_short"), (10.0, "think_medium"), (30.0, "think_long"), (float("inf"), "think_very_long"))
 # Pause of virtual users after each round if the recorded session has only one page. [s]
 _WITHOUT_GAPS = 1.0

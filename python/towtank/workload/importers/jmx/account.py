@@ -1,4 +1,4 @@
-"""Accounts for every element and every property of a JMeter test plan."""
+"""Checks that every element and every property of a JMeter test plan is converted or reported in a note."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
 def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
-    """Account for all elements of a plan: each is converted or noted. The plan must have been read completely before.
+    """Add a note for each element of a test plan that was not converted. The whole test plan must have been read
+    before.
 
     Parameters
     ----------
     draft : Draft
         Draft that receives the notes.
     top : sequence of Item
-        Elements of the plan.
+        Elements of the test plan.
     strict : bool
         True if a key that the importer overlooked raises an exception.
     """

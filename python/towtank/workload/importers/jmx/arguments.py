@@ -31,9 +31,9 @@ class Field:
     name, value : str
         Decoded name and value for a mapping in the workload; the value is a template.
     name_written, value_written : str
-        Name and value as written in the plan.
+        Name and value as written in the test plan.
     encode : bool
-        True if JMeter encodes name and value; False if the plan already has them in encoded form.
+        True if JMeter encodes name and value; False if the test plan already has them in encoded form.
     media : str
         Media type for a part of a multipart body.
     """
@@ -47,7 +47,9 @@ class Field:
 
     @property
     def encoded_texts(self) -> list[str]:
-        """Name and literal text of the value as written in the plan, if these are already encoded; empty otherwise."""
+        """Name and literal text of the value as written in the test plan, if these are already encoded; empty
+        otherwise.
+        """
         return [] if self.encode else [self.name_written, texts_of(self.value_written)]
 
     @property
@@ -77,7 +79,7 @@ def named_of(arguments: list[Element], texts: Texts) -> list[Element]:
     """Return the arguments that have a name.
 
     JMeter sends no argument without a name in a query, a form or a multipart body (JMeter 5.5,
-    HTTPSamplerBase.getQueryString and HTTPArgument.isSkippable). Its properties are marked as read here.
+    HTTPSamplerBase.getQueryString and HTTPArgument.isSkippable). The properties of such an argument are marked as read.
     """
     for each in arguments:
         for key in _PROPERTIES:

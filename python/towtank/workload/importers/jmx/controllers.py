@@ -27,7 +27,7 @@ from towtank.workload.importers.mixing import choice
 
 _SAMPLERS = frozenset({"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"})
 _ALWAYS = frozenset({"GenericController", "RecordingController"})
-# Description of each flow control action by its number in the plan (TestAction of JMeter 5.5).
+# Description of each flow control action by its number in the test plan (TestAction of JMeter 5.5).
 _ACTIONS = {
     "0": "stops the thread or the test",
     "2": "stops the thread or the test immediately",
@@ -64,8 +64,8 @@ class Controllers:
         self.requests = Requests(draft, texts, folder)
         self.pages: list[str] = []
         self.once: list[Step] = []
-        # `pools`: pools of the data sets in the current part of the plan. `inner`: pools of the parts within a thread
-        # group.
+        # `pools`: pools of the data sets in the current part of the test plan. `inner`: pools of the parts within a
+        # thread group.
         self.pools: list[str] = []
         self.inner: set[str] = set()
 
@@ -79,7 +79,7 @@ class Controllers:
         self.note(item, why)
 
     def enter(self, below: list[Item], outer: Scope) -> tuple[Scope, list[Item]]:
-        """Return the scope of a part of the plan, and the samplers and controllers in this part.
+        """Return the scope of a part of the test plan, and the samplers and controllers in this part.
 
         All other elements of the part are reported in notes.
         """
@@ -108,7 +108,7 @@ class Controllers:
             pool = add_pool(item, self.draft, self.texts, self.folder)
             self.pools += [pool] if pool is not None else []
         elif item.tag == "Arguments":
-            pass  # user-defined variables apply to the whole plan and were read before
+            pass  # user-defined variables apply to the whole test plan and were read before
         elif item.tag.endswith("Timer"):
             scope.timers.append(item)
         elif item.tag.endswith("Assertion"):
@@ -136,7 +136,7 @@ class Controllers:
     def variables(self, item: Item) -> None:
         """Read user-defined variables.
 
-        If a name is defined several times, the last definition in the plan takes effect (JMeter 5.5).
+        If a name is defined several times, the last definition in the test plan takes effect (JMeter 5.5).
         """
         for each in item.collection("Arguments.arguments"):
             name, value = text_of(each, "Argument.name").strip(), text_of(each, "Argument.value")
@@ -265,7 +265,7 @@ class Controllers:
             lead += 1
         if not steps[lead:]:
             return steps
-        # JMeter's time of the page begins before the timers of the first request, the workload's time after them.
+        # JMeter measures a page from before the timers of its first request, the workload from after these timers.
         if any("think" in step for step in steps) and timers:
             self.note(item, "JMeter's time includes the timers; the page time excludes think times")
         name = unique(item.name, self.pages)
@@ -284,7 +284,7 @@ class Controllers:
 
     @contextmanager
     def _times(self, number: float) -> Iterator[None]:
-        """Multiply `per_round`, the mean number of executions per round, by a factor while a part of the plan is
+        """Multiply `per_round`, the mean number of executions per round, by a factor while a part of the test plan is
         converted.
 
         Throughput timers need this number for each sampler.

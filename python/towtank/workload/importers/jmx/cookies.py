@@ -32,12 +32,13 @@ class CookieManagers:
         # target, path and name.
         self.of_requests: list[Item | None] = []
         self.given: dict[tuple[str | None, str, str], str] = {}
-        # State of all thread groups: `declared` are the managers in the plan, `managers` those that apply to requests,
-        # and `sent` the cookies that are sent.
+        # State of all thread groups: `declared` are the managers in the test plan, `managers` those that apply to
+        # requests, and `sent` the cookies that are sent.
         self.declared: list[Item] = []
         self.managers: dict[int, Item] = {}
         self.sent: set[int] = set()
-        # Cookies for a whole domain. If a server sets a cookie of the same name for its host only, JMeter sends both.
+        # Cookies for a whole domain. If a server sets a cookie of the same name for its host only, JMeter sends both
+        # cookies.
         self.wide: set[int] = set()
 
     def begin(self) -> None:
@@ -107,7 +108,7 @@ class CookieManagers:
 
     def close(self) -> None:
         """Add notes about cookies that JMeter sends differently, and about cookie managers without effect. The whole
-        plan must have been read before.
+        test plan must have been read before.
         """
         for manager in self.declared:
             if id(manager) not in self.managers:

@@ -213,10 +213,9 @@ class Elements:
         return statuses
 
     def _good(self, item: Item, statuses: list[int | str]) -> list[int | str]:
-        """Return those of the asserted status codes that are below 400.
+        """Return the asserted status codes below 400, or all if the assertion ignores the status.
 
-        In JMeter a response with a status of 400 or more fails, unless the assertion ignores the status; then return
-        all.
+        In JMeter, a response with a status of 400 or more fails unless the assertion ignores the status.
         """
         if item.flag("Assertion.assume_success"):
             return statuses

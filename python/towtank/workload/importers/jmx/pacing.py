@@ -1,8 +1,8 @@
 """Converts throughput timers to the pacing of groups, which is the interval between the starts of a
 virtual user's transactions.
 
-A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the plan. The pacing
-of a group is therefore known only after all groups have been read.
+A throughput applies to one thread, to the threads of a group, or to the threads of all groups in the test plan. The
+pacing of a group is therefore known only after all groups have been read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
 THROUGHPUT_TIMERS = frozenset({"ConstantThroughputTimer", "PreciseThroughputTimer"})
-# Values of `calcMode` of ConstantThroughputTimer, and the texts that stand for them in old plans (JMeter 5.5).
+# Values of `calcMode` of ConstantThroughputTimer, and the texts that stand for them in old test plans (JMeter 5.5).
 _THREAD, _ALL, _GROUP, _ALL_SHARED, _GROUP_SHARED, _PRECISE = range(6)
 _MODES = {
     "this thread only": _THREAD,
@@ -35,7 +35,9 @@ _WHOSE = {
 
 @dataclass
 class Paced:
-    """Throughput timer, and the mean number of executions of samplers in its scope by one thread in one round."""
+    """Throughput timer. `samplers` is the mean number of samples that one thread makes in the timer's scope
+    per round.
+    """
 
     timer: Item
     samplers: float = 0.0
@@ -73,7 +75,7 @@ class Pacing:
     draft : Draft
         Draft whose groups get a pacing and which receives notes.
     texts : Texts
-        Resolves numbers in the plan.
+        Resolves numbers in the test plan.
 
     Notes
     -----
@@ -133,7 +135,7 @@ class Pacing:
         Parameters
         ----------
         threads : float
-            Number of threads of all groups in the plan, including groups that were left out. [1]
+            Number of threads of all groups in the test plan, including groups that were left out. [1]
         """
         for group in self.groups:
             lengths = [self._length(group, limit, threads) for limit in group.limits]
@@ -166,6 +168,8 @@ class Pacing:
 
 
 def _mean_interval(limits: list[_Limit]) -> float:
-    """Return the mean interval of throughput timers that share a schedule, weighted by the samplers of each. [s]"""
+    """Return the mean interval of throughput timers that share a schedule, weighted by their numbers of
+    samplers. [s]
+    """
     samplers = sum(limit.samplers for limit in limits)
     return sum(limit.samplers * limit.interval for limit in limits) / samplers

@@ -72,7 +72,7 @@ def _is_encoded(value: str) -> bool:
 def _begins_with_slash(text: str, place: Place, texts: Texts) -> bool:
     """Return True if a path begins with a slash, or with a variable whose values must themselves begin with a slash.
 
-    If the values are not known to do so, a note is added.
+    Unless the values are known and decide this, a note is added.
     """
     known = texts.static(text)
     variable = texts.first_variable(known)

@@ -60,7 +60,7 @@ class _Plan:
         self.load: list[dict[str, Any]] = []
 
     def read(self) -> None:
-        """Read all thread groups of the plan."""
+        """Read all thread groups of the test plan."""
         below: list[Item] = []
         for item in self.top:
             if item.tag == "TestPlan":
@@ -99,7 +99,7 @@ class _Plan:
         self.draft.findings["load"] = {"users": int(sum(self.users.values())), "groups": self.load}
 
     def _names(self, below: list[Item]) -> None:
-        """Collect the names of all variables that the plan sets, so that references to them are recognized."""
+        """Collect the names of all variables that the test plan sets, so that references to them are recognized."""
         for item in below:
             if not item.enabled:
                 continue
@@ -151,7 +151,7 @@ class _Plan:
             self.draft.notes.add(item.place, what, why)
 
     def _drawn(self, steps: list[Step]) -> list[str]:
-        """Return the pools from whose rows the steps read values, without the pools of parts within the group."""
+        """Return the pools whose rows the steps read, except pools that a part of the thread group reads itself."""
         written = json.dumps(steps)
         return [pool for pool in sorted(self.texts.pools - self.controllers.inner) if f"${{{pool}." in written]
 
@@ -159,8 +159,8 @@ class _Plan:
         """Complete a transaction: add steps that take rows from pools, and empty values for variables that are read
         before they are set.
 
-        Rows are taken at the start. `drawn` are pools of which the steps of the first round (`once`) have already taken
-        a row: the first round uses that row, and the next row is taken at the end of each round.
+        Rows are taken at the start of each round. The steps `once` have already taken a row from each of the pools
+        `drawn`: the first round uses that row, so further rows of these pools are taken at the end of each round.
         """
         written = json.dumps(steps)
         pools = self._drawn(steps)

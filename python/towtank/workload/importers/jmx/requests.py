@@ -37,7 +37,7 @@ class Login:
 
 @dataclass
 class Scope:
-    """Elements that apply to the samplers at a position in the plan."""
+    """Elements that apply to the samplers at a position in the test plan."""
 
     defaults: dict[str, str] = field(default_factory=dict)
     arguments: list[Element] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Requests:
         # executions of samplers in its scope.
         self.on_failure: str | None = "go_on"
         self.paced: dict[int, Paced] = {}
-        # Mean number of times that a round executes the current part of the plan. [1]
+        # Mean number of times that a round executes the current part of the test plan. [1]
         self.per_round = 1.0
         self.keepalive: list[tuple[Item, bool]] = []
         self.connecting: list[tuple[Item, float]] = []
@@ -182,7 +182,7 @@ class Requests:
         return f"{scheme}://{host}{place}/{url.removeprefix('/')}" if host else ""
 
     def _target(self, sampler: Item, scope: Scope) -> str | None:
-        """Return the name of a request's target; None if the plan does not name the host."""
+        """Return the name of a request's target; None if the test plan does not name the host."""
         url = self._address(sampler, scope)
         url = "/".join(url.split("/")[:3])
         if "${" in url:
@@ -436,7 +436,7 @@ def read_headers(item: Item) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def _last(headers: list[tuple[str, str, tuple[int, int]]]) -> list[tuple[str, str, tuple[int, int]]]:
-    """Return the headers of all levels of the plan. If several levels set the same header, the value of the innermost
-    level is used.
+    """Return the headers of all levels of the test plan. If several levels set the same header, the value of the
+    innermost level is used.
     """
     return list({name.lower(): (name, value, place) for name, value, place in headers}.values())

@@ -11,8 +11,8 @@ from towtank.workload.importers.draft import Draft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
-# `_DRAWN` matches JMeter functions that return a different value at each call. `_VARIABLE` has the index of their
-# argument that names a variable for the value.
+# `_DRAWN` matches JMeter functions that return a different value at each call. Some of them store the value in a
+# variable: `_VARIABLE` has the index of the argument that names the variable.
 _DRAWN = re.compile(r"\$\{__(?:UUID|Random|RandomString|RandomDate|time|counter|threadNum)\b")
 _VARIABLE = {"Random": 2, "RandomString": 2, "counter": 1}
 # JMeter functions that read a property, each with the index of the argument that contains the default value.
@@ -20,7 +20,8 @@ _DEFAULT_OF_PROPERTY = {"P": 1, "property": 2}
 # Largest total number of characters of all expanded variables. Each expansion adds its length and `_EXPANSION`.
 EXPANDED_AT_MOST = 20_000_000
 _EXPANSION = 100
-# Largest number in a plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake. [1]
+# Largest number in a test plan that is accepted. Numbers are users, times and rates, so a larger number is a mistake.
+# [1]
 _NUMBER_AT_MOST = 1e12
 Place = tuple[int, int]
 
@@ -119,7 +120,7 @@ class Texts:
         return name if known else None
 
     def values_in(self, text: str) -> tuple[list[str], dict[str, list[str]]]:
-        """Return the values of the constants in a text, and, by name, the values of the data columns in it."""
+        """Return the values of the constants in a text, and the values of its data columns by column name."""
         places = [piece.strip() for kind, piece in _pieces(text) if kind == "place"]
         rows = {name: self.values_of(name) for name in places if name in self.columns}
         known = [self.static(f"${{{name}}}") for name in places if name not in rows]

@@ -14,7 +14,7 @@ _PROPERTIES = frozenset({"stringProp", "boolProp", "intProp", "longProp", "float
 
 @dataclass
 class Item:
-    """Element of the plan with the elements below it.
+    """Element of the test plan with the elements below it.
 
     Attributes
     ----------

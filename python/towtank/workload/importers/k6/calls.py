@@ -69,8 +69,9 @@ class Calls:
         self.last: Step | None = None
         self.made = 0
         self.loops = 0
-        # Failed tests after which k6 leaves only the current function, whereas the workload ends the round. `_leaving`
-        # has each test with the depth of its function, `left` with the number of steps at the end of the function.
+        # After these failed tests, k6 leaves the current function, but the workload ends the round. `_leaving`: tests
+        # in functions that are being converted, with the depth of the function. `left`: tests in converted functions,
+        # with the number of steps at the end of the function.
         self._leaving: list[tuple[Node, int]] = []
         self.left: list[tuple[Node, int]] = []
         self.inside_group = False
@@ -228,9 +229,7 @@ class Calls:
             self.left.append((self._leaving.pop()[0], -1 if self.loops else self.made))
 
     def settle(self) -> None:
-        """Add a note for each test that makes k6 leave only a function, if the workload has further steps after that
-        function.
-        """
+        """Add a note for each test that ends only a function in k6, if the workload has steps after that function."""
         for node, made in self.left:
             if made < self.made:
                 why = "leaves only its function in k6; in the workload, a failed request ends the whole round"
@@ -318,7 +317,7 @@ class Calls:
         return table
 
     def drawn(self, holder: Any, index: Any, node: Node) -> Any:
-        """Add a step that takes a row from a pool, for a list element selected at run time, and return this row."""
+        """Return a row of a pool for a list element selected at run time, and add the step that takes the row."""
         if isinstance(holder, list):
             key = id(holder)
             if key not in self.tables:

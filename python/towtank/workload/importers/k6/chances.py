@@ -112,9 +112,7 @@ class Chances:
             self.script.calls.note(node, shown(node), why)
 
     def _probability(self, draw: int, part: Intervals) -> float:
-        """Return the probability that a random number lies in a part of its values, given that it meets the enclosing
-        conditions.
-        """
+        """Return the probability that a random number lies in a part of its values, given the enclosing conditions."""
         left = self.draws.left.get(draw, ALL)
         return length(meet(left, part)) / length(left)
 
@@ -230,8 +228,7 @@ def _combined(
 
 
 def _cases(body: Node | None) -> list[tuple[Node | None, list[Node]]] | None:
-    """Return the label and the statements of each case of a `switch`; None if a `break` inside a statement prevents
-    this.
+    """Return the label and the statements of each case of a `switch`; None if a nested statement contains `break`.
 
     The label of the default is None.
     """

@@ -133,7 +133,9 @@ class Conditions:
         return name in self.script.kept and holder is self.script.globals.maps[0] and not holder[name]
 
     def _once(self, node: Node, branches: tuple[Node | None, Node | None], environment: Environment) -> None:
-        """Add the steps that a virtual user executes only in its first round to the steps of this round."""
+        """Convert a branch that runs only in the first round of a user: add its steps to the steps of the
+        first round.
+        """
         consequence, alternative = branches
         outer, self.calls.out = self.calls.out, []
         rows = dict(self.calls.draws.rows)
@@ -144,7 +146,7 @@ class Conditions:
         self.script.once += self.calls.out
         self.calls.out, self.calls.draws.rows = outer, rows
         why = "is executed once by each user, before its rounds"
-        # In k6, the variable of the condition stays empty if its request failed, and the branch runs again in the next
+        # If the request of the branch failed, its variable stays empty in k6, and the branch runs again in the next
         # round. A branch that tests the round number runs only once.
         asked = text_of(node.child_by_field_name("condition"))
         again = "" if any(name in asked for name in ROUNDS) else f"; {_AGAIN}"

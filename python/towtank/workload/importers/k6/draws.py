@@ -38,7 +38,7 @@ class _Number:
     named : dict of str to str
         Variable for each template, the inverse of `values`.
     written : dict of Intervals to counts of str
-        Number of uses by kind, for each part of the number's values to which conditions around a use restrict it.
+        Number of uses by kind. The keys are the parts of the number's values that the conditions around a use allow.
     """
 
     place: Place
@@ -185,10 +185,10 @@ class Draws:
         found.use(ALL, "")
 
     def _differs(self, draw: int, left: Intervals, use: str) -> bool:
-        """Return True if a random number was tested, or used in a different way under conditions that can hold here
-        too.
+        """Return True if a random number was tested, or used in another way, for values that are possible here.
 
-        A use as a pause, for which the text is empty, counts as different from every other use.
+        Another way is any use whose text differs from `use`. The text of a use as a pause is empty, and differs from
+        all.
         """
         return draw in self.asked or any(
             (not use or len(kinds) > 1 or use not in kinds) and meet(part, left)
@@ -196,7 +196,9 @@ class Draws:
         )
 
     def depends(self, draw: int) -> bool:
-        """Return True if a random number was tested or sent before: a new condition on it then depends on that use."""
+        """Return True if a random number was tested or sent before, so that a new condition on it depends on
+        that use.
+        """
         sent = self._numbers[draw].written if draw in self._numbers else {}
         again = draw in self.asked or draw < self.loop_from
         return again or any(meet(part, self.left.get(draw, ALL)) for part in sent)

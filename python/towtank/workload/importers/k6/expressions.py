@@ -59,8 +59,7 @@ GLOBALS = (
     "Boolean",
     "encodeURIComponent",
 )
-# Counterparts of k6's numbers of users and rounds: the template placeholder that replaces a number, and the text of
-# the note about the different counting.
+# Placeholders that replace k6's numbers of users and rounds, each with the text of the note that k6 counts differently.
 _OF_USER = ("${user.number}", "counts users from 0, k6 from 1")
 _OF_ROUND = ("${iteration}", "counts the transactions of a user from 1, k6 its rounds from 0")
 _OF_ALL = ("${iteration}", "counts the transactions of one user from 1, k6 the rounds of all users from 0")

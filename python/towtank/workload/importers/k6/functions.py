@@ -39,9 +39,9 @@ def of_number(name: str, value: float | Random, node: Node) -> Any:
             return value
         if value.whole and name != "Math.abs":
             return value
-        # Amount to add before rounding down, so that the result equals that of the function. A random number is almost
-        # never an integer, so the next integer above it is the floor plus 1. Truncation equals rounding down only for
-        # numbers of at least 0.
+        # Amount to add to a random number before rounding down, so that the result is that of the function. `ceil` is
+        # the floor plus 1, because a random number is almost never an integer. Truncation is the floor only for numbers
+        # of at least 0.
         more = {"Math.floor": 0.0, "Math.ceil": 1.0, "Math.round": 0.5}.get(name, None if below else 0.0)
         if more is None:
             return Unknown(f"{shown(node)} has no counterpart in a workload")

@@ -93,7 +93,7 @@ def _say_of_values(draft: Draft) -> None:
 
 
 def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
-    """Return the entry of a user group, key and value, for the pace of a scenario's users.
+    """Return the key and the value of a user group that set the pace of a scenario's users.
 
     An arrival rate becomes a pacing, because a workload has a fixed number of virtual users and no arrivals.
     """

@@ -106,7 +106,7 @@ def names_in(steps: Any) -> set[str]:
 
 
 def _inlined(steps: list[Step], times: Counter[str]) -> dict[str, str]:
-    """Return the random values, by name, that can be written in place of the reference to them.
+    """Return the templates that can replace the references to random values, by name of the value.
 
     Such a value is used only once, by a later step, and outside of loops.
     """
@@ -197,7 +197,7 @@ def _rows(once: list[Step], steps: list[Step], taken: list[str]) -> dict[str, st
             continue
         read = reads.get(row, at)
         # A loop that begins after the row is read from the pool uses the row in each iteration, so the row is in use
-        # until the loop ends. A row of the first round that later rounds use is in use to the end.
+        # until the loop ends. A row that the first round reads for later rounds is in use until the last step.
         last = max([read, *(end for start, end in loops if at < start <= read <= end)])
         last = len(order) if at < begin <= read else last
         others = (name for number in count(2) if (name := f"{pool}_{number}") not in taken)

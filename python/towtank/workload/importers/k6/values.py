@@ -124,7 +124,7 @@ class Random:
 
     def template(self) -> str | None:
         """Return the template placeholder for the random number; None if templates cannot represent it."""
-        # Templates support integers with at most 18 digits, so a larger number has no placeholder.
+        # Templates support random integers whose bounds are integers of at most 18 digits.
         between = not float(self.low).is_integer() or not float(self.high).is_integer()
         if not self.whole or between or self.high - self.low < 1 or max(abs(self.low), abs(self.high)) >= 1e17:
             return None

@@ -60,7 +60,9 @@ def read(path: Path, options: Options) -> Draft:
 
 
 def _tree(path: Path) -> Node:
-    """Read the file. JSON gets a reader without the size limits of study files; any other file is read as YAML."""
+    """Read the OpenAPI description. JSON gets a reader without the size limits of study files; any other file is read
+    as YAML.
+    """
     if read_text(path, at_most=200_000_000).lstrip()[:1] == "{":
         return jsonfile.load(path)
     return yamlfile.load(path).root
@@ -162,7 +164,7 @@ class _Reader:
     def _why_unready(self, path: str, method: str, operation: Node, shared: list[Node]) -> str | None:
         """Return the reason why an operation cannot be part of a load that only reads data; None if it can.
 
-        It cannot if it may change data, or if a required value has no example.
+        The operation must not change data, and each required value must have an example.
         """
         if method.lower() != "get":
             return "it may change data"

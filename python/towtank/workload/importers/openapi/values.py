@@ -232,7 +232,7 @@ def _number(schema: Node, *, whole: bool) -> int | float:
 def _bounds(schema: Node, *, whole: bool) -> tuple[float, float]:
     """Return the smallest and the largest number that a schema allows.
 
-    An exclusive bound is a number of its own in OpenAPI 3.1; in OpenAPI 3.0, a flag marks the bound as exclusive.
+    An exclusive bound is a separate number in OpenAPI 3.1; in OpenAPI 3.0, a flag marks the bound as exclusive.
     """
     low, high = number_of(schema, "minimum", default=-1e15), number_of(schema, "maximum", default=1e15)
     gap = 1.0 if whole else 1e-3

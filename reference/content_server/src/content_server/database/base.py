@@ -60,7 +60,7 @@ class Database(ABC):
     Attributes
     ----------
     kind : str
-        `sqlite` or `postgresql`; the SQL of both differs in full-text search only.
+        `sqlite` or `postgresql`; their SQL differs only in full-text search.
     pool_size : int
         Number of connections. [1]
     meter : Meter

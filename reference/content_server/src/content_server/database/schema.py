@@ -1,5 +1,4 @@
-"""Database tables. Values of CMIS properties are stored in columns, those of custom properties as rows (object, name,
-value).
+"""Database tables. Columns store the values of CMIS properties. Custom properties are rows (object, name, value).
 
 The database itself enforces these rules, so that several nodes may share it: one object per identifier and
 version, one latest version and one working copy per document, unique names in a folder, one folder per path.

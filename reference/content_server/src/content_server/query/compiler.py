@@ -130,7 +130,9 @@ class _Compiler:
         return self._member(f"{rows} AND {_test(column, node, definition, parameters)}", False)
 
     def _member(self, rows: str, negated: bool) -> str:
-        """Return the SQL of a membership test. Both databases evaluate it once, before the rest of the query."""
+        """Return the SQL of a membership test. The database evaluates the test once, before the other parts of the
+        query.
+        """
         if self._database == "sqlite":
             return f"o.number {'NOT ' if negated else ''}IN ({rows})"
         return f"o.number {'<> ALL' if negated else '= ANY'} (ARRAY({rows}))"
@@ -200,8 +202,12 @@ def _pattern(pattern: str) -> str:
 
 
 def _parameter(value: Literal, definition: Property) -> Any:
-    """Return a literal of the query in the form of the column with which it is compared; raise InvalidArgument if the
-    two cannot be compared.
+    """Return a literal of the query in the form of the column with which it is compared.
+
+    Raises
+    ------
+    InvalidArgument
+        If the literal cannot be compared with the column.
     """
     kind = definition.kind
     if kind == "boolean" and isinstance(value, bool):

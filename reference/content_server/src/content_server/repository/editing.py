@@ -106,12 +106,12 @@ def name_conflicts(name: str) -> Iterator[None]:
 
 
 def unreferenced(session: Session, contents: set[str]) -> set[str]:
-    """Return those of the given contents that no version refers to."""
+    """Return the given contents that no version refers to."""
     return contents - known_contents(session, sorted(contents))
 
 
 def known_contents(session: Session, contents: list[str]) -> set[str]:
-    """Return those of the given contents that a version refers to."""
+    """Return the given contents that a version refers to."""
     if not contents:
         return set()
     slots = ", ".join("?" * len(contents))

@@ -1,6 +1,4 @@
-"""Renders objects as JSON of the Browser Binding, succinct or full, with all properties or those that a filter
-selects.
-"""
+"""Renders objects as JSON of the Browser Binding: succinct or full, with all properties or a selection."""
 
 from __future__ import annotations
 
@@ -67,8 +65,7 @@ def custom_properties(session: Session, objects: Sequence[Stored]) -> dict[int, 
     values: dict[int, dict[str, Any]] = {number: {} for number in wanted}
     for start in range(0, len(wanted), 512):
         numbers = wanted[start : start + 512]
-        # The list of object numbers is padded to a power of two. So there are few different statements, and prepared
-        # ones are reused.
+        # The list of object numbers is padded to a power of two, so that there are few different statements to prepare.
         length = 1 << (len(numbers) - 1).bit_length()
         numbers += [-1] * (length - len(numbers))
         rows = session.rows(

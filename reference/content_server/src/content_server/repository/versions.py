@@ -79,7 +79,7 @@ def check_out(repository: Repository, user: User, target: Target, view: View) ->
 
 
 def next_label(label: str, major: bool) -> str:
-    """Return the label of the next version after the one with this label.
+    """Return the label of the version after the version with this label.
 
     Examples
     --------
