@@ -93,21 +93,20 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
-    # The total of 30 has three parts, each with a standard error of 1 / sqrt(3); the three parts of the total of 3 have
-    # a tenth of this error. All parts of a block are measured at the same machine speed, so their errors are added:
-    # sqrt(3) and 0.1 sqrt(3). Each total has 2 degrees of freedom, so their difference has 1.01^2 / (1 / 2 + 0.0001 /
-    # 2) = 2.04.
+    # The error of the total of 30 is three parts of 1 / sqrt(3); that of the total of 3 is a tenth. The machine speed
+    # is common to a block, so the errors add: sqrt(3) and 0.1 sqrt(3).
+    #
+    # Degrees of freedom of the difference: 1.01^2 / (1 / 2 + 0.0001 / 2) = 2.04.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 2.04) * (3 * 1.01) ** 0.5, abs=1e-3)
 
 
 def test_a_difference_of_totals_holds_on_a_machine_that_drifts() -> None:
-    """The interval of a difference of totals of four parts contains the true value although the machine speed varies.
+    """The interval of the difference of two totals contains the true value although the machine speed varies.
 
-    The speed varies by 3 % from block to block, and each run by a further 1 %. The second total is a tenth of the
-    first. If the parts were treated as independent, some 30 % of 1,000 intervals over three blocks would not contain
-    it.
+    The speed varies by 3 % from block to block, and each run by a further 1 %. If the four parts of a block were
+    treated as independent, about 30 % of the intervals would not contain the true value.
     """
     random_ = random.Random(20261130)
     missed = 0

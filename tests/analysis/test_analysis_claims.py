@@ -110,8 +110,7 @@ def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them
 
 
 def test_a_difference_has_the_interval_of_welch() -> None:
-    # Both sides have three runs with a standard deviation of 1, so the difference of the means has the interval 10 +-
-    # t(4) sqrt(1/3 + 1/3).
+    # The three runs with each cache have a standard deviation of 1, so the half width is t(4) sqrt(1/3 + 1/3).
     measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}
     claim = {"measure": {"difference": measure}, "holds": "> 5 /s"}
     found = judged(claim, [CACHE], pair((19, 20, 21), (9, 10, 11)))
@@ -156,9 +155,9 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
-    """At two levels the ratio is 2.0, which satisfies the claim; at the third level it is 1.0.
+    """The runs with three users are suspect, and they decide the verdict.
 
-    The runs of the third level are suspect. With these runs the claim is refuted; without them it would be confirmed.
+    The ratio is 2.0 with one and with two users, which satisfies the claim, but 1.0 with three users.
     """
     users = factor("users", "1", "2", "3")
     runs = [
@@ -176,7 +175,6 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
     assert one_side["doubts"] == ["it depends on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
-    # If all runs are suspect, the doubt only states their number.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
@@ -222,7 +220,7 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
     # Three runs of 10 transactions each have no failure. The exact upper bound of the failed fraction is 1 -
-    # 0.025^(1/30) = 11.6 %. It is not smaller because the three runs agree.
+    # 0.025^(1/30) = 11.6 %.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -372,10 +370,9 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("values", "holds", "why"),
     [
-        # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
-        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. The three steps between levels divide the
-        # error probability of 5 % among them: t = 2.50, half width 0.169. The change from the first to the last level
-        # is tested at 5 %: t = 2.02, half width 0.137.
+        # Each level is a mean of 20 values with a half width of 0.1, so a difference of two levels has a standard error
+        # of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three differences are tested at 5 % together (t =
+        # 2.50, half width 0.169), the total change alone at 5 % (t = 2.02, half width 0.137).
         ((10, 20, 15, 30), "rises", "from files 20 to 40 the quantity falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 the quantity may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 the quantity may rise by up to 2.17 /s, 2 /s allowed"),
@@ -445,9 +442,9 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # All levels have the same normal distribution, with three runs each. In at most 5 % of studies may the first level
-    # be excluded as the lowest; in at most 2.5 % may a true ratio of 1 be confirmed as above 1. The test allows five
-    # standard deviations of a binomial count more, so it fails by chance less than once in 10^6 tests.
+    # All levels have the same normal distribution. The error rates may be 5 % (the first level is wrongly excluded as
+    # the lowest) and 2.5 % (a ratio of 1 is wrongly confirmed as above 1), plus five standard deviations of a binomial
+    # count.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):

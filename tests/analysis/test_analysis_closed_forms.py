@@ -99,9 +99,7 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Order statistics use the normal distribution: an assumed error of 10 % of 100 adds 1.96 x 10 = 19.6, in squares,
-    to both half widths.
-    """
+    """Both half widths are combined in quadrature with 1.96 x 10 = 19.6, for an assumed error of 10 % of 100."""
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
     assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
@@ -155,8 +153,7 @@ def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The variances of the two sides are 1 and 4. As in the published program, they are sums of squares divided by n,
-    # not by n - 1.
+    # The variances of `left` and `right` are 1 and 4. The published program divides sums of squares by n, not n - 1.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
@@ -267,8 +264,7 @@ def test_the_memory_of_a_tier_by_hand() -> None:
     """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # CPU time outside requests lengthens no response, so the service time of a request is taken as at most its response
-    # time.
+    # The service time of a request is at most its response time, so the other CPU time is background work.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0

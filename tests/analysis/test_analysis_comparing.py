@@ -81,8 +81,7 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
     # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = (1 / 10)^1.5 for ten runs and v = (1 / 2)^1.5
-    # for two runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it
-    # would give 9, the degrees of freedom of the ten runs.
+    # for two runs. Unlike in Welch's formula, the measured variances do not matter.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -248,7 +247,7 @@ def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> Non
 def test_sides_without_a_common_load_are_an_error_of_the_input() -> None:
     with pytest.raises(StudyError, match="'30 users' of A and '60 users' of B"):
         compare(side(A, cell="30 users"), side(B, cell="60 users"))
-    # The load of a results file of another tool is unknown, so the file can be compared with any load.
+    # A results file of another tool does not state its load, so it can be compared with any load.
     assert compare(side(A, cell="30 users"), side(B, cell=FILES)).findings
 
 
@@ -455,9 +454,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The tested change is the median of the stated least detectable changes. The fraction of simulated comparisons that
-    # detect it (the power) must be about 80 %. If the quantile ignored the number of compared metrics, the power would
-    # be only 23 to 48 %.
+    # The second system is slower by the least detectable change (median of 100 comparisons). About 80 % of the
+    # comparisons must detect this change. A quantile for one metric instead of all would give only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -476,8 +474,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # With a single metric, the comparison is a two-sided t test at 5 %, whose power at the stated change SciPy's
-    # noncentral t gives. The standard error used here is corrected so that its median is the true standard error.
+    # Power of a two-sided t test at 5 %, from SciPy's noncentral t. The standard error is corrected for the bias of its
+    # median.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)

@@ -28,7 +28,7 @@ MS = 1e6
 def script(**changes):
     """Return a run of ten users with 50 requests/s of 100 ms each.
 
-    Users still make requests at the end of the run, so all of its seconds are equal.
+    The users continue until the end of the run, so all seconds are equal.
     """
     base = even_script(
         stages_of(10, 2.0, 20.0),
@@ -195,8 +195,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # The level of one user gets the throughput of the level of ten users, so throughput does not grow. Without a known
-    # think time, the line of ideal scaling passes through the lowest level.
+    # Throughput is the same with one user and with ten users, so it does not grow. Without a think time, the line of
+    # ideal scaling starts at the lowest load.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

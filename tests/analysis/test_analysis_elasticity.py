@@ -1,4 +1,7 @@
-"""Elasticities of runs, from their summaries: how much a metric changes, in percent, if the speed changes by 1 %."""
+"""Elasticities of metrics with respect to the speed of the tested system, from summaries of runs.
+
+An elasticity is the change of a metric [%] if the speed changes by 1 %.
+"""
 
 from __future__ import annotations
 

@@ -129,8 +129,7 @@ def test_one_value_always():
 
 def test_number_of_a_poisson_process():
     # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
-    # for the Poisson distribution", Biometrika 28, 437-442, 1936). A count of at least 10 with the lower mean, and of
-    # at most 10 with the upper mean, has a probability of 0.5 %.
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). At each end the one-sided p-value is 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9

@@ -124,8 +124,9 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search the limit of a simulated system. `first` has the outcomes of the first plateaus of some levels;
-    `otherwise` decides all other plateaus.
+    """Search the limit of a simulated system.
+
+    `first` maps a level to the outcomes of its first plateaus; `otherwise` decides every later plateau.
     """
     made = {}
 
@@ -194,9 +195,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """At no level does the margin of the objective differ significantly from 0. So levels further out are added, at
-    most four above and four below.
-    """
+    """If no level differs significantly from the limit, the search measures up to four levels above and four below."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -270,10 +269,9 @@ def further(*margins):
 
 
 def test_an_end_within_chance_is_looked_at_further_out():
-    """The margins of two levels with two plateaus each have a pooled deviation with 2 degrees of freedom, t = 4.30.
+    """The search continues if the p95 at the highest or lowest level does not differ significantly from the limit.
 
-    The margins are -0.02, -0.20 at 100 and 0.30, 0.02 at 105. Neither mean differs significantly from zero, so 105 x
-    1.05 is measured next. If only the mean of the lower level does not differ from zero, 100 / 1.05 is measured next.
+    The significance test pools the variance of the two levels: 2 degrees of freedom, t = 4.30.
     """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)

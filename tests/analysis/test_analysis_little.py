@@ -1,6 +1,4 @@
-"""Little's law: of a transaction or pause that is in progress at an edge of the window, only the part inside the window
-must count.
-"""
+"""Little's law counts transactions and pauses at the edges of the window only by their time inside the window."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Times without any request in results files of other tools, from joined runs, clocks that were set, wrong time stamps
-or wrong units.
+"""Gaps without requests in results files of other tools.
+
+Causes are joined runs, changes of the clock, wrong time stamps and wrong units.
 """
 
 from __future__ import annotations
@@ -79,10 +80,7 @@ def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
-    """One stray request every 10 s divides the pause into gaps, none of them ten times as long as the next longest.
-
-    The pause is still detected, by the observations that contain no request.
-    """
+    """A pause between two runs is detected although one stray request every 10 s divides it into short gaps."""
     made = joined(600)
     starts = np.concatenate([made.start_s, np.arange(20, 595, 10.0)])
     elapsed = np.concatenate([made.elapsed_s, np.full(58, 0.005)])

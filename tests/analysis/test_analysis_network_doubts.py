@@ -1,6 +1,4 @@
-"""Doubts about networks: which host they name, which fraction of lost segments is allowed, and losses that the study
-itself configures.
-"""
+"""Doubts about networks: the named host, the allowed fraction of lost segments, and losses configured by the study."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Numbers combined from several runs: their text if all runs have the same value, brackets of searches (highest passed
-and lowest failed level), and levels beyond the knee.
-"""
+"""Numbers combined from several runs."""
 
 from __future__ import annotations
 

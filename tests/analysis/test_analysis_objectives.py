@@ -1,6 +1,4 @@
-"""Objectives about stages and time windows, tested from runs with a known value in every second up to the summary of a
-study.
-"""
+"""Objectives about stages and time windows, for runs whose values in every second are known."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def verdict(steps: list[Step]) -> bool | None:
         # The increase by 5 is within the allowed deviation, a tenth of the first value, 100.
         ((100, 105, 80), 0.1, True),
         ((100, 115, 80), 0.1, False),
-        # If no deviation is allowed, a step of 0.2 in the other direction is still accepted. A step of 2.0, a tenth of
-        # the whole change of 20, leaves the verdict undecided.
+        # Even if no deviation is allowed, a rise of 0.2 is accepted. A rise of 2.0, a tenth of the total change, makes
+        # the verdict undecided.
         ((100, 100.2, 80), 0.0, True),
         ((100, 102, 80), 0.0, None),
         # Each single step is within the allowed deviation, but the last level is above the first, so the series does

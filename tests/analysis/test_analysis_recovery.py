@@ -151,8 +151,8 @@ def test_a_standstill_is_outside_the_band_however_much_the_seconds_before_straye
     band = band_of(measurement(strayed), np.ones(5, dtype=bool), 0.01)
     assert band is not None
     assert band.least_per_s == 0.5
-    # A second without any transaction is within the normal band in two cases: if fewer than 6.9 are expected, because
-    # exp(-6.9) = 0.001, or if such a second also occurred before the event.
+    # A second without transactions is normal if such a second also occurred before the event. It is also normal if
+    # fewer than 6.9 transactions are expected, because exp(-6.9) = 0.001.
     for before in ([6.0, 1.0, 12.0, 2.0, 11.0], [0.0, 60.0, 5.0, 40.0, 3.0]):
         band = band_of(measurement(before), np.ones(5, dtype=bool), 0.01)
         assert band is not None

@@ -1,4 +1,4 @@
-"""Doubts about disks whose bytes or inodes are used up or will be soon, and no doubts about other disks."""
+"""Doubts about disks that are full, or will be full soon."""
 
 from __future__ import annotations
 

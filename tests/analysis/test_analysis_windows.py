@@ -1,6 +1,4 @@
-"""Steady-state tests of a window: short windows must state how large a change they may hide, and load stages and
-analysis must cut off the same transient.
-"""
+"""Steady-state tests of a window: undetectable changes in short windows, and transients at the start."""
 
 from types import SimpleNamespace
 
@@ -80,8 +78,9 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """The test that the window is at rest must use the same standard error as the test for changes. This error is
-    larger than that of the plain trend of regular slow noise, because it corrects the bias of the autocorrelation.
+    """The test that nothing changed uses the same standard error as the test for a change.
+
+    This cautious error is larger, because it corrects the bias of the autocorrelation.
     """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
@@ -94,9 +93,7 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The reference states two limits each for throughput and response time: changes of 5 and 20 % matter, and a window
-    at rest must exclude changes of 10 and 28 %.
-    """
+    """Changes matter from 5 % (throughput) and 20 % (response time). A steady window must exclude 10 % and 28 %."""
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE

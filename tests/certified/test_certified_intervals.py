@@ -60,14 +60,14 @@ def test_order_statistics_of_the_median_of_ten_by_hand():
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # The 400 correlated values are worth 100 independent ones, so their ranks are four times those of 100 values.
+    # With a design effect of 4, the ranks of 400 values are four times the ranks of 100 independent values.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth one independent value. The estimate is
-    # conservative: it is the largest of several estimates, widened by Student's t.
+    # Each second contains ten equal values, so the true design effect is 10. The estimate is conservative: it is the
+    # upper confidence limit of the largest of several estimates.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -79,8 +79,7 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth one independent value. This is the likely estimate,
-    # which exists even for 30 seconds, not the conservative one.
+    # Each second contains ten equal values, so the true design effect is 10.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -209,9 +208,9 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """In a window of thirty seconds, a burst in the first leaves the data worth only two independent observations.
+    """Thirty seconds with a burst at the start contain only two independent observations.
 
-    An interval would be meaningless: for the value 0.05 it would be from 1e-18 to 1e15.
+    Their interval would be meaningless: from 1e-18 to 1e15 for the value 0.05.
     """
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5

@@ -108,10 +108,8 @@ def test_what_is_left_after_a_transient_counts_and_not_the_stage():
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half of the stage. If its minimum is at the end of this range, the test of the remaining
-    half decides.
-
-    After the transient, ten seconds are steady. An interval needs twenty, so the stage continues.
+    """MSER removes half of the stage. Only ten steady seconds remain, and an interval needs twenty, so the stage
+    continues.
     """
     counts, responses = with_transient(7, 15, 40)
     precision = Precision(0.08, 12.0)

@@ -66,8 +66,7 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # A former test examined each second at a level of 1 in 1,000. It reported 5.8 % of the undisturbed runs of 60 s as
-    # disturbed, and 26 % of those of 300 s.
+    # A former test reported 5.8 % of the undisturbed runs of 60 s as disturbed, and 26 % of those of 300 s.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -122,8 +121,8 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # In the last of the delayed seconds the response time is already within the normal band: its mean is 0.02 s, and
-    # the band ends at about 0.04 s, which 1 in 1,000 values exceeds.
+    # The last delayed response times are about 0.02 s, which is within the normal band, so recovery seems slightly
+    # early.
     assert 105 <= found["recovery_s"] <= 110
 
 

@@ -1,6 +1,4 @@
-"""MSER-5, compared with case V64 and small cases by hand; and verdicts on the steady state for windows of simulated
-queues whose state is known.
-"""
+"""MSER-5 for published and small cases, and verdicts on the steady state of simulated queues."""
 
 from __future__ import annotations
 
@@ -74,9 +72,8 @@ def test_trend_of_a_straight_line_by_hand():
 
 
 def test_false_alarms_of_the_trend_test_are_as_rare_as_announced():
-    # 400 series of first-order autoregressive noise (coefficient 0.5) have no trend, and the nominal level of the test
-    # is 1 %. The correction for correlation is approximate: of series of 100 values, 2 to 3 % are significant, and
-    # about 15 % without the correction.
+    # The series are autoregressive noise without a trend, tested at 1 %. The correction for correlation is approximate,
+    # so 2 to 3 % are significant.
     stream = np.random.default_rng(20)
     alarms = sum(
         steady.trend(np.arange(100.0), autoregressive(stream, 100, 0.5)).p_value < steady.SIGNIFICANCE
@@ -202,9 +199,7 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %, which
-    corresponds to a rise by a quarter.
-    """
+    """A former version reported this rise as a change of −43 % and applied the limit for a fall."""
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
     # The change is computed from the mean logarithm of the response times. For a linear rise from a = 0.15 to b = 0.2 s
@@ -237,7 +232,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window as long as the doubt demands excludes the change.
+    # A window with the length that the doubt states excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown

@@ -1,6 +1,4 @@
-"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the load that is left for the
-disk.
-"""
+"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the disk load due to misses."""
 
 from __future__ import annotations
 

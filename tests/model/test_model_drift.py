@@ -1,5 +1,5 @@
-"""Demands that change beyond the measured utilizations. Prediction bands that allow for this drift have the right
-coverage; bands that do not are too narrow.
+"""Demands that drift beyond the measured utilizations. Prediction bands have the right coverage only if they include
+this drift.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Evidence for the kind of limit of a curve, estimates for a class, and services of a chain: all compared with values
-computed by hand.
-"""
+"""Evidence for the kind of limit, compared with values computed by hand."""
 
 from __future__ import annotations
 

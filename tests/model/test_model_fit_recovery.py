@@ -225,8 +225,8 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
-    # Throughput grows linearly by 2 /s per user up to 160 users, the highest measured load. The true system is limited
-    # to 451 /s; without an upper bound, 618 (591 to 652) /s were predicted for 320 users.
+    # Throughput grows linearly up to 160 users, the highest measured load. The true limit of 451 /s is not visible in
+    # these data, so it must be inside the prediction bands.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)

@@ -1,6 +1,4 @@
-"""Networks fitted to measurements: known demands are recovered, and predictions beyond the measurements are accepted or
-rejected as they should be.
-"""
+"""Networks fitted to measurements: recovery of known demands, and validation of predictions."""
 
 from __future__ import annotations
 
@@ -386,9 +384,7 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
-    """By hand: the value 9 relative to the interval from 8 to 12 is 9 / 12 - 1 to 9 / 8 - 1. The interval from 9 to 11
-    relative to the value 8 is 9 / 8 - 1 to 11 / 8 - 1.
-    """
+    """By hand: 9 / 12 - 1 = -0.25 and 9 / 8 - 1 = 0.125; 9 / 8 - 1 = 0.125 and 11 / 8 - 1 = 0.375."""
     assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
     assert _error_against((None, 12.0), 9.0) == (-0.25, None)
     assert error_of_band((9.0, 11.0), 8.0) == (0.125, 0.375)

@@ -70,8 +70,8 @@ def test_what_is_no_part_of_a_cpu_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "demand_s", "most"),
-    # Quota [CPUs], demand [s] and largest relative error of the response time. The demands take two periods, half a
-    # period and a tenth of a period; in the last case the error near the knee may be a quarter.
+    # Quota [CPUs], demand [s] and largest relative error of the response time. The approximation is worse for demands
+    # that are short relative to a period.
     [(0.1, 0.2, 0.05), (0.1, 0.05, 0.12), (0.5, 0.01, 0.25)],
 )
 @pytest.mark.parametrize("users", [5, 12, 20, 60])

@@ -1,6 +1,4 @@
-"""Busy time, series of runs, and the fraction of the scatter that the mix of transactions explains: all compared with
-values computed by hand.
-"""
+"""Busy time, and the fraction of its scatter that the mix of transactions explains."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return observations of a tier and of disks. One of the two parts of the tier was not observed; some disks no
-    longer exist at the end.
+    """Return observations of a tier and of disks. The part `unseen` of the tier has no data; only the disks in `last`
+    exist at the end.
     """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}

@@ -68,8 +68,8 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # The tier was held up by a quota for 60 % of the time: it may use only 0.9 of the two CPUs. In the cases below,
-        # it was not, or its CPUs are known from the virtual host or the control group.
+        # A quota throttled the tier for 60 % of the time. In the next cases it is hardly throttled, or its CPUs are
+        # known.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
@@ -104,8 +104,7 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms each, so the response time is 1.4 times that without waiting. At a utilization of 45 %, the
-    # CPU queue explains less: a factor of 1.25 with two servers, although 1.8 if it were M/M/1.
+    # 14 users wait 20 ms each: 70 / 50 = 1.4 times the response time. The CPU queue explains only a factor of 1.25.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"

@@ -1,4 +1,4 @@
-"""Sections of a report: statements that they must contain, and statements that they must not contain."""
+"""Statements that the sections of a report must contain, or must not contain."""
 
 from __future__ import annotations
 

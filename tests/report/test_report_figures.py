@@ -75,8 +75,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # At 30 users only the configuration without the index has a valid run. So this level cannot be the base to which
-    # the throughputs of both configurations are related.
+    # At 30 users, the configuration with the index has no valid run, so 60 users are the base of the scaling.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
