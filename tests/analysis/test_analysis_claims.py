@@ -76,8 +76,7 @@ def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> lis
     ],
 )
 def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
-    # The means of three runs on each side are 20 and 10, with standard deviations of 1 and 0.5. Their ratio is 2 with a
-    # half width of about 0.2.
+    # The ratio of the means 20 and 10 is 2, with a half width of about 0.2.
     found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
     assert (found["verdict"], found["unit"]) == (verdict, "")
     assert found["measured"]["value"] == 2.0
@@ -86,15 +85,14 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # The denominator hardly varies, so the logarithm of the ratio has the relative standard error of the numerator,
-    # 0.05 / sqrt(3). The interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
+    # The denominator hardly varies, so the interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """The two runs of each side of the ratio differ by only 0.1 %, but the error within each run is about 10 %.
+    """The runs with the same cache agree within 0.1 % by chance, but the error within each run is about 10 %.
 
     So the ratio, 1.04, also has an error of about 10 %.
     """
@@ -134,8 +132,8 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
         # cause such a difference.
         (10.5, None, "> 1", "undecided"),
         (10.5, 0.01, "> 1", "confirmed"),
-        # If each side varies by 10 % from run to run, the ratio of two runs has a standard error of about 14 %. So a
-        # ratio of 3 is certainly above 1.5.
+        # A variation of 10 % between runs gives the ratio of two runs a standard error of about 14 %. So a ratio of 3
+        # is certainly above 1.5.
         (30.0, None, "> 1.5", "confirmed"),
         (16.0, None, "> 1.5", "undecided"),
         (30.0, None, "< 1.5", "refuted"),
@@ -182,8 +180,8 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
-    # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean ratio alone, 1.90
-    # [1.67, 2.15], would confirm the claim `> 1.5`, although 1.3 violates it.
+    # One of eight ratios, 1.3, violates the claim `> 1.5`, although the mean ratio, 1.90 [1.67, 2.15], would confirm
+    # it.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -253,8 +251,7 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
 
 
 def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
-    # The ratios at the two levels of users are 2 and 8. Their geometric mean is sqrt(2 * 8) = 4, and its upper end is
-    # exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
+    # The geometric mean of the ratios 2 and 8 is 4, with the upper end exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
     users = factor("users", "10", "20")
     runs = [
         run(f"{cache}{number}", {"users": number, "cache": cache}, value)
@@ -460,9 +457,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The database uses 0.6 CPUs on one side of the ratio and 0.15 on the other. The intervals of both values, as the
-    summaries state them, decide the claim.
-    """
+    """The intervals of both CPU uses, 0.6 and 0.15 CPUs, are those in the summaries."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

@@ -49,7 +49,7 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
         # The number of requests in the window may be wrong by one, or 0.1 %.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
-    # If an interval contains the true value with a probability of 95 %, at least 34 of 40 do so with about 99 %.
+    # With 95 % intervals, fewer than 34 of 40 contain the true value with a probability of only 1 %.
     assert 34 <= held <= 40
     assert rates >= 8
 
@@ -125,7 +125,7 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
     """200 requests are in progress at any time; each takes one second.
 
-    If the system were an M/M/1 queue, its relaxation time would be longer than the file.
+    An M/M/1 queue with this many requests would have a relaxation time longer than the file.
     """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))

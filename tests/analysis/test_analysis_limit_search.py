@@ -1,6 +1,4 @@
-"""Search for the maximum load of simulated systems whose maximum is known: measured levels, their order, and how the
-search ends.
-"""
+"""Search for the maximum load of simulated systems whose maximum is known."""
 
 import itertools
 
@@ -140,10 +138,9 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """In a recorded search 200 users failed once (p95 of 230 ms) and passed once (29.6 ms). Levels from 216 to 294
-    users passed.
+    """A level that failed once and passed once does not decide the limit, so it is measured again.
 
-    So the two plateaus do not show that 200 users are the limit, and the level is measured again.
+    In a recorded search this was the level of 200 users; levels from 216 to 294 users passed.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
@@ -208,7 +205,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The higher the level, the less likely a plateau passes: from 1 to 0 over a tenth of the limit."""
+    """The probability that a plateau passes falls from 1 to 0 over a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 

@@ -63,11 +63,9 @@ def test_a_series_stays_within_a_share_of_its_first_level(
 
 
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
-    """A ratio of two times is never negative.
+    """A ratio of two times is never negative, so its interval is computed with logarithms: 10 exp(+-1.60).
 
-    Fieller's method would give 100 [0, 260] divided by 10 [9, 11] an interval from -5.5. So this method is used only
-    for values that may be negative. With logarithms, the half width is 1.60, so the interval is 10 exp(-1.60) = 2.0 to
-    10 exp(1.60) = 50.
+    Fieller's method would give 100 [0, 260] divided by 10 [9, 11] an interval from -5.5.
     """
     first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
     found = ratio_interval(last, first)

@@ -71,8 +71,7 @@ def test_four_seconds_are_no_band() -> None:
 
 
 def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the_band() -> None:
-    # The event is at 5.5 s. The throughput of second 8 is within the normal band, but the throughput of the two seconds
-    # after second 8 is not.
+    # The event is at 5.5 s. Second 8 is within the normal band, but the next two seconds are not.
     ok = [*BEFORE, 50.0, 0.0, 0.0, 100.0, 40.0, 100.0, 101.0, 99.0, 100.0]
     failed = [0.0] * 5 + [10.0, 0.0, 5.0] + [0.0] * 6
     (described,) = describe(

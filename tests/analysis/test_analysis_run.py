@@ -25,7 +25,7 @@ STAGES = [
 def even_script(**changes):
     """Return the script of eight users with one cycle per second each.
 
-    The throughput is 8 /s, the utilization 8 x 0.05 = 0.4, and the number of users X (R + Z) = 8 x 1.
+    Throughput is 8 /s, utilization 8 x 0.05 = 0.4, and X (R + Z) = 8 x 1 users.
     """
     exchanges, starts, ends = even_schedule(
         users=USERS,

@@ -1,4 +1,4 @@
-"""Runs with several loads: every number and sentence is about the load of the steady stages in the analysed window."""
+"""A run with several loads is described by the load in the analysed window."""
 
 from __future__ import annotations
 

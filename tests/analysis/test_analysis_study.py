@@ -85,8 +85,8 @@ def test_configurations_and_points_follow_the_levels(summary):
 
 @pytest.mark.parametrize("index", ["present", "absent"])
 def test_throughput_is_that_of_the_model(summary, index):
-    # The simulated server serves in the order of arrival, and the demands of the transactions differ. Exact mean value
-    # analysis with the mean demand is then an approximation, so 10 % plus the half width of the interval are allowed.
+    # Mean value analysis is approximate here, because the demands of the transactions differ. So 10 % plus the half
+    # width of the interval are allowed.
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)

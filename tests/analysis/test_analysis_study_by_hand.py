@@ -492,8 +492,7 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # The interval of the mean demand of two runs, 1 s and 9 s, extends below zero, so the inverse of the demand has no
-    # interval.
+    # The interval of the mean of 1 s and 9 s extends below zero, so the inverse of this demand has no interval.
     runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)
@@ -507,8 +506,7 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # In 300 random studies of eight runs each, the interval of the demand must contain the true demand in about 95 %;
-    # this coverage has a standard error of 1.3 %.
+    # In about 95 % of 300 random studies, the interval must contain the true demand; the standard error is 1.3 %.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

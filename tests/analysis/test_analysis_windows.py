@@ -151,7 +151,7 @@ def test_a_rest_is_not_shown_in_less_than_ten_seconds():
 
 @pytest.mark.parametrize(("bin_s", "needs_s"), [(0.25, 5), (1.0, 20), (1.0002, 20), (2.0, 40), (10.0, 200)])
 def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s, needs_s):
-    """Twelve bins are too few for an interval and twenty are enough: 20 bins of 2 s are 40 s."""
+    """An interval needs twenty bins: 20 x 2 s = 40 s."""
     counts = np.random.default_rng(1).normal(100, 1, 12)
     measured = SimpleNamespace(lengths=np.full(12, bin_s), bin_s=bin_s)
     every = np.ones(12, dtype=bool)
@@ -234,8 +234,8 @@ def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_no
 
 
 def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
-    """After correction for throughput, MSER would cut off half of a slow drift of the CPU time per transaction. The
-    drift in the other half would be within the tolerance.
+    """MSER would remove the first half of a slow drift of CPU time as a transient. The remaining drift would be within
+    the tolerance.
     """
     found = [window_of_a_tier(seed, drift=0.15) for seed in range(20)]
     seen = [change.text for window in found for change in window.changes if change.metric == "cpu of web"]

@@ -93,9 +93,8 @@ def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
 def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
     """A percentile without an interval states how long the window must be.
 
-    Each second has 100 values, lognormal around the mean of the second; neighbouring seconds have a correlation of 0.9.
-    In windows of 50 s percentiles have no interval, but in windows of the stated length most have one. A p95 needs 72
-    independent values, which are 72 x 19 = 1368 s here.
+    In windows of 50 s percentiles have no interval; in windows of the stated length most have one. A p95 needs 72
+    independent values: 72 x 19 = 1368 s.
     """
 
     def window(seed, seconds):
@@ -129,8 +128,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2. Here
-    # the standard deviation s of the noise is 1.
+    # For n much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, with s =
+    # 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -149,8 +148,8 @@ def test_denominators_below_one_in_all_have_an_error():
 
 
 def test_von_neumann_ratio_by_hand():
-    # For 1 2 3 4 5 6 7 8 all successive differences are 1, so their squares sum to 7; the squares around the mean sum
-    # to 42. The von Neumann ratio 1/6 is far below 2, its value for independent numbers.
+    # By hand: the squared differences sum to 7, the squares around the mean to 42. The von Neumann ratio 7 / 42 is far
+    # below 2, its value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
     # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
     # be longer, so the series counts as independent.
@@ -175,8 +174,7 @@ def test_ratio_to_a_value_that_may_be_zero_has_no_interval():
 
 
 def test_ratio_intervals_cover_the_true_ratio():
-    # Two sides with five runs each have standard deviations of 5 % and 10 %, and a true ratio of 1.5. The standard
-    # error of a coverage of 0.95 over 600 trials is 0.009.
+    # The standard error of a coverage of 0.95 over 600 trials is 0.009.
     stream = np.random.default_rng(8)
     covered = 0
     for _ in range(600):

@@ -1,6 +1,4 @@
-"""Steady stages that end as soon as the throughput is precise enough: coverage of the interval of throughput, for
-series with a known mean.
-"""
+"""Steady stages that end at a requested precision of throughput: coverage of its interval."""
 
 import numpy as np
 import pytest
@@ -32,7 +30,7 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Stages that end at a precision of 6 %, after 20 to 60 s, must have the same coverage as stages of 30 s.
+    """Stages that end at a precision of 6 % must have the same coverage as stages of 30 s.
 
     300 stages are simulated; the coverage may be lower by 3 percentage points.
     """

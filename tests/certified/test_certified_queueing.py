@@ -357,8 +357,8 @@ def test_v36_erlang_c():
     for (servers, utilization), expected in zip(known["inputs"]["cases"], known["verified"]["C"], strict=True):
         answer = solved(model({"jobs": {"rate": servers * utilization}}, {"s": {"servers": servers, "demand": 1.0}}))
         waiting = stations(answer, "queue_length")[0] - servers * utilization
-        # The queue length is L_q = C rho / (1 - rho) with Erlang's C. If C is near 1e-5, L_q is computed as the
-        # difference of two numbers near 4, which loses digits, so an absolute tolerance is needed.
+        # If Erlang's C is near 1e-5, the queue length is the difference of two numbers near 4, which loses digits. So
+        # an absolute tolerance is needed.
         assert waiting * (1 - utilization) / utilization == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 

@@ -256,8 +256,7 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # Two visits of 0.2 ms per request at 22 visits/s on 12 disks cause almost no waiting, so the response time is about
-    # 2 x 0.2 ms.
+    # 12 disks cause almost no waiting, so the response time is about 2 x 0.2 ms.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 

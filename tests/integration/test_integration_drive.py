@@ -65,8 +65,7 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # The rate rises from 0 to 200 /s in one second and stays there for another: 100 + 200 = 300 arrivals, 150 /s on
-    # average.
+    # 100 arrivals in the first second + 200 in the next second = 300 arrivals, or 150 /s on average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))

@@ -1,6 +1,4 @@
-"""Predictions for many servers from measurements of few: exact if the measurements are exact, refused if they do not
-suffice.
-"""
+"""Predictions for many servers from measurements of few servers."""
 
 import json
 from pathlib import Path
@@ -82,8 +80,8 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # A transaction needs 4 ms of CPU time on the shared host, which has half a CPU: this takes 8 ms. So the shared host
-    # limits the throughput to 125 transactions/s; the four nodes alone would allow 200.
+    # The shared host has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 125 /s. The four nodes
+    # alone would allow 200 /s.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]

@@ -90,8 +90,8 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_small_difference_of_a_tier_is_background_although_the_tier_itself_is_not() -> None:
-    # In one run the store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier,
-    # below the limit of 2 %.
+    # In one run the store uses 0.004 CPUs more. This is 1.25 % of the 0.32 CPUs of the web tier, below the limit of 2
+    # %.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-4 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": 1.5 * runs[2].cpus["store"]})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}

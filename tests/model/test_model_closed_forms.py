@@ -139,8 +139,7 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the relative errors of
-    # these two levels.
+    # The load of 10 is midway between two levels, so its relative error is the mean of their relative errors.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])

@@ -59,8 +59,8 @@ def test_many_users_are_an_open_queue(used: float) -> None:
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """The knee is at 110 users. Of 600 users about 490 are at the server at any time, so each of them is served at a
-    nearly constant, low rate.
+    """Of 600 users, far beyond the knee, about 490 are at the server, so each is served at a nearly constant,
+    low rate.
     """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
     assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)

@@ -55,8 +55,7 @@ def test_intervals_of_the_usl_hold_nineteen_times_in_twenty(tabled: Tabled) -> N
         if seed % 4 == 0:
             document = intervals.profile_intervals(found)
             profile += [holds(document[name], value) for name, value in zip(USL.parameters, TRUE[0], strict=True)]
-    # A share of 95 % has a standard deviation of 1.5 % with 200 sets of measurements, and of 3 % with 50 sets; the
-    # limits are three standard deviations lower.
+    # The limits are 95 % minus three standard deviations: 1.5 % each for 200 sets of measurements, 3 % each for 50.
     for name, by_error, by_profile in zip(USL.parameters, linear, profile, strict=True):
         record_share(tabled, f"{name}, by its standard error", SYSTEM, int(by_error), SETS, least=0.90)
         record_share(tabled, f"{name}, by the profile", SYSTEM, int(by_profile), SETS // 4, least=0.86)
@@ -100,7 +99,7 @@ def test_a_closed_system_gives_its_demands_back(tabled: Tabled) -> None:
 def test_cpu_time_determines_the_demand_below_saturation(tabled: Tabled) -> None:
     users = np.array([20.0, 50, 80, 110])
     curve = ClosedCurve(2, 2.0, with_busy=True)
-    # Background work uses 0.2 of two servers, so 90 % of each is left, and a demand of 40 ms takes 40 / 0.9 ms.
+    # Background work uses 0.2 of two servers, so a demand of 40 ms takes 40 / 0.9 ms.
     truth = np.array([[0.040, 0.1, 0.2]])
     rate = curve.throughput(truth, users)[0]
     assert rate == pytest.approx(ClosedCurve(2, 2.0).throughput(np.array([[0.040 / 0.9, 0.1]]), users)[0], rel=1e-9)

@@ -104,8 +104,8 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
-    """At the highest level everything takes twice as long, as with a lock or a pool that does not affect the lower
-    levels. So the lower levels cannot predict it.
+    """At the highest level everything takes twice as long, as with a lock. Measurements at lower levels do not show
+    this.
     """
     runs = tuple(
         dataclasses.replace(run, counts=run.counts / 2, response_sums=run.response_sums, busy=run.busy / 2)
@@ -333,9 +333,7 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """40 runs of one interval each have throughputs from 80 to 120 /s. So the standard error of their mean is 12 /
-    sqrt(40) = 1.9 /s.
-    """
+    """Throughputs of 40 runs range from 80 to 120 /s, so the standard error of their mean is 12 / sqrt(40) = 1.9 /s."""
     rates = np.linspace(80.0, 120.0, 40)
     one = np.ones((1, 1))
     runs = tuple(Run(0, np.ones(1), rate * one, rate * 0.2 * one, 0.5 * one) for rate in rates)

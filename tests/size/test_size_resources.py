@@ -144,10 +144,9 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """50 /s that hold a unit of a pool for 100 ms each form an M/M/c queue with 5 erlang.
+    """By hand: the wait is W = C / (c mu - lambda), with Erlang's C at 5 erlang.
 
-    The wait is W = C / (c mu - lambda). Erlang's C is 0.5875 for 6 units and 0.3241 for 7 units, so W is 59 ms and 16
-    ms.
+    This is 59 ms for 6 units and 16 ms for 7 units.
     """
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
