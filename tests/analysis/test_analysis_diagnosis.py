@@ -1,6 +1,4 @@
-"""Diagnosis of single runs: observations with a known cause must give this cause, and observations that decide nothing
-must give `unknown`.
-"""
+"""Diagnosis of single runs with a known cause. Observations that decide nothing must give `unknown`."""
 
 from __future__ import annotations
 

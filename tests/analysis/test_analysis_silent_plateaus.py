@@ -1,5 +1,6 @@
-"""Plateaus (stages of constant load) in which a server stops responding: a plateau fails only if it certainly missed
-its objective.
+"""Plateaus (stages of constant load) in which a server stops responding.
+
+A plateau fails only if it certainly missed its objective.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stored data that are read back after a run: counts, samples with intervals, doubts, objectives and claims."""
+"""Data that were stored during a run and are read back afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of a study with hand-written runs: points, limits, headline, objectives, knees."""
+"""Summary of a study with hand-written runs."""
 
 from __future__ import annotations
 

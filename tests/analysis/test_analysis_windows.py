@@ -134,8 +134,8 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
 
 
 def test_a_difference_of_a_percent_is_left_in_by_both():
-    """Throughput without noise is lower by about 1 % in the first 15 s. Neither the stage nor the analysis leaves these
-    seconds out: the change is significant, but too small to matter.
+    """Throughput without noise is 1 % lower in the first 15 s. This change is significant, but too small to matter, so
+    these seconds are kept.
     """
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)

@@ -1,6 +1,4 @@
-"""Detection of growth and pauses in simulated queues whose state is known: no false alarm, and no undetected
-overload.
-"""
+"""Detection of growth and pauses in simulated queues: false alarms, and undetected overloads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The utilization law as a test: how often it fails by chance, and which changes of the CPU demand it detects."""
+"""The utilization law as a test: false alarms, and detected changes of the CPU demand."""
 
 from __future__ import annotations
 

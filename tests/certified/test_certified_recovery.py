@@ -1,6 +1,4 @@
-"""Recovery of a system after events: how often an undisturbed system is called disturbed, and when a queue is empty
-again.
-"""
+"""Recovery of a system after events: false alarms, and the time at which a queue is empty again."""
 
 from __future__ import annotations
 

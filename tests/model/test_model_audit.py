@@ -1,6 +1,4 @@
-"""Check of measurements before a model is fitted: which operational law is violated, and which counter is named as the
-cause.
-"""
+"""Check of measurements before a model is fitted: the violated operational law, and the counter that violates it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Fits to simulated measurements: parameters are recovered, intervals have the right coverage, and the curve that
-generated the data is chosen.
-"""
+"""Fits to simulated measurements: recovered parameters, coverage of intervals, and the choice of the curve."""
 
 from __future__ import annotations
 

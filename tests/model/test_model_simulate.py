@@ -1,6 +1,4 @@
-"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, and the
-command line.
-"""
+"""`towtank model simulate`, compared with published networks and with other simulators."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Intervals of the values of a sizing: compared with closed forms, equal in text and JSON, and consistent with each
-other.
-"""
+"""Intervals of the values of a sizing, compared with closed forms and with each other."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Rules whose inputs are measured with intervals: their results have intervals, too, and a verdict must hold for all
-values in the intervals.
-"""
+"""Rules whose inputs are measured with intervals. A verdict must hold for all values in the intervals."""
 
 from __future__ import annotations
 

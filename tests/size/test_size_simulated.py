@@ -1,4 +1,4 @@
-"""Simulated percentiles in a sizing: how the answer uses them, and doubts about them."""
+"""Simulated percentiles in a sizing, and doubts about them."""
 
 from __future__ import annotations
 

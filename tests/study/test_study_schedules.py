@@ -1,4 +1,4 @@
-"""Loads that are given as a list of stages or by a trace: their plans, numbers, and faults."""
+"""Loads given as a list of stages or by a trace."""
 
 from __future__ import annotations
 

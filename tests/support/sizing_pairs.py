@@ -1,4 +1,4 @@
-"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions.
+"""Rules for a sizing (pairs of statements that must not contradict each other), and random sizing questions.
 
 The docstring of each function with a rule states the rule; the function yields its violations.
 """
