@@ -103,8 +103,8 @@ def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
 def test_a_difference_of_totals_holds_on_a_machine_that_drifts() -> None:
     """The interval of the difference of two totals contains the true value although the machine speed varies.
 
-    The speed varies by 3 % from block to block, and each run by a further 1 %. If the four parts of a block were
-    treated as independent, about 30 % of the intervals would not contain the true value.
+    The speed varies by 3 % from block to block, and each run by a further 1 %. If the parts of a block were treated as
+    independent, too many intervals would not contain the true value.
     """
     random_ = random.Random(20261130)
     missed = 0

@@ -367,9 +367,11 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("values", "holds", "why"),
     [
-        # Each level is a mean of 20 values with a half width of 0.1, so a difference of two levels has a standard error
-        # of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. Three differences are tested at 5 % together (t =
-        # 2.50, half width 0.169), the total change alone at 5 % (t = 2.02, half width 0.137).
+        # Each level is a mean of 20 values with a half width of 0.1. A difference of two levels has a standard error of
+        # 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom.
+        #
+        # Half width of each of three differences, tested at 5 % together: 2.50 * 0.0676 = 0.169. Half width of the
+        # total change, tested at 5 % alone: 2.02 * 0.0676 = 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 the quantity falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 the quantity may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 the quantity may rise by up to 2.17 /s, 2 /s allowed"),
@@ -439,9 +441,8 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # All levels have the same normal distribution. The error rates may be 5 % (the first level is wrongly excluded as
-    # the lowest) and 2.5 % (a ratio of 1 is wrongly confirmed as above 1), plus five standard deviations of a binomial
-    # count.
+    # All levels have the same distribution. The first level may be wrongly excluded as the lowest in 5 % of studies, and
+    # a ratio of 1 may be confirmed as above 1 in 2.5 %. Five standard deviations of a binomial count are added.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):

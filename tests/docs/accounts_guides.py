@@ -5,7 +5,7 @@ from __future__ import annotations
 from accounts_examples import SEARCH, SHORT_LEVELS, STARTED, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
-# The limit of 1 min for p95 holds even if a busy machine stops for seconds.
+# A busy machine may stop for seconds, so a drive lasts 4 s, and the p95 may be up to 1 min.
 DRIVE = Line("towtank drive", more="--duration 4s", measures=True)
 _OTHERS = "a program of others, with its own options"
 _SHORT_SHOP = (
