@@ -441,8 +441,8 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # All levels have the same distribution. The first level may be wrongly excluded as the lowest in 5 % of studies, and
-    # a ratio of 1 may be confirmed as above 1 in 2.5 %. Five standard deviations of a binomial count are added.
+    # All levels have the same distribution. In 5 % of studies, the first level may be wrongly excluded as the lowest.
+    # In 2.5 %, a ratio of 1 may be confirmed as above 1. Five standard deviations of a binomial count are added.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
