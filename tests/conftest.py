@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["left_out", "left_behind", "second_try", "grouping", "certification", "results_1"]
 
-# The Hypothesis profile `gate` tries the same examples each time, the profile of `make nightly` new ones. A slow
-# example is no failure.
+# The Hypothesis profile `gate` always tries the same examples; the profile of `make nightly` tries new examples. No
+# example has a time limit.
 settings.register_profile(
     "gate", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

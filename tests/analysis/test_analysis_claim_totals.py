@@ -55,9 +55,8 @@ SMALL: Measured = {
 
 
 def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -> None:
-    # JCGM 100:2008 (GUM), example in G.4.1: three means of 10, 5 and 15 observations have standard uncertainties of
-    # 0.25, 0.57 and 0.82 %. Combined they have 1.03 % and 19.0 effective degrees of freedom, exactly 18.999. These are
-    # rounded down to 18, for which t = 2.10.
+    # JCGM 100:2008 (GUM), example in G.4.1. The combined standard uncertainty is 1.03 % with 18.999 effective degrees
+    # of freedom. They are rounded down to 18, for which t = 2.10.
     parts = []
     for error, count in ((0.25, 10), (0.57, 5), (0.82, 15)):
         half = t_quantile(0.975, count - 1) * error
@@ -68,8 +67,7 @@ def test_the_effective_degrees_of_freedom_are_those_of_the_published_example() -
 
 
 def test_a_total_adds_means_and_widths_of_the_levels() -> None:
-    # The total is 20 + 3 + 7. Each of the three means is over three runs with a standard deviation of 1, so its half
-    # width is t / sqrt(3). The three half widths are added.
+    # The total is 20 + 3 + 7, and its half width is the sum of three half widths t / sqrt(3).
     found = judged("value", "> 22 s", runs_of(LARGE), at={"rows": "large"})
     assert (found["verdict"], found["unit"], found["measured"]["value"]) == ("confirmed", "s", 30.0)
     # 97.5 % quantile of Student's t with 2 degrees of freedom
@@ -93,21 +91,20 @@ def test_a_ratio_of_totals_is_not_the_mean_of_ratios() -> None:
 
 
 def test_a_difference_of_totals_adds_the_widths_of_the_levels() -> None:
-    # The total of 30 has three parts, each with a standard error of 1 / sqrt(3); the three parts of the total of 3 have
-    # a tenth of this error. All parts of a block are measured at the same machine speed, so their errors are added:
-    # sqrt(3) and 0.1 sqrt(3). Each total has 2 degrees of freedom, so their difference has 1.01^2 / (1 / 2 + 0.0001 /
-    # 2) = 2.04.
+    # All parts of a block have the same machine speed, so their errors are added: 3 / sqrt(3) for the total of 30, and
+    # a tenth of this for the total of 3.
+    #
+    # Degrees of freedom of the difference: 1.01^2 / (1 / 2 + 0.0001 / 2) = 2.04.
     found = judged("difference", "> 20 s", runs_of(LARGE | SMALL), at={"rows": "large"}, to={"rows": "small"})
     assert found["measured"]["value"] == pytest.approx(27.0)
     assert found["measured"]["high"] == pytest.approx(27 + t_quantile(0.975, 2.04) * (3 * 1.01) ** 0.5, abs=1e-3)
 
 
 def test_a_difference_of_totals_holds_on_a_machine_that_drifts() -> None:
-    """The interval of a difference of totals of four parts contains the true value although the machine speed varies.
+    """The interval of the difference of two totals contains the true value although the machine speed varies.
 
-    The speed varies by 3 % from block to block, and each run by a further 1 %. The second total is a tenth of the
-    first. If the parts were treated as independent, some 30 % of 1,000 intervals over three blocks would not contain
-    it.
+    The speed varies by 3 % from block to block, and each run by a further 1 %. If the parts of a block were treated as
+    independent, too many intervals would not contain the true value.
     """
     random_ = random.Random(20261130)
     missed = 0
@@ -147,8 +144,7 @@ def test_counts_add_up_exactly() -> None:
 
 
 def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
-    # The coverage is the fraction of 2,000 intervals that contain the true total, 30; each total is a sum of three
-    # means over three runs. A coverage of 95 % has a standard error of 0.5 %.
+    # 2,000 totals of three means over three runs are simulated. A coverage of 95 % has a standard error of 0.5 %.
     random_ = random.Random(20261128)
     held = 0
     for _ in range(2000):
@@ -168,9 +164,8 @@ def test_intervals_of_totals_hold_as_often_as_they_say() -> None:
 def test_a_total_holds_on_a_machine_that_drifts() -> None:
     """The interval of a total contains the true value although the speed of the machine varies.
 
-    The four parts of a block have the same machine speed, which varies by 3 % from block to block. Each run varies by a
-    further 1 %. If the parts were treated as independent, some 30 % of 2,000 intervals over three blocks would be
-    wrong.
+    The speed varies by 3 % from block to block, and each run by a further 1 %. If the four parts of a block were
+    treated as independent, about 30 % of the intervals would be wrong.
     """
     random_ = random.Random(20261129)
     missed = {True: 0, False: 0}

@@ -76,8 +76,7 @@ def pair(large: tuple[float, ...], small: tuple[float, ...], **more: Any) -> lis
     ],
 )
 def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(holds: str, verdict: str) -> None:
-    # The means of three runs on each side are 20 and 10, with standard deviations of 1 and 0.5. Their ratio is 2 with a
-    # half width of about 0.2.
+    # The ratio of the means 20 and 10 is 2, with a half width of about 0.2.
     found = judged(ratio(holds), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
     assert (found["verdict"], found["unit"]) == (verdict, "")
     assert found["measured"]["value"] == 2.0
@@ -86,15 +85,14 @@ def test_a_ratio_of_repeated_runs_holds_wholly_or_not_at_all_or_is_undecided(hol
 
 
 def test_a_ratio_to_an_exact_value_has_the_interval_of_its_upper_side() -> None:
-    # The denominator hardly varies, so the logarithm of the ratio has the relative standard error of the numerator,
-    # 0.05 / sqrt(3). The interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
+    # The denominator hardly varies, so the interval is 2 exp(+-t(2) 0.05 / sqrt(3)).
     found = judged(ratio("> 1"), [CACHE], pair((19, 20, 21), (10, 10.000001, 9.999999)))["measured"]
     assert math.log(found["high"] / 2) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
     assert math.log(2 / found["low"]) == pytest.approx(T2 * 0.05 / 3**0.5, rel=1e-3)
 
 
 def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them() -> None:
-    """The two runs of each side of the ratio differ by only 0.1 %, but the error within each run is about 10 %.
+    """The runs with the same cache agree within 0.1 % by chance, but the error within each run is about 10 %.
 
     So the ratio, 1.04, also has an error of about 10 %.
     """
@@ -110,8 +108,7 @@ def test_runs_that_agree_by_chance_are_worth_no_more_than_the_errors_within_them
 
 
 def test_a_difference_has_the_interval_of_welch() -> None:
-    # Both sides have three runs with a standard deviation of 1, so the difference of the means has the interval 10 +-
-    # t(4) sqrt(1/3 + 1/3).
+    # The three runs with each cache have a standard deviation of 1, so the half width is t(4) sqrt(1/3 + 1/3).
     measure = {"of": "throughput", "at": {"cache": "large"}, "to": {"cache": "small"}}
     claim = {"measure": {"difference": measure}, "holds": "> 5 /s"}
     found = judged(claim, [CACHE], pair((19, 20, 21), (9, 10, 11)))
@@ -135,8 +132,8 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
         # cause such a difference.
         (10.5, None, "> 1", "undecided"),
         (10.5, 0.01, "> 1", "confirmed"),
-        # If each side varies by 10 % from run to run, the ratio of two runs has a standard error of about 14 %. So a
-        # ratio of 3 is certainly above 1.5.
+        # A variation of 10 % between runs gives the ratio of two runs a standard error of about 14 %. So a ratio of 3
+        # is certainly above 1.5.
         (30.0, None, "> 1.5", "confirmed"),
         (16.0, None, "> 1.5", "undecided"),
         (30.0, None, "< 1.5", "refuted"),
@@ -156,9 +153,9 @@ def test_one_run_against_one_is_decided_with_a_share_from_run_to_run(
 
 
 def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> None:
-    """At two levels the ratio is 2.0, which satisfies the claim; at the third level it is 1.0.
+    """The runs with three users are suspect, and they decide the verdict.
 
-    The runs of the third level are suspect. With these runs the claim is refuted; without them it would be confirmed.
+    The ratio is 2.0 with one and with two users, which satisfies the claim, but 1.0 with three users.
     """
     users = factor("users", "1", "2", "3")
     runs = [
@@ -176,7 +173,6 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
     one_side = judged(ratio("> 1.5"), [CACHE], pair((19, 20, 21), (9, 10, 11), verdict="suspect"))
     assert one_side["verdict"] == "confirmed"
     assert one_side["doubts"] == ["it depends on the suspect runs r0, r1, r2; without them the claim cannot be tested"]
-    # If all runs are suspect, the doubt only states their number.
     every = [
         {**measured, "verdict": {"level": "suspect", "reasons": []}} for measured in pair((19, 20, 21), (9, 10, 11))
     ]
@@ -184,8 +180,8 @@ def test_a_verdict_that_suspect_runs_decide_says_what_it_is_without_them() -> No
 
 
 def test_one_certain_counter_example_refutes_a_claim_about_all_levels() -> None:
-    # The ratio is 2.0 at seven levels and 1.3 at one level, each with an error of 1 %. The mean ratio alone, 1.90
-    # [1.67, 2.15], would confirm the claim `> 1.5`, although 1.3 violates it.
+    # One of eight ratios, 1.3, violates the claim `> 1.5`, although the mean ratio, 1.90 [1.67, 2.15], would confirm
+    # it.
     users = factor("users", *(str(number) for number in range(1, 9)))
     ratios = [2.0] * 7 + [1.3]
     runs = [
@@ -222,7 +218,7 @@ def test_levels_that_are_nearly_equal_where_little_happens_do_not_keep_a_trend_f
 
 def test_no_failure_in_three_short_runs_is_no_certainty() -> None:
     # Three runs of 10 transactions each have no failure. The exact upper bound of the failed fraction is 1 -
-    # 0.025^(1/30) = 11.6 %. It is not smaller because the three runs agree.
+    # 0.025^(1/30) = 11.6 %.
     transactions = {"add": {"count": 10, "errors": 0}}
     runs = [run(f"r{n}", {}, 1.0, transactions=transactions, errors={"share": 0.0}) for n in range(3)]
     claim = {"measure": {"value": {"of": "errors of add"}}, "holds": "< 1 %"}
@@ -255,8 +251,7 @@ def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
 
 
 def test_a_ratio_over_several_levels_is_the_geometric_mean_of_those_at_each() -> None:
-    # The ratios at the two levels of users are 2 and 8. Their geometric mean is sqrt(2 * 8) = 4, and its upper end is
-    # exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
+    # The geometric mean of the ratios 2 and 8 is 4, with the upper end exp(ln 4 + t(1) ln(2) sqrt(2) / sqrt(2)).
     users = factor("users", "10", "20")
     runs = [
         run(f"{cache}{number}", {"users": number, "cache": cache}, value)
@@ -372,10 +367,11 @@ def test_trends(values: tuple[float, ...], holds: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("values", "holds", "why"),
     [
-        # Each level is a mean of 20 values with a half width of 0.1. So the difference of two levels has a standard
-        # error of 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom. The three steps between levels divide the
-        # error probability of 5 % among them: t = 2.50, half width 0.169. The change from the first to the last level
-        # is tested at 5 %: t = 2.02, half width 0.137.
+        # Each level is a mean of 20 values with a half width of 0.1. A difference of two levels has a standard error of
+        # 0.1 / t(19) sqrt(2) = 0.0676 with 38 degrees of freedom.
+        #
+        # Half width of each of three differences, tested at 5 % together: 2.50 * 0.0676 = 0.169. Half width of the
+        # total change, tested at 5 % alone: 2.02 * 0.0676 = 0.137.
         ((10, 20, 15, 30), "rises", "from files 20 to 40 the quantity falls by 5.00 (4.83 to 5.17) /s, 2 /s allowed"),
         ((10, 20, 18, 30), "rises", "from files 20 to 40 the quantity may fall by up to 2.17 /s, 2 /s allowed"),
         ((30, 18, 20, 10), "falls", "from files 20 to 40 the quantity may rise by up to 2.17 /s, 2 /s allowed"),
@@ -445,9 +441,8 @@ def test_claims_are_written_beside_the_summary_and_counted_in_it(tmp_path: Any) 
 
 
 def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None:
-    # All levels have the same normal distribution, with three runs each. In at most 5 % of studies may the first level
-    # be excluded as the lowest; in at most 2.5 % may a true ratio of 1 be confirmed as above 1. The test allows five
-    # standard deviations of a binomial count more, so it fails by chance less than once in 10^6 tests.
+    # All levels have the same distribution. In 5 % of studies, the first level may be wrongly excluded as the lowest.
+    # In 2.5 %, a ratio of 1 may be confirmed as above 1. Five standard deviations of a binomial count are added.
     draws, studies = random.Random(20261122), 400
     ruled_out = confirmed = 0
     for _ in range(studies):
@@ -463,9 +458,7 @@ def test_verdicts_are_wrong_no_more_often_than_their_confidence_allows() -> None
 
 
 def test_cpu_time_of_a_phase_is_compared_with_its_interval() -> None:
-    """The database uses 0.6 CPUs on one side of the ratio and 0.15 on the other. The intervals of both values, as the
-    summaries state them, decide the claim.
-    """
+    """The intervals of both CPU uses, 0.6 and 0.15 CPUs, are those in the summaries."""
 
     def ramp(database: float) -> dict[str, Any]:
         estimates = {"parts": {"database": estimate(database, 0.1 * database)}}

@@ -52,8 +52,7 @@ def test_two_runs_that_agree_by_chance_are_worth_no_more_than_with_equal_errors(
     """By hand: 2 and 6 runs of equal errors have (1/2 + 1/6)^2 / ((1/2)^2 / 1 + (1/6)^2 / 5) = 40/23 degrees of
     freedom.
 
-    Welch's formula would give 5 degrees of freedom here. The runs are 10 and 10.001 on one side, and 8, 9, ..., 13 on
-    the other: standard errors of 0.0005 and sqrt(3.5 / 6).
+    Welch's formula would give 5, because the two runs agree by chance.
     """
     few, many = [10.0, 10.001], [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]
     error, t = math.hypot(0.0005, math.sqrt(3.5 / 6)), stats.t.ppf(0.975, 40 / 23)
@@ -85,9 +84,9 @@ def test_a_ratio_of_single_runs_or_to_a_value_that_may_be_negative_is_that_of_fi
 
 
 def test_a_ratio_of_runs_whose_interval_would_say_nothing_has_none() -> None:
-    """Runs of 5 and 15 have the mean 10 with a standard error of 5; t with one degree of freedom is 12.7.
+    """Runs of 5 and 15 give the logarithm of their mean a half width of 12.7 x 5 / 10 = 6.4.
 
-    So the half width of the logarithm of the mean would be 12.7 x 5 / 10 = 6.4: too wide to state anything.
+    This is too wide to state anything.
     """
     found = ratio_interval(mean_of([5.0, 15.0]).of_quantity(), mean_of([10.0, 10.0]))
     assert (found.value, found.low, found.high, found.method) == (1.0, None, None, "none")
@@ -99,9 +98,7 @@ def test_a_difference_to_a_value_without_an_interval_has_none() -> None:
 
 
 def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
-    """Order statistics use the normal distribution: an assumed error of 10 % of 100 adds 1.96 x 10 = 19.6, in squares,
-    to both half widths.
-    """
+    """Both half widths are combined in quadrature with 1.96 x 10 = 19.6, for an assumed error of 10 % of 100."""
     found = with_run_to_run(Estimate(100.0, 95.0, 120.0, ORDER_STATISTICS, 500), 0.1)
     assert found.low == pytest.approx(100 - math.hypot(5, 10 * NORMAL), rel=1e-9)
     assert found.high == pytest.approx(100 + math.hypot(20, 10 * NORMAL), rel=1e-9)
@@ -109,9 +106,8 @@ def test_an_assumed_error_of_a_percentile_is_added_in_squares() -> None:
 
 
 def test_an_assumed_error_of_a_mean_has_the_freedom_of_welch() -> None:
-    """The mean has a standard error of 2 with 9 degrees of freedom; the assumed error of 10 is regarded as exact.
-
-    So the result has (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
+    """By hand: a standard error of 2 with 9 degrees of freedom, and an exact error of 10, together have
+    (2^2 + 10^2)^2 / (2^4 / 9) degrees of freedom.
     """
     half = 2 * float(stats.t.ppf(0.975, 9))
     found = with_run_to_run(Estimate(100.0, 100 - half, 100 + half, BATCH_MEANS, 10), 0.1)
@@ -155,8 +151,7 @@ def test_the_p_value_of_a_change_is_that_of_the_t_test(worth: float) -> None:
     left, right = np.tile([1.0, 3.0], 4), np.tile([2.0, 6.0], 6)
     first, second = 8 * worth, 12 * worth
     freedom = first + second - 2
-    # The variances of the two sides are 1 and 4. As in the published program, they are sums of squares divided by n,
-    # not by n - 1.
+    # The variances of `left` and `right` are 1 and 4. The published program divides sums of squares by n, not n - 1.
     pooled = ((first - 1) * 1 + (second - 1) * 4) / freedom
     statistic = (4 - 2) / math.sqrt(pooled * (1 / first + 1 / second))
     assert _p_value(left, right, worth) == pytest.approx(2 * stats.t.sf(statistic, freedom), rel=1e-12)
@@ -267,8 +262,7 @@ def test_the_memory_of_a_tier_by_hand() -> None:
     """
     assert _relaxation_s(tier(0.8, 0.8, 1), 80.0, 10.0) == pytest.approx(0.45, rel=1e-9)
     assert _relaxation_s(tier(0.5, 1.0, 2), 100.0, 10.0) == pytest.approx(0.03, rel=1e-9)
-    # CPU time outside requests lengthens no response, so the service time of a request is taken as at most its response
-    # time.
+    # The service time of a request is at most its response time, so the other CPU time is background work.
     assert _relaxation_s(tier(0.5, 0.5, 1), 50.0, 0.005) == pytest.approx(0.03, rel=1e-9)
     for unknown in (tier(None, 0.5, 1), tier(0.5, None, 1), tier(0.5, 0.5, None), tier(0.0, 0.0, 1), tier(1.0, 1.0, 1)):
         assert _relaxation_s(unknown, 50.0, 10.0) == 0.0

@@ -81,8 +81,7 @@ def test_cells_are_blocks_so_a_load_that_differs_is_no_scatter() -> None:
 
 def test_two_runs_that_agree_by_chance_do_not_lend_their_precision() -> None:
     # The degrees of freedom are (u + v)^2 / (u^2 / 9 + v^2 / 1), with u = (1 / 10)^1.5 for ten runs and v = (1 / 2)^1.5
-    # for two runs. The formula does not contain the measured variances. Welch's formula does: as the two runs agree, it
-    # would give 9, the degrees of freedom of the ten runs.
+    # for two runs. Unlike in Welch's formula, the measured variances do not matter.
     u, v = 0.1**1.5, 0.5**1.5
     ten = [math.exp(value) for value in np.random.default_rng(1).normal(0, 0.05, 10)]
     line = line_of(MEAN, side(ten).runs, side([1.1, 1.1001]).runs)
@@ -108,8 +107,8 @@ def test_a_single_run_on_one_side_decides_nothing() -> None:
     ],
 )
 def test_equal_systems_of_unequal_spread_are_seldom_found_to_differ(runs, spreads) -> None:
-    # The systems are equal, so at most 5 % of the comparisons should report a difference; 7 % are allowed. With a
-    # pooled variance it would be 45, 33, 30, 15 and 10 % in the five cases.
+    # The systems are equal, so at most 5 % of the comparisons should report a difference; 7 % are allowed. A pooled
+    # variance would give up to 45 %.
     rng, pairs, alarms = np.random.default_rng(5), 1200 if len(spreads) == 1 else 300, 0
     for _ in range(pairs):
         a, b = (
@@ -145,9 +144,8 @@ def test_one_run_a_side_is_undecided_and_says_how_many_it_would_take() -> None:
     assert str(found.verdict) == "undecided"
     assert found.findings[0].low is None
     assert found.least_detectable is None
-    # A variation of 10 % from run to run is assumed. The number of runs is the smallest n with a power of 80 %: with
-    # this probability, the noncentral t with ln 1.2 / (0.1 sqrt(2 / n)) exceeds the quantile of 2 n - 2 degrees of
-    # freedom.
+    # The number of runs is the smallest n at which a t test detects a factor of 1.2 with a power of 80 %, if runs vary
+    # by 10 %.
     power = [
         scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2 * n - 2), 2 * n - 2, math.log(1.2) / 0.1 / math.sqrt(2 / n))
         for n in (found.runs_needed - 1, found.runs_needed)
@@ -248,7 +246,7 @@ def test_invalid_runs_are_left_out_and_a_side_without_others_is_invalid() -> Non
 def test_sides_without_a_common_load_are_an_error_of_the_input() -> None:
     with pytest.raises(StudyError, match="'30 users' of A and '60 users' of B"):
         compare(side(A, cell="30 users"), side(B, cell="60 users"))
-    # The load of a results file of another tool is unknown, so the file can be compared with any load.
+    # A results file of another tool does not state its load, so it can be compared with any load.
     assert compare(side(A, cell="30 users"), side(B, cell=FILES)).findings
 
 
@@ -286,8 +284,7 @@ GOOD = ((0, 1000),) * 5
 
 
 def test_failures_of_runs_that_failures_made_invalid_count() -> None:
-    # In the five runs of B 2.5 % of the requests fail, and none in A. By chance, all 125 failures are on the same side
-    # with a probability of 2 / 2^125.
+    # B has 125 failures and A none. By chance, all 125 failures are on the same side with a probability of 2 / 2^125.
     found = compare(lossy(*GOOD), lossy((24, 1000), (25, 1000), (26, 1000), (25, 1000), (25, 1000)))
     assert (str(found.verdict), found.is_invalid) == ("worse", True)
     (errors,) = found.findings
@@ -308,7 +305,7 @@ def test_the_runs_of_b_that_are_left_do_not_speak_for_those_lost() -> None:
     assert str(found.findings[0].verdict) == "same"
     assert str(found.verdict) in ("undecided", "worse")
     assert "3 of 5 of B left out because requests failed" in headline(found)
-    # If runs of B are invalid because of the load generator, this is no evidence against B.
+    # Runs that are invalid because of the load generator are no evidence against the tested system.
     other = compare(lossy(*GOOD), lossy(*counts, because="generator_saturated"))
     assert other.findings[-1].shares == (0.0, 0.0)
     assert str(other.verdict) == "same"
@@ -349,8 +346,7 @@ def test_loads_of_opposite_changes_do_not_cancel() -> None:
 
 def test_all_loads_must_be_the_same() -> None:
     assert str(compare(*loads({"10 users": 1.0, "20 users": 1.0})).verdict) == "same"
-    # Both ratios, 1 / 1.02 and 1.02, lie exactly at the threshold of 2 %, so about half of each interval lies beyond
-    # it.
+    # Both ratios are exactly at the threshold of 2 %, so about half of each interval is beyond it.
     near = compare(*loads({"10 users": 1 / 1.02, "20 users": 1.02}))
     assert near.findings[0].ratio == pytest.approx(1.0, abs=0.005)
     assert str(near.verdict) != "same"
@@ -401,8 +397,7 @@ def test_equal_values_of_unknown_resolution_decide_nothing() -> None:
 
 
 def test_steps_above_the_threshold_cannot_show_that_nothing_changed() -> None:
-    # A rounding step of 1 in 30 is 3.3 %. The interval due to rounding is within a threshold of 5 %, but not within 2
-    # %.
+    # A rounding step of 1 in 30 is 3.3 %, which is below a threshold of 5 %, but not below 2 %.
     sides = rounded([30.0] * 6), rounded([30.0] * 6)
     assert [str(compare(*sides, threshold).findings[0].verdict) for threshold in (0.02, 0.05)] == ["undecided", "same"]
 
@@ -455,9 +450,8 @@ def drawn_figures(rng: np.random.Generator, runs: int, transactions: int, lift: 
 
 @pytest.mark.parametrize(("runs", "transactions"), [(3, 0), (5, 0), (4, 1)])
 def test_the_change_that_is_stated_is_found_in_four_of_five_cases(runs: int, transactions: int) -> None:
-    # The tested change is the median of the stated least detectable changes. The fraction of simulated comparisons that
-    # detect it (the power) must be about 80 %. If the quantile ignored the number of compared metrics, the power would
-    # be only 23 to 48 %.
+    # The second system is slower by the least detectable change (median of 100 comparisons). About 80 % of the
+    # comparisons must detect this change. A quantile for one metric instead of all would give only 23 to 48 %.
     rng = np.random.default_rng(8)
     stated = [
         compare(drawn_figures(rng, runs, transactions), drawn_figures(rng, runs, transactions)).least_detectable
@@ -476,8 +470,8 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
     values = list(np.exp(rng.normal(0, 0.02, 6))), list(np.exp(rng.normal(0, 0.02, 6)))
     alone = compare(*(side(each) for each in values))
     line = line_of(MEAN, *_runs(alone))
-    # With a single metric, the comparison is a two-sided t test at 5 %, whose power at the stated change SciPy's
-    # noncentral t gives. The standard error used here is corrected so that its median is the true standard error.
+    # Power of a two-sided t test at 5 %, from SciPy's noncentral t. The standard error is corrected for the bias of its
+    # median.
     error = line.error() * math.sqrt(line.freedom / scipy.stats.chi2.median(line.freedom))
     shift = math.log1p(alone.least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, line.freedom), line.freedom, shift)
@@ -494,8 +488,7 @@ def test_the_least_change_counts_the_figures_and_the_loads() -> None:
         )
         for each in (alone.a, alone.b)
     ]
-    # Ten values are compared, so the first step of Holm's method tests each with an error probability of 0.05 / 10, or
-    # 0.05 / 20 on each side.
+    # Ten values are compared, so Holm's method first tests at 0.05 / 10, or 0.05 / 20 on each side.
     shift = math.log1p(compare(*sides).least_detectable) / error
     reached = scipy.stats.nct.sf(scipy.stats.t.ppf(1 - 0.05 / 20, line.freedom), line.freedom, shift)
     assert reached == pytest.approx(0.8, abs=0.002)

@@ -1,4 +1,4 @@
-"""Counts and times of connections, compared with values computed by hand; they are absent if nothing was recorded."""
+"""Counts and times of connections, compared with values computed by hand."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from towtank.results import lines
 from towtank.results.folder import write_json
 from towtank.results.segments import read_engine_document
 
-# Largest relative error of a recorded time: a histogram bucket is at most 0.1 % wide, and its middle stands for all of
-# its values. [1]
+# Largest relative error of a recorded time: half of a histogram bucket, which is at most 0.1 % wide. [1]
 MIDDLE = 0.0005
 MS = 1e6
 
@@ -28,7 +27,7 @@ MS = 1e6
 def script(**changes):
     """Return a run of ten users with 50 requests/s of 100 ms each.
 
-    Users still make requests at the end of the run, so all of its seconds are equal.
+    The users continue until the end of the run, so all seconds are equal.
     """
     base = even_script(
         stages_of(10, 2.0, 20.0),
@@ -55,9 +54,7 @@ def add(run, of_second):
 
 
 def connecting(seq):
-    """Return the connection times of a second: nine of 1 ms and one of 11 ms in the first second, two of 2 ms in
-    seconds 5 and 6.
-    """
+    """Return the connection times of a second: ten connections in the first second, and two each in seconds 5 and 6."""
     if seq == 0:
         values = [1 * MS] * 9 + [11 * MS]
         return {"connect": encode_histogram(values), "tls": encode_histogram([3 * MS] * 10)}
@@ -65,9 +62,7 @@ def connecting(seq):
 
 
 def waiting(seq):
-    """Return the waits for a connection in a second: 44 requests find a free connection, five wait 10 ms, one waits 50
-    ms.
-    """
+    """Return the waits for a connection in a second: 44 x 0 ms, 5 x 10 ms and 1 x 50 ms."""
     return {"connection_wait": encode_histogram([0] * 44 + [10 * MS] * 5 + [50 * MS])}
 
 
@@ -125,7 +120,7 @@ def test_waits_are_of_those_that_waited_within_the_window(run):
     assert result["mean"] == pytest.approx((5 * 0.010 + 0.050) / 6, rel=MIDDLE)
     assert result["p50"] == pytest.approx(0.010, rel=2 * MIDDLE)
     assert result["p99"] == result["max"] == pytest.approx(0.050, rel=2 * MIDDLE)
-    # In each second, requests wait for a connection for 100 ms in total, and 50 requests take 100 ms each.
+    # In each second, waits take 100 ms in total, and responses take 50 x 100 ms = 5 s.
     assert result["share_of_response_time"] == pytest.approx(0.1 / 5.0, rel=2 * MIDDLE)
 
 
@@ -162,9 +157,9 @@ def waits_of(tmp_path, name, milliseconds):
 @pytest.mark.parametrize(
     ("first", "second", "p99_ms"),
     [
-        # A tenth of all waits take 400 ms, so the p99 is 400 ms; the mean of the p99 of the two runs would be 200.5 ms.
+        # A tenth of all waits take 400 ms, so their p99 is 400 ms.
         ([1] * 45, [400] * 5, 400),
-        # 0.7 % of all waits take 400 ms, so the p99 is 1 ms; the mean of the p99 of the two runs would be 200.5 ms.
+        # Only 0.7 % of all waits take 400 ms, so their p99 is 1 ms.
         ([1] * 300, [400] * 2, 1),
         ([1] * 45, [], 1),  # no request of the second run waited for a connection
     ],
@@ -195,8 +190,8 @@ def test_a_point_and_the_narrative_name_the_pool(run):
     waits = document["connections"]["wait_time_s"]
     assert waits["share_waited"] == pytest.approx(0.5)
     assert waits["share_of_response_time"] == pytest.approx(0.25, rel=2 * MIDDLE)
-    # The level of one user gets the throughput of the level of ten users, so throughput does not grow. Without a known
-    # think time, the line of ideal scaling passes through the lowest level.
+    # Throughput is the same with one user and with ten users, so it does not grow. Without a think time, the line of
+    # ideal scaling starts at the lowest load.
     alone = {**point.usable[0], "laws": {"little": None}}
     first = replace(point, load=1.0, usable=[alone])
     found = limit([first, point], ideal_line([first, point]))

@@ -1,6 +1,4 @@
-"""Diagnosis of single runs: observations with a known cause must give this cause, and observations that decide nothing
-must give `unknown`.
-"""
+"""Diagnosis of single runs with a known cause. Observations that decide nothing must give `unknown`."""
 
 from __future__ import annotations
 
@@ -123,7 +121,7 @@ def test_the_limited_disks_of_a_summary_are_seen():
 
 
 def test_a_link_is_named_with_the_use_of_its_rate():
-    # A use of 12.4 of 12.5 million bytes per second is 11.83 of 11.92 MiB/s, or 99.2 %.
+    # 12.4 of 12.5 million bytes per second are used, or 99 %.
     found = of_seen(seen(SHOP, links=(replace(LINK, host="other", used=11.5e6), LINK)))
     assert (found.clause, found.sure) == ("the rate of network link, host web", 0.95)
     assert "99 % of its link" in found.evidence[0]
@@ -213,7 +211,7 @@ def test_a_pool_that_is_fully_in_use_limits(series):
         # Gauges that are not the size of this pool: a size of 0, and the size of a different pool.
         (gauge("shop_pool_connections_in_use", 0.0), gauge("shop_pool_size", 0.0)),
         (gauge("shop_pool_connections_in_use", 4.0), gauge("other_pool_size", 4.0)),
-        # Gauges of two different pools of the same program: the busy threads are of one pool, the size is of the other.
+        # Gauges of two different pools: busy worker threads, and the size of the database pool.
         (gauge("content_server_worker_threads_busy", 4.0), gauge("content_server_database_pool_size", 4.0)),
         (gauge("cache_entries_used", 1e4), gauge("cache_entries_max", 1e4)),
         (gauge("tomcat_sessions_active_max_sessions", 9.0), gauge("tomcat_sessions_active_current_sessions", 9.0)),
@@ -254,9 +252,8 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
         # Other programs use all CPUs of the machine, but the tested system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
-        # Users think most of the time, but the response time is ten times the CPU time of a transaction, 0.5 / 39.5 s =
-        # 13 ms, as with a lock. By mean value analysis, a lock held for 22 ms gives this throughput and this response
-        # time; its utilization is 87 %.
+        # Users wait for a lock: the response time is ten times the CPU time of a transaction. By mean value analysis, a
+        # lock held for 22 ms gives these values; its utilization is 87 %.
         seen(SHOP, users=84.0, throughput=39.5, response_s=0.13, think_s=2.0),
         # A few failed transactions are no evidence of a limit.
         seen(SHOP, errors=0.005, errors_answered=0.005, kinds={"status_5xx": 5}),

@@ -1,6 +1,4 @@
-"""Diagnosis over load levels: the levels show from which load on throughput no longer grows, and the runs at that load
-show which resource is at its limit.
-"""
+"""Diagnosis over load levels: the load at which throughput stops growing, and the resource that is saturated there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON that `towtank drive` prints: its keys, and its values for a schedule with evenly spaced arrivals."""
+"""JSON document that `towtank drive` prints, for a schedule with evenly spaced arrivals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Elasticities of runs, from their summaries: how much a metric changes, in percent, if the speed changes by 1 %."""
+"""Elasticities of metrics with respect to the speed of the tested system, from summaries of runs.
+
+An elasticity is the change of a metric [%] if the speed changes by 1 %.
+"""
 
 from __future__ import annotations
 
@@ -74,9 +77,7 @@ def test_users_in_the_system_who_use_no_cpu_are_in_one_station() -> None:
 
 
 def test_failed_transactions_are_in_the_system_too() -> None:
-    """By hand: 40 of 80 transactions/s succeed, and all 80 take 0.05 s, so 80 x 0.05 = 4 users are in the system, not
-    2.
-    """
+    """By hand: all 80 transactions/s take 0.05 s, also the 40 that fail, so 80 x 0.05 = 4 users are in the system."""
     assert elasticity_of(run(40, 0.05, 100, errors={"share": 0.5})).utilization == pytest.approx(0.8)
 
 
@@ -143,9 +144,9 @@ SECOND, PACE = {"dist": "exponential", "mean_s": 1.0}, {"dist": "uniform", "min_
 
 
 def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> None:
-    """By hand: 20 of the 60 users have a think time and make 200 transactions of 0.1 s in 10 s.
+    """By hand, in 10 s: 20 users with a think time make 200 transactions of 0.1 s.
 
-    The other 40 users, with a pace of 2 s, make 100 transactions of 0.5 s and 50 of 2 s in the same time.
+    40 users with a pace of 2 s make 100 transactions of 0.5 s and 50 of 2 s.
     """
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     groups = [group("readers", 1.0, 0, think=SECOND), group("writers", 2.0, 1, 2, pacing=PACE)]

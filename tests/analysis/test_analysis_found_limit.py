@@ -33,7 +33,7 @@ def repeated(kind: Failure = Failure.OBJECTIVE_MISSED) -> list[Plateau]:
 
 
 def test_margins_of_an_objective_give_the_limit_between_the_ends() -> None:
-    """The mean logarithms of p95 [s] are -0.688 at 100 and 0.698 at 200 users: the line between them crosses 0 at 149.6
+    """By hand: a line through the mean logarithms of p95, -0.688 at 100 and 0.698 at 200 users, crosses 0 at 149.6
     users.
 
     At both levels the p95 differs significantly from the limit of 1 s.

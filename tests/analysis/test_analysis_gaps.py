@@ -1,6 +1,4 @@
-"""Gaps in the recording of a probe or of the load generator raise doubts that state their times, wherever in the run
-they are.
-"""
+"""Gaps in the recording of a probe or of the load generator raise doubts that state their times."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from towtank.analysis.doubts import Kind
 from towtank.analysis.system.gaps import Gap
 from towtank.results import lines
 
-# Event that reports the end of the probe. The window of the undisturbed run lasts from 2 s to 42 s, so a gap that
-# begins at 0 s counts only from 2 s on.
+# Event that reports the end of the probe.
 KILLED = "probe: was ended by signal 9"
 
 

@@ -64,8 +64,8 @@ def test_two_cells_are_an_exact_binomial():
 
 
 def test_small_cells_are_pooled():
-    # The expected counts are 96, 2, 1 and 1. The three small cells sum to 4, which is less than the required 5, so only
-    # one cell would remain, and no test is possible.
+    # The three small cells sum to 4, which is less than the required 5. So only one cell would remain, and no test is
+    # possible.
     assert goodness.multinomial([96, 2, 1, 1], [96, 2, 1, 1]) is None
     found = goodness.multinomial([90, 4, 4, 2], [90, 4, 4, 2])
     assert (found.freedom, found.statistic) == (1, 0.0)
@@ -129,8 +129,7 @@ def test_one_value_always():
 
 def test_number_of_a_poisson_process():
     # Garwood's exact 99 % interval of a Poisson mean, for a count of 10, is 3.72 to 21.40 (F. Garwood, "Fiducial limits
-    # for the Poisson distribution", Biometrika 28, 437-442, 1936). A count of at least 10 with the lower mean, and of
-    # at most 10 with the upper mean, has a probability of 0.5 %.
+    # for the Poisson distribution", Biometrika 28, 437-442, 1936). At each end the one-sided p-value is 0.5 %.
     for mean in (3.717, 21.398):
         assert goodness.poisson_number(10, mean).p_value == pytest.approx(0.01, rel=2e-3)
     assert goodness.poisson_number(10, 10.0).p_value > 0.9

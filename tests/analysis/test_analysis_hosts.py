@@ -120,8 +120,7 @@ def test_a_disk_without_a_limit_is_measured_by_its_busy_time(summary: dict[str, 
 
 
 def test_a_disk_with_limits_is_measured_against_the_one_that_it_uses_most(summary: dict[str, Any]) -> None:
-    # The device holds two images, each with limits of 100 reads/s and 4 MB/s, so its limits are 200 reads/s and 8 MB/s.
-    # Measured are 160 reads/s and 2 MB/s, and the disk was busy for 40 % of the time.
+    # The device holds two images with limits of 100 reads/s and 4 MB/s each, so its limits are 200 reads/s and 8 MB/s.
     disk = summary["hosts"]["database"]["disks"]["data"]
     assert disk["utilization"] == pytest.approx(160 / 200)
     assert (disk["utilization_of"], disk["utilization_limit"]) == ("read_operations", 200.0)
@@ -146,8 +145,7 @@ def test_a_tier_is_measured_by_what_its_host_was_given(summary: dict[str, Any]) 
 
 def test_the_machine_below_them(summary: dict[str, Any]) -> None:
     machine = summary["machine"]
-    # The machine has one CPU. The host with a limit is allotted half of it, and the host without a limit all of it: 1.5
-    # virtual CPUs on one CPU.
+    # The machine has one CPU. One host has a limit of 0.5 CPUs, the other has none: 0.5 + 1 = 1.5 virtual CPUs.
     assert (machine["cpus"], machine["cpus_virtual"], machine["overcommit"]) == (1, 1.5, 1.5)
     assert machine["cpus_used"]["value"] == pytest.approx(0.75)
     assert machine["throttled_s_per_s"] == pytest.approx(0.375)

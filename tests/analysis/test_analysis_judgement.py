@@ -46,10 +46,10 @@ def test_intervals_of_long_files_hold_the_truth(make, tmp_path: Path) -> None:
             assert estimate.high is not None
             assert estimate.high / estimate.low < 1.6
             held += estimate.low <= known.times_s[name] <= estimate.high
-        # The window begins with the first start, so it may count one request more or less: 0.1 %.
+        # The number of requests in the window may be wrong by one, or 0.1 %.
         rate = found.figures.throughput_per_s
         rates += rate.low * 0.999 <= known.throughput_per_s <= rate.high * 1.001
-    # If an interval contains the true value with a probability of 95 %, at least 34 of 40 do so with about 99 %.
+    # With 95 % intervals, fewer than 34 of 40 contain the true value with a probability of only 1 %.
     assert 34 <= held <= 40
     assert rates >= 8
 
@@ -70,8 +70,7 @@ def test_correlated_times_have_wider_intervals_than_their_number_suggests(tmp_pa
         mean = judged(tmp_path, lognormal(np.random.default_rng(2), 10_000, correlation).requests).figures
         estimate = mean.response_time_s["mean"]
         widths.append((estimate.high - estimate.low) / estimate.value)
-    # The error grows by the factor sqrt((1 + 0.98) / (1 - 0.98)) = 9.9 for the logarithms; for the times it is somewhat
-    # smaller.
+    # For the logarithms, the error grows by the factor sqrt((1 + 0.98) / (1 - 0.98)) = 9.9.
     assert 5 < widths[1] / widths[0] < 14
 
 
@@ -92,18 +91,15 @@ def of_queues(utilization: float, name: str, files: int = 100) -> tuple[int, int
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.9, "p95"), (0.9, "p90"), (0.7, "p99")])
 def test_tails_near_saturation_have_no_interval_where_it_would_not_hold(utilization: float, name: str) -> None:
-    """Near saturation the interval of a high percentile often misses the true value, so hardly any file may have one.
-
-    Without this rule 18, 54 and 5 of 100 files had an interval; 6, 7 and 1 or 2 of these did not contain the true
-    value.
-    """
+    """Near saturation, intervals of high percentiles are unreliable, so at most 10 of 100 files may have one."""
     assert of_queues(utilization, name)[0] <= 10
 
 
 @pytest.mark.parametrize(("utilization", "name"), [(0.8, "p95"), (0.9, "mean"), (0.8, "mean"), (0.7, "p90")])
 def test_intervals_near_saturation_hold_where_they_are_given(utilization: float, name: str) -> None:
-    """If each interval misses the true value with a probability of 5 %, at most ten of 100 miss it with a probability
-    of 99 % (binomial distribution).
+    """At least 75 of 100 files have an interval, and at most 10 of these do not contain the true value.
+
+    With 95 % intervals, more than 10 of 100 miss it with a probability of only 1 % (binomial distribution).
     """
     given, wrong = of_queues(utilization, name)
     assert given >= 75
@@ -129,7 +125,7 @@ def test_the_interval_of_a_queue_is_longer_by_its_relaxation_times() -> None:
 def test_independent_times_of_many_users_have_plain_intervals() -> None:
     """200 requests are in progress at any time; each takes one second.
 
-    If the system were an M/M/1 queue, its relaxation time would be longer than the file.
+    An M/M/1 queue with this many requests would have a relaxation time longer than the file.
     """
     rng = np.random.default_rng(2)
     starts = np.sort(rng.uniform(0, 50, 10_000))
@@ -160,10 +156,9 @@ def test_a_start_that_is_slower_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("place", "factor"), [(1 / 3, 1.5), (1 / 3, 1.3), (1 / 2, 1.5), (1 / 4, 2.0)])
 def test_times_that_rise_and_stay_are_no_warm_up(place: float, factor: float, tmp_path: Path) -> None:
-    """A lasting rise of the response time must not be cut off as a warm-up.
+    """A lasting rise of the response time must not be removed as a warm-up.
 
-    An earlier version left out the time before a rise by 50 % at a third of the file, and called the rest valid. It
-    reported a rise at half of the file as a fall by 32 %.
+    An earlier version removed the time before the rise and called the file valid.
     """
     known = lognormal(np.random.default_rng(4), 10_000, 0.0)
     late = known.requests.start_s > place * known.requests.start_s[-1]
@@ -254,8 +249,8 @@ def test_omitted_requests_of_a_fixed_rate_are_counted(tmp_path: Path) -> None:
     # During each of five stalls of 2 s, 199 requests that were due at 100 /s are not sent.
     assert (omission.stops, omission.missing) == (5, 5 * 199)
     assert omission.longest_s == pytest.approx(2.0)
-    # With the missing requests there are 5,995. 1 % of them are about 60: the 12 longest waits of each of the five
-    # stalls. So the corrected p99 is about 1.89 s.
+    # The p99 of 5,995 requests is about the 60th longest time. Each of five stalls has 12 of these, so it is about 1.89
+    # s.
     assert omission.corrected_p99_s == pytest.approx(1.89, abs=0.02)
     assert omission.p99_s < 0.006
     found = judged(tmp_path, requests)

@@ -19,7 +19,7 @@ from towtank.results.folder import ResultsFolder, write_json
 
 @pytest.fixture(scope="module")
 def summarized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder with two of its runs, their summaries, and the summary of the study."""
+    """Return a results folder with two runs and all summaries."""
     results = copy_of_results_1(tmp_path_factory.mktemp("kept") / "results")
     for run in results.runs()[2:]:
         shutil.rmtree(run.path)

@@ -56,11 +56,10 @@ def test_a_tier_is_saturated_from_its_limit_on() -> None:
 
 
 def test_the_knee_is_the_cycle_over_the_largest_demand() -> None:
-    """With 10 users and 5 /s, the cycle D + Z is 2 s (total demand D, think time Z).
+    """By hand: 10 users at 5 /s have a cycle time of 2 s. Two CPUs with a demand of 20 ms limit throughput to 100 /s.
 
-    A demand of 20 ms on two CPUs counts as 10 ms, which is more than the 8 ms of the other tier. So the knee is N* = 2
-    / 0.010 = 200, with the interval from 2 / 0.0125 = 160 to 2 / 0.008 = 250. The small wait at the little used tier
-    lowers the lower end by a fraction of 2e-5.
+    So the knee is N* = 2 / 0.010 = 200, with the interval from 2 / 0.0125 = 160 to 2 / 0.008 = 250. Waits at the other
+    tier change the lower end by a fraction of 2e-5.
     """
     found = knee([point(10, 5.0, TIERS), point(20, 6.0, TIERS)])
     assert (found.value, found.low, found.high) == (

@@ -1,6 +1,4 @@
-"""Search for the maximum load of simulated systems whose maximum is known: measured levels, their order, and how the
-search ends.
-"""
+"""Search for the maximum load of simulated systems whose maximum is known."""
 
 import itertools
 
@@ -124,8 +122,9 @@ def test_a_failure_by_chance_is_turned_round_by_its_repeats():
 
 
 def by_script(plan, first, otherwise):
-    """Search the limit of a simulated system. `first` has the outcomes of the first plateaus of some levels;
-    `otherwise` decides all other plateaus.
+    """Search the limit of a simulated system.
+
+    `first` maps a level to the outcomes of its first plateaus; `otherwise` decides every later plateau.
     """
     made = {}
 
@@ -139,10 +138,9 @@ def by_script(plan, first, otherwise):
 
 
 def test_a_draw_is_measured_once_more():
-    """In a recorded search 200 users failed once (p95 of 230 ms) and passed once (29.6 ms). Levels from 216 to 294
-    users passed.
+    """A level that failed once and passed once does not decide the limit, so it is measured again.
 
-    So the two plateaus do not show that 200 users are the limit, and the level is measured again.
+    In a recorded search this was the level of 200 users; levels from 216 to 294 users passed.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
@@ -194,9 +192,7 @@ def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
 
 
 def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
-    """At no level does the margin of the objective differ significantly from 0. So levels further out are added, at
-    most four above and four below.
-    """
+    """If no level differs significantly from the limit, the search measures up to four levels above and four below."""
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
@@ -209,7 +205,7 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
 
 @pytest.mark.parametrize("seed", range(40))
 def test_noisy_systems_end_near_their_limit(seed):
-    """The higher the level, the less likely a plateau passes: from 1 to 0 over a tenth of the limit."""
+    """The probability that a plateau passes falls from 1 to 0 over a tenth of the limit."""
     stream = np.random.default_rng(seed)
     plan = SearchPlan(100, 4000, (Step(times=1.3),), refine_to=0.05, repeats=3)
 
@@ -270,10 +266,9 @@ def further(*margins):
 
 
 def test_an_end_within_chance_is_looked_at_further_out():
-    """The margins of two levels with two plateaus each have a pooled deviation with 2 degrees of freedom, t = 4.30.
+    """The search continues if the p95 at the highest or lowest level does not differ significantly from the limit.
 
-    The margins are -0.02, -0.20 at 100 and 0.30, 0.02 at 105. Neither mean differs significantly from zero, so 105 x
-    1.05 is measured next. If only the mean of the lower level does not differ from zero, 100 / 1.05 is measured next.
+    The significance test pools the variance of the two levels: 2 degrees of freedom, t = 4.30.
     """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)

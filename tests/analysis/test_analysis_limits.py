@@ -1,6 +1,4 @@
-"""Limits of the load, combined from several runs, and backlog at the edges of windows, compared with values computed by
-hand.
-"""
+"""Load limits of several runs, and backlog at the edges of windows, compared with values computed by hand."""
 
 import numpy as np
 import pytest
@@ -86,7 +84,7 @@ def test_objective_is_met_up_to_the_limit():
 
 
 def test_even_load_has_what_littles_law_says(tmp_path):
-    """Each of 8 users has a request in flight for 0.25 s of each second: two on average, so there is no excess."""
+    """By hand: 8 users x 0.25 s of each second = 2 requests in flight on average."""
     script = even_script(stages_of(8, 2.0, 40.0), users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     found = summarize_run(write_run(tmp_path / "r001", script), tables=False)["backlog"]
     assert found["needs"] == pytest.approx(2.0, rel=0.05)

@@ -1,6 +1,4 @@
-"""Little's law: of a transaction or pause that is in progress at an edge of the window, only the part inside the window
-must count.
-"""
+"""Little's law counts transactions and pauses at the edges of the window only by their time inside the window."""
 
 from __future__ import annotations
 
@@ -109,8 +107,8 @@ def test_short_runs_with_a_slow_request_in_ten_keep_the_law(before_s, think):
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
 def test_a_counter_that_is_wrong_by_a_seventh_is_found(factor):
-    """Transactions in progress at the edges of a window of 40 s explain a deviation of at most 2 %, so a larger error
-    of the user counter is detected.
+    """Transactions at the edges of a window of 40 s explain at most 2 %, so larger errors of the user counter are
+    found.
     """
 
     def change(interval):

@@ -1,5 +1,6 @@
-"""Times without any request in results files of other tools, from joined runs, clocks that were set, wrong time stamps
-or wrong units.
+"""Gaps without requests in results files of other tools.
+
+Causes are joined runs, changes of the clock, wrong time stamps and wrong units.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ def moved(place: int, to_s: float) -> Requests:
     ids=["10 min apart", "1 min apart", "a day apart", "last row a day late", "one stamp of 0"],
 )
 def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_path: Path) -> None:
-    """The true rate is 200 /s. An earlier version accepted these files as valid and reported 9.75, 80, 0.035, 0.069 and
-    3.5e-6 /s.
+    """An earlier version accepted these files as valid and reported wrong rates, from 3.5e-6 to 80 /s instead of 200
+    /s.
     """
     found = judge(write_csv(tmp_path / "requests.csv", made))
     doubt = gap(found)
@@ -79,10 +80,7 @@ def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
-    """One stray request every 10 s divides the pause into gaps, none of them ten times as long as the next longest.
-
-    The pause is still detected, by the observations that contain no request.
-    """
+    """A pause between two runs is detected although one stray request every 10 s divides it into short gaps."""
     made = joined(600)
     starts = np.concatenate([made.start_s, np.arange(20, 595, 10.0)])
     elapsed = np.concatenate([made.elapsed_s, np.full(58, 0.005)])

@@ -87,9 +87,9 @@ def test_more_looks_make_the_interval_longer() -> None:
 
 
 def test_the_runs_needed_follow_from_the_half_width() -> None:
-    # The mean of two runs lies 10 above the bound, with s / sqrt(2) = 7.07, so s = 10. At least 4 runs are needed: 10 +
-    # 7.07 = 17.07 exceeds t(0.975, 3) * 10 / 2 = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. Probably 10 runs are
-    # needed (power of 80 %): 10 exceeds (2.262 + 0.883) * 10 / sqrt(10) = 9.95, but not the value for 9 runs.
+    # The mean of two runs is 10 above the bound, with s = 10. `at_least` is 4, because 10 + 7.07 exceeds
+    # t(0.975, 3) * 10 / sqrt(4) = 15.9, but not t(0.975, 2) * 10 / sqrt(3) = 24.8. `probably` is 10 at a power of 80 %:
+    # (2.262 + 0.883) * 10 / sqrt(10) = 9.95 < 10.
     half = 12.706 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
     assert runs_needed(estimate, Bounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
@@ -99,8 +99,7 @@ def test_a_comparison_of_two_places_has_twice_the_degrees_of_freedom() -> None:
     half = 4.303 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
     found = runs_needed(estimate, Bounds(100.0, math.inf), places=2)
-    # A half width divided by t(0.975, 2) = 4.303 is the same standard error as in the test above. With nine runs at
-    # each of two levels there are 16 degrees of freedom, and 10 exceeds (2.120 + 0.865) * 10 / sqrt(9) = 9.95.
+    # Nine runs at each of two levels have 16 degrees of freedom: (2.120 + 0.865) * 10 / sqrt(9) = 9.95 < 10.
     assert found == Needs(probably=9, at_least=3)
 
 
@@ -127,8 +126,8 @@ def test_looks_at_equal_systems_without_the_correction_would_find_differences() 
 
 
 def test_runs_needed_rest_on_the_errors_within_runs_where_two_runs_agree() -> None:
-    """Two runs have equal counts of 10 per window, whose Poisson error gives 7.3 to 15.4. To reach a power of 80 %
-    against a bound of 8, some 20 runs are needed.
+    """Two runs with equal counts of 10 have Poisson errors. To exclude 8 with a power of 80 %, some 20 runs
+    are needed.
     """
     found = combined([Estimate(10.0, n=1)] * 2, windows=(1.0, 1.0))
     needs = runs_needed(found, Bounds(8.0, math.inf))

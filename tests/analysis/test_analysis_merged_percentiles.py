@@ -146,7 +146,7 @@ def judged(text: str, *runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_what_one_run_misses_by_a_factor_of_two_is_not_met() -> None:
-    # Of all 1,000 requests 40 are slow: p95 of all requests is 10 ms, but p95 of the short run alone is 450 ms.
+    # 4 % of all requests are slow, so their p95 is 10 ms; the p95 of the short run alone is 450 ms.
     runs = [run_of("r1", [0.010] * 900), run_of("r2", [0.010] * 60 + [0.450] * 40)]
     found = judged("p95 < 200 ms", *runs)
     assert found["seen"] == pytest.approx(0.010, rel=2e-3)
@@ -173,8 +173,7 @@ def test_a_short_run_with_many_slow_requests_misses_by_far(slow: int, of: int) -
 
 @pytest.mark.parametrize("count", [40, 60, 100])
 def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
-    # 3 % of the requests take 5 s, so the true p95 is 100 ms. By chance, p95 of 40 requests is 5 s in one of eight
-    # runs.
+    # The true p95 is 100 ms. By chance, the p95 of only 40 requests is 5 s in one of eight runs.
     stream = np.random.default_rng(count)
     alone = missed = 0
     for _ in range(100):
@@ -188,8 +187,8 @@ def test_an_unlucky_short_run_is_no_miss_by_far(count: int) -> None:
 
 
 def test_a_lower_limit_counts_the_requests_below_it() -> None:
-    # The objective is p95 > 200 ms, but p95 of the short run is 10 ms. By chance, 19 of 20 requests may take less than
-    # half of 200 ms; all 200 of 200 requests cannot.
+    # The objective is p95 > 200 ms. A run of 20 requests with 19 short times may be a coincidence; a run of 200 short
+    # times cannot.
     slow = run_of("r2", [0.900] * 400)
     assert judged("p95 > 200 ms", run_of("r1", [0.010] * 19 + [0.900]), slow)["far_misses"] == []
     found = judged("p95 > 200 ms", run_of("r1", [0.010] * 200), slow)
@@ -215,7 +214,7 @@ def test_a_run_whose_own_interval_excludes_the_limit_is_a_certain_miss() -> None
 
 @pytest.mark.parametrize(("failed", "met"), [(1, True), (40, False)])
 def test_one_failure_more_is_no_miss_by_far(failed: int, met: bool) -> None:
-    # One failure in 400 requests is 0.25 %, more than twice the limit of 0.1 %, but its exact interval contains 0.1 %.
+    # One failure in 400 requests is 0.25 %, but its exact interval contains the limit of 0.1 %.
     runs = [run_of(f"r{number}", [0.01] * 10) for number in range(50)]
     for run in runs:
         run["transactions"] = {"view": {"count": 400, "errors": 0}}
@@ -251,8 +250,8 @@ def test_one_run_keeps_its_own_interval() -> None:
 
 
 def test_the_interval_holds_the_percentile_of_the_system() -> None:
-    # Each run has 300 exponential times. Their mean varies lognormally by 15 % from run to run. In at least 93 % of 400
-    # studies, the interval of five runs must contain the true p95 (from 1,000,000 random times).
+    # The means of runs vary lognormally by 15 %. In at least 93 % of 400 studies, the interval of five runs must
+    # contain the true p95.
     stream = np.random.default_rng(95)
     spread = 0.15
     drawn = stream.lognormal(0.0, spread, 1_000_000) * stream.exponential(0.1, 1_000_000)

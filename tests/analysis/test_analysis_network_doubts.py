@@ -1,6 +1,4 @@
-"""Doubts about networks: which host they name, which fraction of lost segments is allowed, and losses that the study
-itself configures.
-"""
+"""Doubts about networks: the named host, the allowed fraction of lost segments, and losses configured by the study."""
 
 from __future__ import annotations
 
@@ -65,8 +63,8 @@ def test_retransmissions_without_a_wait_are_noted_only() -> None:
 
 
 def test_a_lost_end_that_a_probe_repairs_costs_as_much_as_a_timeout() -> None:
-    """Of 4,000 small responses, measured with a loss of 1 % of the segments, 41 took 200 ms, but only one timeout was
-    counted. The others were repaired by probes (tail loss probe), which take as long.
+    """Of 4,000 responses with 1 % of lost segments, 41 took 200 ms, but only one timeout was counted. Tail loss probes,
+    which take as long, repaired the other losses.
     """
     counts = {"retransmits": 78.0, "needless_retransmits": 36.0, "timeouts": 1.0, "probe_recoveries": 40.0}
     (doubt,) = network.retransmitted(counted(summary(web=counts)), 4000.0, asked=False)

@@ -1,6 +1,4 @@
-"""Numbers combined from several runs: their text if all runs have the same value, brackets of searches (highest passed
-and lowest failed level), and levels beyond the knee.
-"""
+"""Numbers combined from several runs."""
 
 from __future__ import annotations
 
@@ -19,8 +17,7 @@ def of_run(value, half, n=20):
 
 
 def test_equal_runs_are_no_more_exact_than_each_of_them():
-    # Three runs have 20 batches each, so their mean has a third of the variance of a run and 3 x 19 = 57 degrees of
-    # freedom.
+    # The mean of three runs has a third of the variance of a run, and 3 x 19 = 57 degrees of freedom.
     found = aggregation.combined([of_run(10.0, 1.0)] * 3)
     error = 1.0 / stats.t.ppf(0.975, 19)
     assert found.high - 10 == pytest.approx(stats.t.ppf(0.975, 57) * error / math.sqrt(3), rel=1e-9)
@@ -93,8 +90,9 @@ def test_one_run_against_one_is_no_difference():
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times as much CPU time"), (48e-6, None), (None, None)])
 def test_a_comparison_says_if_the_machine_itself_was_slower(to_s, shown):
-    """By hand: fixed work takes 56 us instead of 45 us, a ratio of 1.24, so the machine was slower. 48 / 45 = 1.07 is
-    within the tolerance of 10 %.
+    """By hand: the same work takes 56 / 45 = 1.24 times as long, so the machine was slower.
+
+    48 / 45 = 1.07 is within the tolerance of 10 %.
     """
     small = {**point("small", 3, 100.0, 0.8, "runs"), "pace_s": 45e-6}
     large = {**point("large", 3, 105.0, 0.8, "runs"), "pace_s": to_s}

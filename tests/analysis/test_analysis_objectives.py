@@ -1,6 +1,4 @@
-"""Objectives about stages and time windows, tested from runs with a known value in every second up to the summary of a
-study.
-"""
+"""Objectives about stages and time windows, for runs whose values in every second are known."""
 
 from __future__ import annotations
 
@@ -87,8 +85,8 @@ def test_a_phase_is_judged_by_itself(tmp_path, text, met, seen):
 
 
 def test_every_window_must_meet_it_and_the_worst_is_named(tmp_path):
-    # The steady stage from 4 to 26 s has windows from 4 to 9, 9 to 14, 14 to 19 and 19 to 24 s; the last two seconds
-    # are in no window. A window of five seconds has a slow p95 if one of its seconds is slow.
+    # Windows of 5 s in the steady stage, 4 to 26 s, begin at 4, 9, 14 and 19 s. The p95 of a window is slow if one of
+    # its seconds is slow.
     found = checked(tmp_path, "p95 of search < 60 ms in every 5 s", script(slow=[10, 25]))
     assert found["met"] is False
     assert found["seen"] == pytest.approx(0.09, rel=0.001)

@@ -34,8 +34,9 @@ def test_busy_time_less_interrupts_and_tiers_is_that_of_other_programs() -> None
 
 
 def test_an_interrupt_that_is_counted_before_the_busy_time_is_no_restart() -> None:
-    """The kernel updates the counters of a CPU one after the other, so busy time minus interrupt time may fall by a
-    clock tick. Such a fall must not be taken for a restart of the counters.
+    """The kernel updates the counters of a CPU separately, so busy time minus interrupt time may fall by a clock tick.
+
+    This is no restart of the counters.
     """
     late = observed([0.0] * 11)
     late.samples.samples[5]["cpus"][0]["irq_s_total"] += 0.51

@@ -28,8 +28,8 @@ def verdict(steps: list[Step]) -> bool | None:
         # The increase by 5 is within the allowed deviation, a tenth of the first value, 100.
         ((100, 105, 80), 0.1, True),
         ((100, 115, 80), 0.1, False),
-        # If no deviation is allowed, a step of 0.2 in the other direction is still accepted. A step of 2.0, a tenth of
-        # the whole change of 20, leaves the verdict undecided.
+        # Even if no deviation is allowed, a rise of 0.2 is accepted. A rise of 2.0, a tenth of the total change, makes
+        # the verdict undecided.
         ((100, 100.2, 80), 0.0, True),
         ((100, 102, 80), 0.0, None),
         # Each single step is within the allowed deviation, but the last level is above the first, so the series does
@@ -63,11 +63,9 @@ def test_a_series_stays_within_a_share_of_its_first_level(
 
 
 def test_the_ratio_of_two_times_is_not_below_zero() -> None:
-    """A ratio of two times is never negative.
+    """A ratio of two times is never negative, so its interval is computed with logarithms: 10 exp(+-1.60).
 
-    Fieller's method would give 100 [0, 260] divided by 10 [9, 11] an interval from -5.5. So this method is used only
-    for values that may be negative. With logarithms, the half width is 1.60, so the interval is 10 exp(-1.60) = 2.0 to
-    10 exp(1.60) = 50.
+    Fieller's method would give 100 [0, 260] divided by 10 [9, 11] an interval from -5.5.
     """
     first, last = Estimate(10.0, 9.0, 11.0, "batch means", 30), Estimate(100.0, 0.0, 260.0, "batch means", 3)
     found = ratio_interval(last, first)

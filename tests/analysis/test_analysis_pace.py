@@ -1,6 +1,4 @@
-"""Speed of the machine over the window, measured by a fixed piece of work on the CPUs of the tiers; and differences
-between runs that a change of this speed explains.
-"""
+"""Speed of the machine during the window, measured by a fixed piece of work on the CPUs of the tiers."""
 
 from __future__ import annotations
 

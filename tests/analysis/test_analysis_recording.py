@@ -1,4 +1,4 @@
-"""Doubts about recorded data: the numbers and limits that they state, and their levels."""
+"""Doubts about recorded data: their numbers, limits and severity."""
 
 from __future__ import annotations
 

@@ -71,8 +71,7 @@ def test_four_seconds_are_no_band() -> None:
 
 
 def test_recovery_counts_from_the_event_to_the_first_of_three_seconds_within_the_band() -> None:
-    # The event is at 5.5 s. The throughput of second 8 is within the normal band, but the throughput of the two seconds
-    # after second 8 is not.
+    # The event is at 5.5 s. Second 8 is within the normal band, but the next two seconds are not.
     ok = [*BEFORE, 50.0, 0.0, 0.0, 100.0, 40.0, 100.0, 101.0, 99.0, 100.0]
     failed = [0.0] * 5 + [10.0, 0.0, 5.0] + [0.0] * 6
     (described,) = describe(
@@ -151,8 +150,8 @@ def test_a_standstill_is_outside_the_band_however_much_the_seconds_before_straye
     band = band_of(measurement(strayed), np.ones(5, dtype=bool), 0.01)
     assert band is not None
     assert band.least_per_s == 0.5
-    # A second without any transaction is within the normal band in two cases: if fewer than 6.9 are expected, because
-    # exp(-6.9) = 0.001, or if such a second also occurred before the event.
+    # A second without transactions is normal if such a second also occurred before the event. It is also normal if
+    # fewer than 6.9 transactions are expected, because exp(-6.9) = 0.001.
     for before in ([6.0, 1.0, 12.0, 2.0, 11.0], [0.0, 60.0, 5.0, 40.0, 3.0]):
         band = band_of(measurement(before), np.ones(5, dtype=bool), 0.01)
         assert band is not None

@@ -25,7 +25,7 @@ STAGES = [
 def even_script(**changes):
     """Return the script of eight users with one cycle per second each.
 
-    The throughput is 8 /s, the utilization 8 x 0.05 = 0.4, and the number of users X (R + Z) = 8 x 1.
+    Throughput is 8 /s, utilization 8 x 0.05 = 0.4, and X (R + Z) = 8 x 1 users.
     """
     exchanges, starts, ends = even_schedule(
         users=USERS,
@@ -90,8 +90,7 @@ def test_cpu_demand_and_its_part_are_those_of_the_schedule(run):
     assert tier["utilization"] == pytest.approx(0.4, rel=0.01)
     assert tier["cpu_user"] == pytest.approx(0.8 * 0.4, rel=0.01)
     assert tier["cpu_system"] == pytest.approx(0.2 * 0.4, rel=0.01)
-    # The database takes half of the CPU time of reads and a quarter of that of writes. Reads and writes are equally
-    # frequent, so its share is 0.375.
+    # The database takes 0.5 of the CPU time of reads and 0.25 of that of writes: (0.5 + 0.25) / 2 = 0.375.
     assert tier["parts"]["database"]["cpus_used"]["value"] == pytest.approx(0.375 * 0.4, rel=0.02)
     law = summarize_run(run)["laws"]["utilization"][0]
     assert law["residual"] < 0.01

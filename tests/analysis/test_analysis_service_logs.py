@@ -1,6 +1,4 @@
-"""Logs of services: lines with errors that first occur during the load are grouped, counted, limited in number, and
-redacted.
-"""
+"""Lines with errors in the logs of services, which are grouped, counted and redacted."""
 
 import json
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Runs with several loads: every number and sentence is about the load of the steady stages in the analysed window."""
+"""A run with several loads is described by the load in the analysed window."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ STAGES = [
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a run with two loads: 4 users with 4 transactions/s in the stage `base`, and 18 users, the load in the
-    study, in the stage `spike`.
-    """
+    """Return a run with two loads: 4 users in the stage `base` and 18 users in the stage `spike`."""
     script = even_script(
         STAGES, users=BASE, response_s=0.25, think_s=0.75, seconds=52.0, service_s=0.05, factors={"users": str(SPIKE)}
     )

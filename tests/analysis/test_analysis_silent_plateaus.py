@@ -1,5 +1,6 @@
-"""Plateaus (stages of constant load) in which a server stops responding: a plateau fails only if it certainly missed
-its objective.
+"""Plateaus (stages of constant load) in which a server stops responding.
+
+A plateau fails only if it certainly missed its objective.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ def test_a_server_that_falls_silent_misses_a_response_time(tmp_path: Path) -> No
 def test_silence_that_is_shorter_than_the_limit_proves_nothing(
     tmp_path: Path, limit_s: float, expected: str | None
 ) -> None:
-    """Requests that start from 24.1 to 24.6 s get no response. When the plateau ends at 44 s they have waited for 19.4
-    to 19.9 s, so only an objective with a limit below 19.4 s is certainly violated.
+    """At the end of the plateau, requests have waited for 19.4 to 19.9 s without a response.
+
+    So only an objective with a limit below 19.4 s is certainly violated.
     """
     plateau = second(search(tmp_path, [*answered(), *hanging(24.1)], [f"p95 < {limit_s} s"]))
     assert outcome(plateau) == expected

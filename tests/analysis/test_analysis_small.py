@@ -190,8 +190,7 @@ def test_steady_stages_of_one_load_that_follow_one_another_are_a_stretch() -> No
     assert all(stretch.is_one_of_several for stretch in found)
     alone = stretch_of(stages, 2)
     assert (alone.stages, alone.start_s, alone.end_s, alone.of) == (("b",), 15, 20, 4)
-    # The first stage is a ramp-up, so the run has no stretch of constant load; the number of loads (`of`) is all the
-    # same stated as 1.
+    # Even a run without a stage of constant load has `of` = 1.
     assert stretch_of(stages[:1], 0).of == 1
     assert not stretches(stages[:3])[0].is_one_of_several
 

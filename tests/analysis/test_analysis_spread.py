@@ -1,6 +1,4 @@
-"""Users who stay with one of several services: exact counts per service, and the error of the fairness index for a
-known distribution.
-"""
+"""Sticky sessions: exact counts of users per service, and the error of the fairness index."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Storage in the summary of a run with known rates: the client side and the server side of a mount, the list of mounts,
-and the servers.
-"""
+"""Storage in the summary of a run whose counters grow at known rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubts about disks whose bytes or inodes are used up or will be soon, and no doubts about other disks."""
+"""Doubts about disks that are full, or will be full soon."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_limits_of_disks_are_named_with_their_units() -> None:
 
 
 def test_the_time_until_full_is_that_of_the_mean_rate() -> None:
-    # 100 inodes are free at the start and 60 after 10 s: at 4 /s the disk is full after 15 s more.
+    # 40 of 100 inodes are used up in 10 s, so the remaining 60 last for 15 s.
     assert _full_in([100.0, 95.0, 60.0], 10.0) == pytest.approx(15.0)
     assert _full_in([60.0, 60.0], 10.0) is None
     assert _full_in([60.0, 70.0], 10.0) is None

@@ -1,4 +1,4 @@
-"""Stored data that are read back after a run: counts, samples with intervals, doubts, objectives and claims."""
+"""Data that were stored during a run and are read back afterwards."""
 
 from __future__ import annotations
 
@@ -46,8 +46,7 @@ def test_nothing_was_confirmed() -> None:
 
 
 def test_of_a_sample_without_losses_the_bound_is_that_of_clopper_and_pearson() -> None:
-    # If none of n samples failed, the upper end of the two-sided exact interval of the share is 1 - (0.05 / 2) ** (1 /
-    # n).
+    # If none of n samples failed, the exact upper bound is 1 - (0.05 / 2) ** (1 / n).
     found = scaled(0, 300, 10_000)
     assert found.value == 0
     assert found.low == 0

@@ -85,8 +85,8 @@ def test_configurations_and_points_follow_the_levels(summary):
 
 @pytest.mark.parametrize("index", ["present", "absent"])
 def test_throughput_is_that_of_the_model(summary, index):
-    # The simulated server serves in the order of arrival, and the demands of the transactions differ. Exact mean value
-    # analysis with the mean demand is then an approximation, so 10 % plus the half width of the interval are allowed.
+    # Mean value analysis is approximate here, because the demands of the transactions differ. So 10 % plus the half
+    # width of the interval are allowed.
     for point in configuration(summary, index)["points"]:
         found = point["throughput_per_s"]
         expected = exact_mva(point["users"], weighted(DEMANDS_S[index]), THINK_S)
@@ -119,8 +119,7 @@ def test_the_missing_index_shows_in_the_search_and_in_the_database(summary):
     lines = [line for line in summary["comparisons"] if line["users"] == LEVELS[0]]
     searches = next(line for line in lines if line.get("transaction") == "open_all_searches")
     assert lines[2] is searches, "the transaction that changed most comes first"
-    # Each level has only one run, so the variation between runs is not measured, and `differs` is None. With the
-    # assumed variation, the difference is significant.
+    # A single run per level gives no variation between runs, so `differs` is None.
     assert searches["differs"] is None
     assert searches["ratio"]["low"] > 2
     assert searches["assumed"]["differs"]

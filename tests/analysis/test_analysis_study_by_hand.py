@@ -1,4 +1,4 @@
-"""Results of a study with hand-written runs: points, limits, headline, objectives, knees."""
+"""Summary of a study with hand-written runs."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def test_a_tier_that_was_not_observed_is_no_evidence_against_the_cpu():
 
 
 def test_noise_of_the_lowest_level_is_no_limit():
-    # By chance the think times at 20 users are short, so 22.0 [19.5, 24.5] /s are measured; the true value is 19.75 /s.
-    # The 76.9 [72.2, 81.7] /s at 80 users are then 13 % below the ideal line; the true shortfall is 2.7 %.
+    # The true throughput at 20 users is 19.75 /s. By chance 22.0 [19.5, 24.5] /s are measured, so 80 users seem to be
+    # 13 % below the ideal line.
     lowest, high = made("r1", 20, 22.0), made("r2", 80, 76.9)
     lowest["throughput_per_s"], high["throughput_per_s"] = estimate(22.0, 2.5), estimate(76.9, 4.75)
     limit = conclude(lowest, high)
@@ -459,16 +459,14 @@ def test_a_tier_with_more_cpus_saturates_later():
 
 
 def test_knee_of_a_textbook_system():
-    # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s, and a think time of 18 s; the knee is (5 + 4 + 3
-    # + 18) / 5 = 6. A single user has a throughput of 1 / 30 per second, so the station with the largest demand uses 5
-    # / 30 CPUs.
+    # Case V02 (Jain, examples 33.7 and 33.8): demands of 5, 4 and 3 s and a think time of 18 s. The knee is
+    # (5 + 4 + 3 + 18) / 5 = 6.
     assert capacity.knee(points((1, 1 / 30, 5 / 30))).value == pytest.approx(6.0)
 
 
 def test_a_lowest_level_beyond_the_knee_gives_no_knee():
-    # With a demand D = 10 ms and a think time Z = 1 s, the knee is at (D + Z) / D = 101 users. From 20 users with X =
-    # 19.8 /s, below the knee, N / X / D = 101 is computed. From 200 users with X = 100 /s it would be 200, which is
-    # wrong.
+    # By hand: D = 10 ms and Z = 1 s give the knee (D + Z) / D = 101. N / X / D is 101 for 20 users, but 200 for 200
+    # users, which are beyond the knee.
     def lowest(users, rate):
         return aggregate("users", users, [made("r1", users, rate, cpus=0.01 * rate)])
 
@@ -477,8 +475,8 @@ def test_a_lowest_level_beyond_the_knee_gives_no_knee():
 
 
 def test_demands_of_different_configurations_have_no_common_line():
-    # The demands of the two configurations are 17.8 ms at 20, 60 and 100 /s, and 29.5 ms at 20, 40 and 60 /s. A line
-    # through the points of both would have a slope of 16.8 ms and a background use of 0.28 CPUs, which does not exist.
+    # The demands of the configurations are 17.8 and 29.5 ms. A common line would have a slope of 16.8 ms and a false
+    # background use of 0.28 CPUs.
     factors = [{"name": "cache", "levels": ["a", "b"]}, {"name": "users", "levels": ["20", "40", "60", "100"]}]
     runs = [
         made(f"{cache}{rate}", rate, float(rate), cpus=demand_s * rate)
@@ -494,8 +492,7 @@ def test_demands_of_different_configurations_have_no_common_line():
 
 
 def test_a_demand_that_may_be_nothing_gives_the_knee_no_interval():
-    # The interval of the mean demand of two runs, 1 s and 9 s, extends below zero, so the inverse of the demand has no
-    # interval.
+    # The interval of the mean of 1 s and 9 s extends below zero, so the inverse of this demand has no interval.
     runs = [made("r1", 1, 1 / 30, 1 / 30), made("r2", 1, 1 / 30, 9 / 30)]
     found = capacity.knee([aggregate("users", 1, runs)])
     assert found.value == pytest.approx(6.0)
@@ -509,8 +506,7 @@ def test_regression_of_exact_points_by_hand():
 
 
 def test_regression_covers_the_demand():
-    # In 300 random studies of eight runs each, the interval of the demand must contain the true demand in about 95 %;
-    # this coverage has a standard error of 1.3 %.
+    # In about 95 % of 300 random studies, the interval must contain the true demand; the standard error is 1.3 %.
     stream = random.Random(4)
     covered = 0
     for _ in range(300):

@@ -1,6 +1,4 @@
-"""Variations that the tested system itself causes stay in the window. A start that differs from the rest is left
-out.
-"""
+"""Detection of a transient at the start of a window; variations caused by the tested system itself are kept."""
 
 from __future__ import annotations
 
@@ -73,8 +71,9 @@ def test_nothing_is_left_out_behind_a_stage_that_settled(settled, monkeypatch):
 
 
 def test_the_relaxation_time_is_that_of_the_queue():
-    """Utilization rho = 0.8 and service time S = 50 ms give N = 4 requests in the system, the response time R = 0.25 s,
-    and the relaxation time S / (1 - sqrt(rho))^2 = 4.487 s.
+    """By hand: rho = 0.8 and S = 50 ms give N = 4 requests in the system and a response time of R = 0.25 s.
+
+    The relaxation time is S / (1 - sqrt(rho))^2 = 4.487 s.
     """
     assert relaxation_s(4.0, 0.25) == pytest.approx(0.05 / (1 - 0.8**0.5) ** 2)
     rate = 16.0
@@ -86,36 +85,35 @@ def test_the_relaxation_time_is_that_of_the_queue():
 
 
 def test_a_queue_that_grows_does_not_make_its_window_short():
-    """The number in the system grows from 4 to 50 at 16 requests per second.
+    """The number in the system grows from 4 to 50.
 
-    Computed from the first third of the values, the required length of the window is 71 s; computed from all values, it
-    would be 26 minutes.
+    The required length of the window follows from the first third of the values: 71 s. From all values, it would be 26
+    minutes.
     """
     rate, grown = np.full(90, 16.0), np.repeat([4.0, 20.0, 50.0], 30)
     assert not memory_of(grown, rate, np.ones(90)).is_short
     assert not memory_of(grown[::-1], rate, np.ones(90)).is_short
     assert memory_of(np.full(90, grown.mean()), rate, np.ones(90)).is_short
-    # `is_long` means that a high start may be cut off without the cautious test. It depends on all values of the
-    # window.
     assert not memory_of(grown, rate, np.ones(90)).is_long
 
 
 @pytest.mark.parametrize(
     ("memory", "change", "p_value", "is_chosen", "expected"),
     [
-        # A window with eight relaxation times by its whole load, or with 24 by each third, explains nothing.
+        # Queueing does not explain a change if the window lasts at least 8 relaxation times of the whole window, or 24
+        # relaxation times of each third.
         (Memory(8.0, 8.0, 0.0), -0.5, 0.9, False, False),
         (Memory(7.0, 24.0, 0.0), -0.5, 0.9, False, False),
         (Memory(7.0, 23.0, 0.0), -0.5, 0.9, False, True),
-        # The relaxation time of M/M/1 is too long for a closed load, so eight by each third are enough.
+        # For a closed load, 8 relaxation times of each third are enough.
         (Memory(7.0, 8.0, None), -0.5, 0.9, False, False),
         (Memory(7.0, 7.0, None), 0.5, 0.9, False, True),
-        # Levels of trends, and of cuts and steps.
+        # The significance level is 1 % for a trend, and smaller for a step whose position is chosen.
         (Memory(2.0, 4.0, 0.0), -0.5, 0.011, False, True),
         (Memory(2.0, 4.0, 0.0), -0.5, 0.009, False, False),
         (Memory(2.0, 4.0, 0.0), -0.5, 0.003, True, True),
         (Memory(2.0, 4.0, 0.0), -0.5, 0.001, True, False),
-        # A queue at rest grows by sqrt(1 / 16) = 1/4 of a random walk over four relaxation times, so 1/2 is too much.
+        # At rest, the growth has a standard deviation of sqrt(1 / 16) = 1/4 of a random walk. Two of these are allowed.
         (Memory(2.0, 4.0, 0.49), 0.5, 0.9, False, True),
         (Memory(2.0, 4.0, 0.51), 0.5, 0.9, False, False),
         (Memory(2.0, 4.0, 0.51), -0.5, 0.9, False, True),
@@ -127,7 +125,7 @@ def test_a_queue_at_rest_explains_a_change_in_a_short_window(memory, change, p_v
 
 
 def test_a_queue_at_rest_grows_less_than_a_random_walk():
-    """The variance is (1 - exp(-4 T)) / (4 T): 1 at T = 0, and 1 / (4 T) for a long window."""
+    """The variance, relative to a random walk, is (1 - exp(-4 T)) / (4 T). It is 1 at T = 0."""
     assert _growth_at_rest(0.0) == 1.0
     assert _growth_at_rest(0.25) == pytest.approx((1 - np.exp(-1)) ** 0.5)
     assert _growth_at_rest(100.0) == pytest.approx(0.05)
@@ -144,10 +142,9 @@ def noisy(stream, level, seconds, *, correlation=0.6, noise=0.1):
 
 
 def test_a_start_that_relaxes_within_seconds_is_left_out_of_correlated_noise():
-    """The response time is three times as long at the start and falls with a time constant of 4 s; noise of 10 % has a
-    lag-1 correlation of 0.6.
+    """The response time starts at three times its final value and decays with a time constant of 4 s.
 
-    With the cautious test alone, four of ten such starts remained in windows whose verdict was valid.
+    Correlated noise of 10 % must not hide this transient.
     """
     stream, start = np.random.default_rng(1), np.log1p(2 * np.exp(-(np.arange(60) + 0.5) / 4))
     windows_of_starts = [noisy(stream, start, 60) for _ in range(100)]
@@ -162,9 +159,7 @@ def test_correlated_noise_without_a_start_is_hardly_ever_cut():
 
 
 def test_a_slow_fall_is_not_cut_off_as_a_start():
-    """The response time halves over the window. If its start were cut off, the rest would fall too little to raise a
-    doubt.
-    """
+    """The response time halves over the window. Without the beginning, the decrease would be too small for a doubt."""
     stream, fall = np.random.default_rng(3), np.linspace(0, np.log(0.5), 60)
     assert sum(verdict_on(noisy(stream, fall, 60)) != "valid" for _ in range(100)) >= 90
 

@@ -1,4 +1,4 @@
-"""Every doubt is raised by the evidence for it, and no doubt is raised by an undisturbed run."""
+"""Every doubt has a test that causes it. An undisturbed run has no doubt."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
     carried_over(run, seconds=lasts_s)
     summary = summarize_run(run, tables=False)
     window = summary["window"]
-    # The part that is left out ends with the first second in which the number of requests in flight is normal again.
+    # The window begins after the first second with a normal number of requests in flight.
     assert window["start_s"] == window["asked_start_s"] + lasts_s + 1
     assert window["note"] == f"the first {lasts_s + 1} s of the steady stage were left out as transient"
     assert Kind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
@@ -230,9 +230,7 @@ def test_start_lag(tmp_path, lag_s, level):
 
 
 def lag_doubts(run, limits):
-    """Return the generator's part of the summary and the doubts about start lag, for limits of the start lag as a share
-    of the mean response time.
-    """
+    """Return the summary of the generator and its doubts about start lag, for the given limits."""
     summary = summarize_run(run, limits | {"start_lag_p99": 10.0}, tables=False)
     return summary["generator"], [reason for reason in summary["verdict"]["reasons"] if reason["kind"] == "start_lag"]
 
@@ -365,8 +363,8 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
         write_run(tmp_path / "r", replace(base, exchanges=[disturbed(exchange) for exchange in base.exchanges]))
     )
     doubt = found["no_steady_state"]
-    # The second that begins at 16 s also contains requests that started before it, so its times are mixed. The step
-    # from 0.25 to 0.75 s is +200 %, but the mixed seconds at its two edges reduce the measured change to 171 %.
+    # The step from 0.25 to 0.75 s is +200 %. The seconds at its edges contain old and new response times, so +171 % is
+    # measured.
     assert doubt["message"].startswith("response time steps by +171 % at 17 s")
     assert doubt["level"] == "invalid"
 

@@ -1,6 +1,4 @@
-"""Steady-state tests of a window: short windows must state how large a change they may hide, and load stages and
-analysis must cut off the same transient.
-"""
+"""Steady-state tests of a window: undetectable changes in short windows, and transients at the start."""
 
 from types import SimpleNamespace
 
@@ -80,8 +78,9 @@ def test_a_series_without_a_value_in_some_observations_is_not_at_rest():
 
 
 def test_rest_has_the_error_of_changes_that_are_found():
-    """The test that the window is at rest must use the same standard error as the test for changes. This error is
-    larger than that of the plain trend of regular slow noise, because it corrects the bias of the autocorrelation.
+    """The test that nothing changed uses the same standard error as the test for a change.
+
+    This cautious error is larger, because it corrects the bias of the autocorrelation.
     """
     edges = np.arange(21.0)
     values = 100 + 3 * np.sin(np.arange(20) * 1.1)
@@ -94,9 +93,7 @@ def test_rest_has_the_error_of_changes_that_are_found():
 
 
 def test_a_change_matters_before_it_is_so_large_that_rest_must_exclude_it():
-    """The reference states two limits each for throughput and response time: changes of 5 and 20 % matter, and a window
-    at rest must exclude changes of 10 and 28 %.
-    """
+    """Changes matter from 5 % (throughput) and 20 % (response time). A steady window must exclude 10 % and 28 %."""
     assert (TOLERANCE["throughput"], TOLERANCE["response_time"]) == (0.05, 0.20)
     assert (ALLOWED["throughput"], round(np.expm1(ALLOWED["response_time"]), 2)) == (0.10, 0.28)
     assert TOLERANCE["throughput"] == growth.TOLERANCE
@@ -137,8 +134,8 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
 
 
 def test_a_difference_of_a_percent_is_left_in_by_both():
-    """Throughput without noise is lower by about 1 % in the first 15 s. Neither the stage nor the analysis leaves these
-    seconds out: the change is significant, but too small to matter.
+    """Throughput without noise is 1 % lower in the first 15 s. This change is significant, but too small to matter, so
+    these seconds are kept.
     """
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)
@@ -154,7 +151,7 @@ def test_a_rest_is_not_shown_in_less_than_ten_seconds():
 
 @pytest.mark.parametrize(("bin_s", "needs_s"), [(0.25, 5), (1.0, 20), (1.0002, 20), (2.0, 40), (10.0, 200)])
 def test_the_length_that_an_interval_needs_is_in_seconds_whatever_the_bins(bin_s, needs_s):
-    """Twelve bins are too few for an interval and twenty are enough: 20 bins of 2 s are 40 s."""
+    """An interval needs twenty bins: 20 x 2 s = 40 s."""
     counts = np.random.default_rng(1).normal(100, 1, 12)
     measured = SimpleNamespace(lengths=np.full(12, bin_s), bin_s=bin_s)
     every = np.ones(12, dtype=bool)
@@ -237,8 +234,8 @@ def test_a_change_of_the_work_per_transaction_is_found_more_often_without_the_no
 
 
 def test_a_slow_drift_of_the_work_is_no_transient_whose_start_is_cut_off():
-    """After correction for throughput, MSER would cut off half of a slow drift of the CPU time per transaction. The
-    drift in the other half would be within the tolerance.
+    """MSER would remove the first half of a slow drift of CPU time as a transient. The remaining drift would be within
+    the tolerance.
     """
     found = [window_of_a_tier(seed, drift=0.15) for seed in range(20)]
     seen = [change.text for window in found for change in window.changes if change.metric == "cpu of web"]

@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_written_is_refused_as_by_the_command(tmp_path: Pa
     for force in (False, True):
         with pytest.raises(StudyError, match=rf"^towtank\.import_workload\(\): out: {message}"):
             towtank.import_workload("curl", source, out=place, force=force)
-    # A command line cannot contain the other names: they are not strings, or contain characters that cannot be printed.
+    # Only printable strings can be passed on a command line.
     if isinstance(out, str) and out.isprintable():
         done = command("import", "curl", source, "--out", place)
         assert done.returncode == 2

@@ -35,8 +35,7 @@ def test_a_fit_has_parameters_with_units_and_intervals(shop: towtank.Fit) -> Non
     assert shop.parameters["limit_throughput"].unit == "1/s"
     assert (shop.curve, shop.verdict, shop.label, shop.doubts) == ("closed", "supported", "", ())
     assert shop.held_out_error is not None and shop.held_out_error == document["held_out"]["worst_error"]
-    # The interval of the held-out error is the prediction interval of one more measurement at the same load, divided by
-    # the measured value.
+    # The interval of the held-out error is a prediction interval, relative to the measured value.
     assert shop.held_out_error.low is not None and shop.held_out_error.high is not None
     assert shop.held_out_error.low < shop.held_out_error < shop.held_out_error.high
     assert shop.held_out_error.high - shop.held_out_error.low > 0.02

@@ -153,7 +153,7 @@ def test_a_part_that_cannot_be_made_is_named(folder: Path, monkeypatch: pytest.M
     def fails(summary: object) -> str:
         raise RuntimeError("no words")
 
-    # A stored summary would be read, not computed, so the failure of its parts could not be tested.
+    # With a stored summary, `narrative.headline` would not be called.
     (folder / "study-summary.json").unlink(missing_ok=True)
     monkeypatch.setattr(narrative, "headline", fails)
     monkeypatch.setattr("towtank.containment.keep_fault", lambda *arguments: None)

@@ -1,6 +1,4 @@
-"""Computations of the benchmark suite: true response times during a stall, ratios, and parsers for the output of other
-tools.
-"""
+"""Computations of the benchmark suite, and parsers for the output of other tools."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Published reference strings (sequences of accesses) and memory sizes, computed from files and by the engine. All
-results must be exact.
-"""
+"""Cache misses for published reference strings (sequences of accesses), computed exactly."""
 
 from __future__ import annotations
 

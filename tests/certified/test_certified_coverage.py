@@ -16,8 +16,7 @@ COVERAGE = 0.93
 RARE = 0.10
 """Smallest fraction of series with an interval for which the coverage is tested. [1]
 
-If fewer series have an interval, they look steady only by chance. Then the number of wrong intervals is limited, as a
-fraction of all series.
+If fewer series have an interval, only the number of wrong intervals is limited, by the fraction `WRONG` of all series.
 """
 WRONG = 0.03
 COUNT = SERIES or 150
@@ -35,9 +34,7 @@ QUEUES = [
 TOO_SHORT = {(100.0, 0.9, 20), (100.0, 0.9, 30), (100.0, 0.95, 30), (100.0, 0.95, 60), (100.0, 0.95, 120)}
 """Queues (rate [1/s], utilization, window [s]) whose relaxation time is long relative to the window.
 
-Only series that look steady by chance have an interval of the mean response time, so its coverage is below `COVERAGE`.
-Requiring 12 instead of 6 independent observations would reduce the windows with an interval from 80 to 30 % (M/M/1 at
-0.95, 60 s). See docs/background/intervals.md.
+For these queues, the coverage of the mean response time may be below `COVERAGE`. See docs/background/intervals.md.
 """
 SECTION = Section(
     "Intervals of one run",
@@ -74,8 +71,7 @@ def test_mean_of_an_autoregressive_series(seconds, correlation, tabled):
 @pytest.mark.certify
 @pytest.mark.parametrize(("rate", "utilization", "seconds"), QUEUES)
 def test_throughput_mean_and_quantiles_of_a_queue(rate, utilization, seconds, tabled):
-    # The response time of M/M/1 is exponential with mean 1 / (mu - lambda). A former method used batch means with order
-    # statistics: its intervals contained p99 in 55 % of the series at a utilization of 0.8 and in none of 8 at 0.9.
+    # Response times of M/M/1 are exponential with mean 1 / (mu - lambda).
     for name, cell in of_queue(seconds, COUNT, rate, utilization, seconds).items():
         short = bool(SERIES) and name == "mean" and (rate, utilization, seconds) in TOO_SHORT
         kind = f"M/M/1 at {utilization}, {rate:g} /s"

@@ -28,9 +28,7 @@ def test_memory_and_cache_without_repetitions():
 
 
 def test_memory_and_cache_with_three_repetitions():
-    # Jain, examples 18.1 to 18.4: effects q = 41, 21.5, 9.5, 5; sum of squared errors 102. The three effects and the
-    # errors explain 78.88, 15.40, 4.27 and 1.45 % of the variation; 90 % intervals q +- 1.86 x 1.03. Half widths are
-    # compared to the printed digits, everything else exactly.
+    # Jain, examples 18.1 to 18.4. Half widths are compared to the printed digits, everything else exactly.
     found = two_level_effects([[15, 18, 12], [45, 48, 51], [25, 28, 19], [75, 75, 81]], confidence=0.90)
     assert coefficients(found) == pytest.approx([41, 21.5, 9.5, 5], rel=1e-12)
     assert (found.error_squares, found.freedom) == (pytest.approx(102), 8)
@@ -62,9 +60,7 @@ def _product(numbers):
 
 
 def test_a_missing_run_leaves_effects_of_means_with_their_exact_error():
-    # The means 1, 3, 5 and 11 are over 2, 2, 2 and 1 runs, and the effect is q_A = (-1 + 3 - 5 + 11) / 4. The variance
-    # is s_e^2 = 3 x 2 / 3 = 2 with three degrees of freedom, so s_q = sqrt(s_e^2 (1/2 + 1/2 + 1/2 + 1)) / 4, and
-    # t(0.975, 3) = 3.182446305.
+    # By hand: s_e^2 = 3 x 2 / 3 = 2 with three degrees of freedom, so s_q = sqrt(s_e^2 (1/2 + 1/2 + 1/2 + 1)) / 4.
     found = two_level_effects([[0, 2], [2, 4], [4, 6], [11]])
     assert found.effects[0].coefficient.value == pytest.approx(2.0)
     assert found.freedom == 3

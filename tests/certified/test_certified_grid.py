@@ -30,8 +30,9 @@ SLACK = 1e-6
 
 @cache
 def grid() -> tuple[list[Compared], list[dict[str, Any]]]:
-    """Return the comparisons of solver and simulator for all solved networks whose simulation reached a steady state,
-    and all solutions.
+    """Return the comparisons of solver and simulator, and all solutions of the solver.
+
+    Networks whose simulation reached no steady state are not compared.
     """
     drawn = [(seed, *network(seed)) for seed in range(NETWORKS)]
     solved = solve_models([model for *_, model in drawn])
@@ -173,8 +174,10 @@ def test_one_closed_class_split_in_two_is_the_same_within_what_is_stated(scv: fl
 
 @cache
 def full_rows() -> tuple[list[Compared], list[tuple[int, float]], int]:
-    """Compare solver and simulator at stations with finite capacity. Return comparisons of response times, errors of
-    exact losses with their seeds, and the number of models that the solver rejected.
+    """Compare solver and simulator at stations with finite capacity.
+
+    Return comparisons of response times, errors of exact loss rates with their seeds, and the number of rejected
+    models.
     """
     found: list[Compared] = []
     losses: list[tuple[int, float]] = []

@@ -76,8 +76,7 @@ def test_the_published_example_of_a_stall():
 
 
 def test_rank_of_a_decimal_probability_is_exact():
-    # The products 0.95 * 100 and 0.07 * 100 are not exact in binary floating point, so a rank must not be computed from
-    # them.
+    # 0.95 * 100 is not exact in binary floating point, so a rank must not be computed by this multiplication.
     assert [histograms.rank_of(p, 100) for p in (0.95, 0.07, 0.999, 0.0001, 1.0)] == [95, 7, 100, 1, 100]
     assert histograms.rank_of(0.99, 1_000_000) == 990_000
 

@@ -60,14 +60,14 @@ def test_order_statistics_of_the_median_of_ten_by_hand():
 
 
 def test_quantile_ranks_stretch_with_the_design_effect():
-    # The 400 correlated values are worth 100 independent ones, so their ranks are four times those of 100 values.
+    # With a design effect of 4, the ranks of 400 values are four times the ranks of 100 independent values.
     low, high = statistics.order_statistic_ranks(100, 0.5)
     assert statistics.effective_ranks(400, 0.5, 4.0) == (4 * low, 4 * high)
 
 
 def test_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth one independent value. The estimate is
-    # conservative: it is the largest of several estimates, widened by Student's t.
+    # Each second contains ten equal values, so the true design effect is 10. The estimate is conservative: it is the
+    # upper confidence limit of the largest of several estimates.
     effects = []
     for seed in range(60):
         below = 10.0 * np.random.default_rng(seed).integers(0, 2, 400)
@@ -79,8 +79,7 @@ def test_design_effect_of_clusters_of_equals_is_their_size():
 
 
 def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
-    # Each second contains ten equal values, so ten values are worth one independent value. This is the likely estimate,
-    # which exists even for 30 seconds, not the conservative one.
+    # Each second contains ten equal values, so the true design effect is 10.
     for seconds in (30, 400):
         effects = [
             statistics.likely_design_effect(
@@ -94,9 +93,8 @@ def test_the_likely_design_effect_of_clusters_of_equals_is_their_size():
 def test_a_percentile_in_overload_names_a_length_that_is_long_enough():
     """A percentile without an interval states how long the window must be.
 
-    Each second has 100 values, lognormal around the mean of the second; neighbouring seconds have a correlation of 0.9.
-    In windows of 50 s percentiles have no interval, but in windows of the stated length most have one. A p95 needs 72
-    independent values, which are 72 x 19 = 1368 s here.
+    In windows of 50 s percentiles have no interval; in windows of the stated length most have one. A p95 needs 72
+    independent values: 72 x 19 = 1368 s.
     """
 
     def window(seed, seconds):
@@ -130,8 +128,8 @@ def test_a_series_that_is_too_short_says_how_long_it_would_have_to_be():
 
 
 def test_error_of_a_mean_finds_the_known_variance_of_an_autoregressive_series():
-    # If n is much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2. Here
-    # the standard deviation s of the noise is 1.
+    # For n much larger than the correlation time, the mean of n values has the variance s^2 / n / (1 - 0.7)^2, with s =
+    # 1.
     stream = np.random.default_rng(12)
     squares = []
     for _ in range(200):
@@ -150,8 +148,8 @@ def test_denominators_below_one_in_all_have_an_error():
 
 
 def test_von_neumann_ratio_by_hand():
-    # For 1 2 3 4 5 6 7 8 all successive differences are 1, so their squares sum to 7; the squares around the mean sum
-    # to 42. The von Neumann ratio 1/6 is far below 2, its value for independent numbers.
+    # By hand: the squared differences sum to 7, the squares around the mean to 42. The von Neumann ratio 7 / 42 is far
+    # below 2, its value for independent numbers.
     assert not statistics.looks_independent(np.arange(1.0, 9.0))
     # For 1 0 1 0 ... the ratio is near 4: neighbours differ more than by chance. For such a series the batches need not
     # be longer, so the series counts as independent.
@@ -176,8 +174,7 @@ def test_ratio_to_a_value_that_may_be_zero_has_no_interval():
 
 
 def test_ratio_intervals_cover_the_true_ratio():
-    # Two sides with five runs each have standard deviations of 5 % and 10 %, and a true ratio of 1.5. The standard
-    # error of a coverage of 0.95 over 600 trials is 0.009.
+    # The standard error of a coverage of 0.95 over 600 trials is 0.009.
     stream = np.random.default_rng(8)
     covered = 0
     for _ in range(600):
@@ -209,9 +206,9 @@ def autoregressive(stream, count, correlation):
 
 
 def test_an_interval_that_says_nothing_is_not_given() -> None:
-    """In a window of thirty seconds, a burst in the first leaves the data worth only two independent observations.
+    """Thirty seconds with a burst at the start contain only two independent observations.
 
-    An interval would be meaningless: for the value 0.05 it would be from 1e-18 to 1e15.
+    Their interval would be meaningless: from 1e-18 to 1e15 for the value 0.05.
     """
     burst = np.zeros(30)
     burst[:2] = 1.0, 0.5

@@ -91,8 +91,7 @@ def test_the_sum_of_resident_sets_counts_shared_pages_repeatedly(observed: Obser
 
 
 def test_orphans_of_a_named_program_are_not_lost_but_not_attributed(observed: Observed):
-    # The CPU time of the host includes that of all groups; other programs can only increase it. Some kernels count
-    # stolen time in the time of processes.
+    # Some kernels include stolen time in the CPU time of processes, so it is added to the CPU time of the host.
     first, last = observed.samples.working[0], observed.samples.working[-1]
     keys = ("cpu_user_s_total", "cpu_system_s_total")
     counted = (*keys, "cpu_irq_s_total", "cpu_steal_s_total")

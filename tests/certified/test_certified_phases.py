@@ -1,6 +1,4 @@
-"""Coverage of 95 % intervals of the CPU time of a ramp-up: each is from one run, and the true value is the mean over
-many runs.
-"""
+"""Coverage of 95 % intervals of the CPU time of a ramp-up. The true value is the mean over many runs."""
 
 from __future__ import annotations
 
@@ -118,8 +116,9 @@ def test_intervals_of_a_ramp_up_hold_the_mean_of_many(ramp: Ramp, tabled) -> Non
 
 
 def compared(ramp: Ramp, random: np.random.Generator) -> Estimate:
-    """Return the ratio of two runs of the same system; the values of each run are multiplied by a random factor with a
-    standard deviation of 10 %.
+    """Return the ratio of two runs of the same system.
+
+    The values of each run have a common random factor with a standard deviation of 10 %.
     """
     pair = [
         with_run_to_run(mean_along_trend(ramp.busy(random) * (1 + ASSUMED_SHARE * random.standard_normal())))

@@ -1,6 +1,4 @@
-"""Steady stages that end as soon as the throughput is precise enough: coverage of the interval of throughput, for
-series with a known mean.
-"""
+"""Steady stages that end at a requested precision of throughput: coverage of its interval."""
 
 import numpy as np
 import pytest
@@ -32,7 +30,7 @@ def series(stream, correlation, most):
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3])
 def test_interval_of_a_stage_that_ended_itself_holds_the_mean(correlation):
-    """Stages that end at a precision of 6 %, after 20 to 60 s, must have the same coverage as stages of 30 s.
+    """Stages that end at a precision of 6 % must have the same coverage as stages of 30 s.
 
     300 stages are simulated; the coverage may be lower by 3 percentage points.
     """
@@ -108,10 +106,8 @@ def test_what_is_left_after_a_transient_counts_and_not_the_stage():
 
 
 def test_a_stage_whose_transient_takes_half_goes_on():
-    """MSER searches the first half of the stage. If its minimum is at the end of this range, the test of the remaining
-    half decides.
-
-    After the transient, ten seconds are steady. An interval needs twenty, so the stage continues.
+    """MSER removes half of the stage. Only ten steady seconds remain, and an interval needs twenty, so the stage
+    continues.
     """
     counts, responses = with_transient(7, 15, 40)
     precision = Precision(0.08, 12.0)

@@ -18,8 +18,7 @@ from towtank.analysis.statistics.estimates import Estimate
 COUNT = 4 * SERIES or 60
 COVERAGE, WRONG = 0.93, 0.07
 FEW_NOISY = 0.90
-"""Smallest allowed coverage if one side has only two runs and these vary ten times as much as the runs of the other
-side. [1]
+"""Smallest allowed coverage if the noisier side has only two runs, which vary ten times as much. [1]
 
 The nominal coverage would need intervals with a single degree of freedom.
 """

@@ -1,6 +1,4 @@
-"""Recovery of a system after events: how often an undisturbed system is called disturbed, and when a queue is empty
-again.
-"""
+"""Recovery of a system after events: false alarms, and the time at which a queue is empty again."""
 
 from __future__ import annotations
 
@@ -66,8 +64,7 @@ SECTION = Section(
 @pytest.mark.parametrize("seconds", [60, 300])
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.5, 0.7])
 def test_an_undisturbed_system_is_hardly_ever_disturbed(seconds, correlation, tabled):
-    # A former test examined each second at a level of 1 in 1,000. It reported 5.8 % of the undisturbed runs of 60 s as
-    # disturbed, and 26 % of those of 300 s.
+    # A former test reported up to 26 % of the undisturbed runs as disturbed.
     share = disturbed(seconds, seconds, correlation)
     allowed = correlation > 0.5 or share <= 0.01 + 4 * (0.01 / RUNS) ** 0.5
     tabled(SECTION, f"{seconds} s", str(correlation), percent(share), holds=allowed)
@@ -113,8 +110,8 @@ def test_recovery_ends_when_the_queue_is_worked_off(down_s, capacity, tabled):
 
 
 def test_a_backlog_counts_until_response_time_is_back():
-    # In an open load of 100 /s with a capacity of 110 /s, service stops for 10 s: 1,000 jobs wait and are served within
-    # 100 s. Right after the outage throughput is above the normal band.
+    # Service of an open load of 100 /s stops for 10 s. Then a capacity of 110 /s serves the 1,000 waiting jobs within
+    # 100 s.
     stream = np.random.default_rng(1)
     ok, means = quiet(stream, BEFORE + 200, 0.0)
     ok[BEFORE : BEFORE + 10] = 0
@@ -122,8 +119,8 @@ def test_a_backlog_counts_until_response_time_is_back():
     means[BEFORE : BEFORE + 10] = np.nan
     means[BEFORE + 10 : BEFORE + 110] += np.linspace(10, 0, 100)
     found = described(ok, means)
-    # In the last of the delayed seconds the response time is already within the normal band: its mean is 0.02 s, and
-    # the band ends at about 0.04 s, which 1 in 1,000 values exceeds.
+    # The last delayed response times are about 0.02 s, which is within the normal band, so recovery seems slightly
+    # early.
     assert 105 <= found["recovery_s"] <= 110
 
 

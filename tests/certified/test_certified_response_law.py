@@ -19,8 +19,8 @@ pytestmark = pytest.mark.waits
 COUNT = SERIES or 60
 COVERAGE = 0.93
 DRIFTING, DRIFTING_THROUGHPUT = 0.90, 2 / 3
-"""Smallest allowed coverages for response time and throughput if the speed of the system drifts over a fifth of the
-window or longer. Such a window cannot show the drift. [1]
+"""Smallest allowed coverages of response time and throughput if the speed of the system drifts slowly: over a fifth of
+the window or longer. [1]
 """
 WARM_UP_S = 30
 
@@ -197,9 +197,7 @@ def test_a_saturated_window_has_an_interval_by_the_law_and_none_without() -> Non
 
 
 def test_sums_that_disagree_are_not_used() -> None:
-    """Responses in the first three seconds are changed as if they had begun before the window. So two sums disagree:
-    that of the response times, and that of the user time minus pauses.
-    """
+    """If response times began before the window, their sum contradicts Little's law, so it is not used."""
     system = Closed(1.5)
     ended, responses, unpaused = system.seconds(50, np.random.default_rng(6))
     assert response_by_users(unpaused, responses, ended, 50.0 * system.users) is unpaused

@@ -113,9 +113,7 @@ def at_rest(stream, service_s, seconds):
 
 @pytest.mark.parametrize("service_s", [0.01, 0.05])
 def test_at_most_one_of_twenty_short_windows_near_saturation_is_doubted(service_s):
-    """The window of 30 s has 1.9 or 0.4 relaxation times. Without `Memory.explains`, 5 to 9 % are doubted, and 3 to 5 %
-    with it (three samples of 1,000 windows each).
-    """
+    """The window of 30 s lasts 1.9 or 0.4 relaxation times. At most 5 % of such windows may have a doubt."""
     stream = np.random.default_rng(17)
     doubted = sum(verdict_on(at_rest(stream, service_s, 30)) != "valid" for _ in range(1000))
     assert doubted <= 0.05 * 1000
@@ -132,9 +130,9 @@ def test_the_growth_of_a_queue_at_rest_is_below_its_bound(seconds):
 
 
 def test_a_cold_start_over_half_of_a_window_is_no_queue_at_rest():
-    """At first, service times are three times as long as later, when the utilization of M/M/1 is 50 %.
+    """Service times fall to a third during the window; the final utilization of M/M/1 is 50 %.
 
-    The queue is long in the first third, so the whole window looks short. The last third shows that it is not.
+    The long initial queue must not be taken for normal variation near saturation.
     """
     stream, doubted = np.random.default_rng(5), 0
     service = lambda at: 0.01 * (1 + 2 * np.exp((20 - at) / 15) * (at >= 20))  # noqa: E731

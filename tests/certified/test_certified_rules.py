@@ -1,4 +1,4 @@
-"""Rules of thumb for sizing, compared with every row of all worked examples in the documents that state them."""
+"""Rules of thumb for sizing, compared with all worked examples of their sources."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ NETWORKS = int(os.environ.get("TOWTANK_CLOSED", "40"))
 PRECISION = 0.02
 CONFIDENCE = 0.95
 CHANCE = 0.002
-"""Probability that, at a true coverage of 95 %, the counted coverage falls below the allowed range by chance; the same
-for above the range. [1]
+"""Probability of a false alarm: the counted coverage is outside the allowed range although the true coverage is 95 %.
+This value applies to each end of the range. [1]
 """
 
 

@@ -1,6 +1,4 @@
-"""MSER-5, compared with case V64 and small cases by hand; and verdicts on the steady state for windows of simulated
-queues whose state is known.
-"""
+"""MSER-5 for published and small cases, and verdicts on the steady state of simulated queues."""
 
 from __future__ import annotations
 
@@ -74,9 +72,8 @@ def test_trend_of_a_straight_line_by_hand():
 
 
 def test_false_alarms_of_the_trend_test_are_as_rare_as_announced():
-    # 400 series of first-order autoregressive noise (coefficient 0.5) have no trend, and the nominal level of the test
-    # is 1 %. The correction for correlation is approximate: of series of 100 values, 2 to 3 % are significant, and
-    # about 15 % without the correction.
+    # The series are autoregressive noise without a trend, tested at 1 %. The correction for correlation is approximate,
+    # so 2 to 3 % are significant.
     stream = np.random.default_rng(20)
     alarms = sum(
         steady.trend(np.arange(100.0), autoregressive(stream, 100, 0.5)).p_value < steady.SIGNIFICANCE
@@ -187,8 +184,7 @@ def test_what_is_at_rest_behind_half_a_window_is_kept():
     # The response time is doubled in exactly the first half, so MSER's minimum is at the end of its search range.
     window = halves(first=0.2, second=0.1, slope=0.0)
     assert (window.start_s, window.steady) == (30.0, True)
-    # The later response time is half of 0.2 s. With 600 responses in each half and a coefficient of variation of 0.3,
-    # the relative error of the change is 1.7 %.
+    # The response time falls by half. The relative error of this change is 0.3 sqrt(2 / 600) = 1.7 %.
     beginning, change = window.note.split(", after which ")
     assert beginning == "the first 30 s of the steady stage were left out as transient"
     assert change in [f"response time is {percent} % lower" for percent in range(48, 53)]
@@ -202,14 +198,11 @@ def test_what_still_changes_behind_half_a_window_is_no_steady_state():
 
 
 def test_a_rise_at_half_of_a_window_is_a_rise():
-    """A former version reported this rise as a change of −43 %, and compared it with the limit for a fall, 20 %, which
-    corresponds to a rise by a quarter.
-    """
+    """A former version reported this rise as a change of −43 % and applied the limit for a fall."""
     window = halves(first=0.1, second=0.15, slope=0.05)
     (change,) = [change for change in window.changes if change.metric == "response_time"]
-    # The change is computed from the mean logarithm of the response times. For a linear rise from a = 0.15 to b = 0.2 s
-    # this mean is (b log b - a log a) / (b - a) - 1, the logarithm of 0.1744 s. So the change is 74.4 %, relative to
-    # 0.1 s.
+    # For a linear rise from a = 0.15 to b = 0.2 s, the mean logarithm is (b log b - a log a) / (b - a) - 1. It
+    # corresponds to 0.1744 s, or +74.4 % relative to 0.1 s.
     assert change.share == pytest.approx(0.744, abs=0.03)
     assert "response time changes by +" in window.note
     assert "% higher" in window.note
@@ -224,8 +217,7 @@ def halves(first, second, slope):
 
 
 def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
-    # With a coefficient of variation of 1, the mean of the 20 response times of a second has a relative error of 1 /
-    # sqrt(20) = 22 %.
+    # The mean of 20 response times with a coefficient of variation of 1 has a relative error of 1 / sqrt(20) = 22 %.
     stream = np.random.default_rng(4)
     ends = np.arange(0.025, 12, 0.05)
     window = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, 12, is_open=False)
@@ -237,7 +229,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     (doubt,) = checks.rest(SimpleNamespace(window=window))
     assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
-    # A window as long as the doubt demands excludes the change.
+    # A window with the length that the doubt states excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)
     longer = window_of(ends - stream.exponential(0.1, len(ends)), ends, 0, int(2 * rest.needed_s), is_open=False)
     assert longer.rest["response_time"].is_shown
@@ -257,8 +249,7 @@ def test_response_time_that_rises_by_half_is_no_steady_state_at_a_weaker_level()
 
 
 def test_a_change_is_gross_if_its_interval_is():
-    # The response time rises sixfold, by 1.79 in the logarithm, which has an error of 0.3 with 9 degrees of freedom. So
-    # the change is at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
+    # By hand: a rise by the factor 6 is a change of at least exp(1.79 - 2.262 * 0.3) - 1 = 2.04.
     line = steady.Trend(np.log(6) / 11, 0.0, 1e-4, 0.3 / 11, 9.0)
     found = changes.of_trend("response_time", line, line, 11.0, -2.0)
     assert found.at_least == pytest.approx(2.04, abs=0.01)

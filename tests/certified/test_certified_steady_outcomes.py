@@ -48,9 +48,7 @@ SECTION = Section(
 def test_a_window_without_a_drift_hardly_ever_fails_and_with_one_hardly_ever_holds(
     seconds, noise, correlation, drift, tabled
 ):
-    # A change that matters is tested at a level of 1 %, and a change of the response time by half at 5 %. Noise of 0.3
-    # with a correlation of 0.8 can cause a change by half, so more windows may fail. At 60 s and a noise of 0.2, a
-    # drift of 60 % makes 38 % of the windows fail; a former version called the other windows steady.
+    # Noise of 0.3 with a correlation of 0.8 can cause large changes by chance, so more short windows may fail.
     nominal = 0.06 if noise > 0.2 and seconds < 100 else 0.03
     found = outcomes(seconds, seconds, noise, correlation, drift)
     allowed = drift > 0.0 or found[1] <= nominal + 4 * (nominal / RUNS) ** 0.5

@@ -80,8 +80,7 @@ def test_the_errors_of_curves_that_were_tried_have_intervals(capsys: Any, monkey
     assert chosen["held_out_interval"] == pytest.approx(ends)
     low, high = chosen["held_out_interval"]
     assert low < chosen["held_out_error"] < high
-    # A straight line has an error of 24 % at the held-out level, with an interval of 26 % in both directions. So only
-    # two digits are printed; a former version printed 23.7.
+    # The held-out error of a straight line is 24 % with an interval of +-26 %, so only two digits are printed.
     assert tried["linear"]["held_out_interval"] == pytest.approx([-0.02, 0.50], abs=0.02)
     monkeypatch.setenv("COLUMNS", "200")
     status, out, _ = run(capsys, "fit", source, "--configuration", "present")

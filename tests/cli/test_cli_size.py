@@ -1,4 +1,4 @@
-"""Text and JSON output of `towtank size`: changed values, machines, memory, pools, dates, and faults of every kind."""
+"""Text and JSON output of `towtank size`."""
 
 from __future__ import annotations
 
@@ -180,11 +180,10 @@ def test_a_faster_machine_is_a_smaller_demand(model: str, tmp_path: Path, capsys
 
 @pytest.mark.waits
 def test_the_interval_of_a_rating_lowers_the_probability(model: str, tmp_path: Path, capsys: Any) -> None:
-    """The rating of the new machine is 2 (1 to 4) times that of the old machine. If this ratio is 1.44, the demands, 65
-    ms in total, become 45 ms, the limit of the objective.
+    """The speed of the new machine is uncertain: 2 (1 to 4) times that of the old machine.
 
-    The log-normal ratio exceeds 1.44 with a probability of 82 %. Because of waiting, the probability of meeting the
-    objective is lower. At the best estimate of the ratio, the mean response time is well below the limit.
+    The objective requires a factor of at least 65 / 45 = 1.44. The log-normal factor exceeds this with a probability of
+    82 %, and waiting lowers this probability.
     """
     machines = written(tmp_path, "machines.yaml", MACHINES)
     options = ("--machines", machines, "--measured-on", "old", "--nodes", "app=1..6", "--nodes", "db=1..6")
@@ -257,8 +256,7 @@ what_if: [disk disk=ssd]
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
     assert found["answer"]["tiers"]["disk"]["cpus"] == 12
     before, after = found["what_if"]
-    # Two visits of 0.2 ms per request at 22 visits/s on 12 disks cause almost no waiting, so the response time is about
-    # 2 x 0.2 ms.
+    # 12 disks cause almost no waiting, so the response time is about 2 x 0.2 ms.
     assert after["classes"]["in"]["response_time_s"] == pytest.approx(0.0004, rel=1e-3)
     assert before["classes"]["in"]["response_time_s"] > 0.015
 
@@ -274,8 +272,8 @@ hit_ratios: {files: {station: disk, memory: [4 GiB, 8 GiB], hit_ratio: [50 %, 90
 what_if: [memory cpu=6 GiB, memory cpu=64 GiB]
 """
     found = sized(capsys, path, "--for", written(tmp_path, "sizing.yaml", asked))
-    # With 6 GiB the hit ratio is 70 %. The misses fall from 50 to 30 %, and the disk demand from 40 to 24 ms. The model
-    # is two M/M/1 queues in series.
+    # With 6 GiB the hit ratio is 70 %, so the disk demand is 40 ms * 30 / 50 = 24 ms. The model is two M/M/1 queues in
+    # series.
     expected = 0.01 / (1 - 0.1) + 0.024 / (1 - 0.24)
     assert found["what_if"][1]["classes"]["in"]["response_time_s"] == pytest.approx(expected, rel=1e-9)
     assert "must be from 4 GiB to 8 GiB" in found["what_if"][2]["refused"]
@@ -286,7 +284,7 @@ def test_dates_follow_the_limit(model: str, capsys: Any) -> None:
                "--start", "2026-01-01")  # fmt: skip
     found = sized(capsys, model, *options)
     answer = next(row for row in found["dates"] if row["what"] == "the answer")
-    # The load grows from 200 by 100 % a year, so it reaches the limit after log2(limit / 200) years.
+    # The load of 200 doubles every year.
     from math import log2  # noqa: PLC0415
 
     assert answer["days"] == pytest.approx(365.25 * log2(answer["limit"] / 200), abs=2)

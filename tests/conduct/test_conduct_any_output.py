@@ -15,8 +15,7 @@ pytestmark = pytest.mark.waits
 
 OUTPUTS = [">&-", "2>&-", ">&- 2>&-", "| true", "2>&1 | head -1", ">/dev/full", ">/dev/full 2>&1"]
 FULL = "the output could not be written: No space left on device"
-# For each test: the command, a file that it reads or writes, and the faulty outputs that its standard output is
-# connected to. Short commands are tested with all faulty outputs.
+# For each test: the command, a file that it reads or writes, and the faulty standard outputs.
 COMMANDS = {
     "validate": ("$towtank validate study.yaml", "study.yaml", OUTPUTS),
     "validate what is wrong": ("$towtank validate wrong.yaml", "wrong.yaml", OUTPUTS),

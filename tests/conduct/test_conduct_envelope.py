@@ -1,6 +1,4 @@
-"""The envelope (maximum rates) of the load generator: the order of the measurements, the file with the results, and
-their copy in the manifest of a run.
-"""
+"""The envelope (maximum rates) of the load generator: its measurement and its copy in the manifest of a run."""
 
 from __future__ import annotations
 

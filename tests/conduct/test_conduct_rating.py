@@ -1,6 +1,4 @@
-"""Running the benchmark kernels of `towtank rate`: no files are left in the working folder, and an engine failure is
-reported.
-"""
+"""Running the benchmark kernels of `towtank rate`: removal of their files, and engine failures."""
 
 from __future__ import annotations
 

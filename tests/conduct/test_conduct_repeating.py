@@ -129,12 +129,10 @@ def test_a_block_is_repeated_if_the_machine_changed_its_speed_by_more_than_five_
         ((2, 2), None, True),
         ((2, 2), 221.0, True),
         ((2, 2), 219.0, False),
-        # Results are first evaluated after block 2. So after block 1, the budget must suffice for a repetition of this
-        # block and for block 2.
+        # Results are first evaluated after block 2, so after block 1 the budget must suffice for two more blocks.
         ((1, 2), 281.0, True),
         ((1, 2), 279.0, False),
-        # An earlier process executed one of the two runs of the block. So the block as a whole takes twice the time
-        # that this process measured for the other run.
+        # This process executed one of the two runs of the block, in 60 s. The block is assumed to take 2 * 60 s.
         ((2, 1), 281.0, True),
         ((2, 1), 279.0, False),
     ],

@@ -21,8 +21,7 @@ TOWTANK = [sys.executable, "-m", "towtank"]
 SQL = "[{sql: select 1, target: db}]"
 LDAP = "[{ldap: {search: 'ou=people', filter: (uid=a)}, target: db}]"
 HTTP = "[{get: /, target: db}]"
-# For each protocol, the address of a target and a step for it. `{}` stands for host and port of a server that accepts
-# connections but sends no byte.
+# Address of a silent server and a workload step, by protocol. `{}` is replaced by host and port.
 SCHEMES = {
     "mysql://reader:secret@{}/shop": SQL,
     "postgresql://reader:secret@{}/shop": SQL,

@@ -1,6 +1,4 @@
-"""Control of a load, tested with a simulated engine in memory: commands, events, and the later analysis, which must
-give the same results.
-"""
+"""Control of a load: commands and events, tested with a simulated engine in memory."""
 
 from pathlib import Path
 
@@ -98,9 +96,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
 
 
 def flickering(load, name, second):
-    """Return response times whose differences between plateaus are larger than those between loads, so that no test can
-    find a significant limit.
-    """
+    """Return response times that vary strongly between plateaus, so no limit is significant."""
     rate, response = closed(load, name, second)
     return rate, response * (0.6, 1.3, 0.8, 1.5)[sum(map(ord, name)) % 4]
 
@@ -150,10 +146,9 @@ def test_pilot_of_a_system_without_a_limit_is_a_lower_bound(run):
 
 @pytest.mark.parametrize(("capacity", "levels"), [(20.0, [20, 40, 10, 5]), (5.0, [20, 40, 10, 5, 2, 1])])
 def test_pilot_that_begins_beyond_the_limit_lowers_the_users(run, capacity, levels):
-    """The capacities of 20 and 5 /s are reached by 11 and 2.75 users. The first plateau of the pilot has more users.
+    """The first plateau of the pilot has more users than saturate the server: 20 x 0.55 = 11 or 5 x 0.55 = 2.75 users.
 
-    The engine counts whole transactions per second. For one or two users, rounding to whole transactions is an error of
-    10 %.
+    The engine counts whole transactions, which is an error of up to 10 % for one or two users.
     """
 
     def slow(load, name, second):

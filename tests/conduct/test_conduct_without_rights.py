@@ -33,9 +33,8 @@ COMMANDS = {
     "validate": "$towtank validate study.yaml",
 }
 TEMPORARY = "TMPDIR=$PWD/disk; export TMPDIR"
-# For each case: mount options of a small file system at `disk`, preparation of this file system, and the first commands
-# in the user's shell. Each case combines several conditions: tested one by one, they would take ten minutes instead of
-# two.
+# For each case: mount options of a small file system at `disk`, a command that prepares it, and the first commands in
+# the user's shell. Conditions are combined to save time.
 CONDITIONS = {
     "no home, a full temporary folder": ("size=128k", FILL, f"unset HOME; {TEMPORARY}"),
     "home and temporary folder only to be read": (

@@ -1,6 +1,4 @@
-"""Content server: requests that it must refuse (malformed requests, attacks, wrong logins), the exceptions that it
-reports, and starts that must fail.
-"""
+"""Requests that the content server must refuse, and starts that must fail."""
 
 from __future__ import annotations
 

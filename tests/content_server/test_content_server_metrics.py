@@ -1,4 +1,4 @@
-"""The metrics page of the content server: names and values, and that it is served while all workers are busy."""
+"""The metrics page of the content server, which is served even while all workers are busy."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ _SMALL_CONTENT = (
     "services.content.population.scale=0.0001",
     "load.stages={ramp_up: 1 s, settle: 1 s, steady: 5 s, ramp_down: 500 ms}",
     "claims=[]",
-    # The objective of the study applies to a load that is a share of the limit, but the levels given here are numbers
-    # of users.
+    # The study states the load of its objective as a fraction of the limit, but these levels are numbers of users.
     "objectives=[]",
 )
 _SHORT_TRACE = ("load.trace.stretch=0.1", "load.trace.settle=500 ms")
@@ -37,8 +36,7 @@ _SHORT_BATCH = (
     "load.schedule=[{name: plain, phase: steady, for: 2 s, users: {readers: 20}}, "
     "{name: batch, phase: steady, for: 3 s, users: {readers: 20, batch: 2}}]",
 )
-# 60 users meet the objective even if the server stops for seconds. 1060 users violate it: their response time is 1060 /
-# (200 /s) - 500 ms = 4.8 s. For numbers of users in between, the outcome depends on the machine.
+# 60 users meet the objective on any machine; 1060 users violate it: 1060 / (200 /s) - 500 ms = 4.8 s > 3 s.
 SEARCH = Line(
     "towtank run examples/find-limit",
     more="--no-report",
@@ -51,7 +49,7 @@ SEARCH = Line(
     ),
     measures=True,
 )
-# Beginnings of output lines whose rest depends on the measurement.
+# Beginnings of output lines; the remainder of these lines depends on the measurement.
 TUTORIAL = (
     "The system carries",
     "- Throughput grows from",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from accounts_examples import SEARCH, SHORT_LEVELS, STARTED, study
 from judgements import Judgement, Line, Output, Run, Same, Shown, Snippet, Synopsis, Texts
 
-# A busy machine may stop for seconds. So the drive takes 4 s, and the objective of the shop example is a p95 below 1
-# min.
+# A busy machine may stop for seconds, so a drive lasts 4 s, and the p95 may be up to 1 min.
 DRIVE = Line("towtank drive", more="--duration 4s", measures=True)
 _OTHERS = "a program of others, with its own options"
 _SHORT_SHOP = (

@@ -31,8 +31,7 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
     "docs/reference/engine.md": (Keys('{"event": "begin"', document="rate"),),
     "docs/reference/files.md": (
         Texts("study.yaml:21:13"),
-        # The objective of the study applies to a load that is a share of the limit, but the loads of these blocks are
-        # numbers of users.
+        # The study states the load of its objective as a fraction of the limit, but these loads are numbers of users.
         Snippet("load:", kind="study", onto=USERS, without=("factors", "presets", "claims", "objectives")),
         Snippet("load:", kind="study", onto="examples/trace/study.yaml"),
         Snippet("factors:", kind="study", onto=USERS, without=("claims", "objectives")),

@@ -28,7 +28,7 @@ from towtank.engine import binary
 ADDRESS = "127.0.0.1:8080"
 PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
-# Doubts that tests ignore: other programs on the machine can cause them, or the stages that a test has shortened.
+# Doubts that tests ignore. Causes are other programs on the machine, or stages that a test has shortened.
 DISTURBANCES = {
     Kind.GENERATOR_SATURATED,
     Kind.GENERATOR_STALLED,

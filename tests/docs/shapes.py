@@ -51,7 +51,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
     part : bool
         True if the page shows a part of the output.
     free : tuple of str
-        Beginnings of lines. Of a line that begins so, only this beginning is compared.
+        Beginnings of lines; the remainder of such a line is not compared.
     disturbed : bool
         True if the measurement is invalid, so that values are missing. Then only lines without a number are compared.
     """
@@ -64,9 +64,7 @@ def missing(shown: str, printed: str, *, part: bool, free: tuple[str, ...] = (),
 
 
 def _freed(line: str, free: tuple[str, ...]) -> str:
-    """Return a line of output. If it begins with an entry of `free`, its rest depends on the measurement; then return
-    only this beginning.
-    """
+    """Return a line of output without its variable part: only the matching entry of `free`, if there is one."""
     return next((begins for begins in free if line.startswith(begins)), line)
 
 

@@ -44,7 +44,7 @@ def session(tmp_path: Path) -> Iterator[Session]:
 
 
 def line_of(judgement: Run, command: str) -> Line:
-    """Return the settings for a command: of all settings whose `begins` matches, those with the longest `begins`."""
+    """Return the settings for a command. If several settings match, those with the longest `begins` apply."""
     found = [line for line in judgement.lines if command.startswith(line.begins)]
     return max(found, key=lambda line: len(line.begins), default=PLAIN)
 
@@ -198,8 +198,7 @@ def plan(command: str, session: Session) -> None:
     try:
         assert StudyRequest(name, preset, None, None, tuple(options.get("--set", ())), ()).load().design(), command
     except TargetError:
-        # The requirements of a study are checked only if its files are valid. So the files are valid, and a requirement
-        # must be missing.
+        # The files of the study are valid at this point, so only a missing requirement can cause this exception.
         assert lacking(name), command
 
 

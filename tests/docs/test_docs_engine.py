@@ -27,8 +27,8 @@ def station(name: str, served: str, **more: Any) -> dict[str, Any]:
 
 
 def with_behaviour() -> dict[str, Any]:
-    """Return a model with the user behaviour that the page shows, and with the classes and stations to which this
-    behaviour refers.
+    """Return the model with user behaviour that the page shows. Classes and stations are added, as the behaviour refers
+    to them.
     """
     stations = [
         station("cpu", "web", discipline="ps"),

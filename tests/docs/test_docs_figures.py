@@ -1,8 +1,7 @@
-"""Numbers in the tables of the performance page must agree with the raw data of the runs to which the page refers.
+"""Numbers in the tables of the performance page must agree with the raw data of the runs.
 
-A number agrees if it is the printed form of a value of a run or of a median over rounds. It also agrees if it is the
-difference or ratio of two generators in a round, or the median of such differences or ratios. Numbers of one or two
-digits are not checked, because they would match too easily.
+A number may be a value of a run, or the difference or ratio of two generators in a round. Medians over rounds are also
+possible. Numbers of one or two digits are not checked, because they would match too easily.
 """
 
 from __future__ import annotations
@@ -80,8 +79,8 @@ def numbers_of(path: str) -> list[float]:
 def bytes_per_user(runs: list[dict[str, Any]]) -> Iterator[float]:
     """Yield the memory of the engine per user. [bytes]
 
-    It is the maximum over a run, divided by the number of users; or the difference of two runs of a round with few and
-    with many users, divided by the number of additional users.
+    It is the maximum over a run divided by the number of users. For runs with few and with many users, it is the
+    additional memory divided by the number of additional users.
     """
     for run in runs:
         if "samples" in run:

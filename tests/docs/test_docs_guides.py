@@ -1,4 +1,7 @@
-"""Guides for users of other tools: the imports shown produce the workloads shown, and these send the same requests."""
+"""Imports in the guides for users of other tools produce the workloads shown.
+
+An imported workload sends the same requests as the workload written by hand.
+"""
 
 from __future__ import annotations
 

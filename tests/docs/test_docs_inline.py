@@ -1,6 +1,4 @@
-"""Commands and options that the text of a page mentions must exist, as must those in blocks that show forms of
-commands.
-"""
+"""Commands and options that a page mentions in its text or in a synopsis must exist."""
 
 from __future__ import annotations
 

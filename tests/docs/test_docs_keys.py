@@ -1,4 +1,4 @@
-"""Keys of results: keys that a page shows exist in the code, and keys of real documents are described on a page."""
+"""Keys of results that a page shows must exist in the code. Keys of real documents must be described on a page."""
 
 from __future__ import annotations
 

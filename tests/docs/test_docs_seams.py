@@ -23,7 +23,9 @@ def rows() -> list[tuple[str, str]]:
 
 
 def resolved(module: ModuleType, name: str, classes: list[type]) -> Any:
-    """Return the object with a dotted name: it is in a module, or an attribute of a class that the same row names."""
+    """Return the object with a dotted name in a module. If the module lacks it, return an attribute of one of
+    `classes`.
+    """
     found: Any = module
     for part in name.split("."):
         if isinstance(found, ModuleType) and not hasattr(found, part):

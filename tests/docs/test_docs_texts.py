@@ -14,8 +14,7 @@ from accounts import ACCOUNTS
 from judgements import Texts
 from pages import ROOT, page
 
-# Number of consecutive words of a shown line that must occur in a text of the code; of a shorter line, all words must
-# occur.
+# Minimum number of consecutive words of a shown line that must occur in the code. Shorter lines must occur completely.
 LEAST = 3
 # Pattern for the place between two adjacent string literals, which Python joins.
 _JOINED = re.compile(r'"\s*\n\s*f?r?"')

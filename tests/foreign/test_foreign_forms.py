@@ -211,8 +211,7 @@ def test_summary_of_locust(text: str, tmp_path: Path) -> None:
     assert (found.requests, found.errors) == (600, 6)
     assert found.mean_s == pytest.approx(0.0125)
     assert found.percentiles_s == pytest.approx({"p50": 0.01, "p90": 0.02, "p95": 0.025, "p99": 0.04})
-    # In the history file, two rows 10 s apart differ by 495 successful requests, or 49.5 /s. In the stats file, 60
-    # requests/s minus 0.6 failures/s are 59.4 /s.
+    # History file: 495 successful requests / 10 s = 49.5 /s. Statistics file: 60 - 0.6 failures/s = 59.4 /s.
     assert found.throughput_per_s == pytest.approx(49.5 if text == LOCUST else 59.4)
 
 

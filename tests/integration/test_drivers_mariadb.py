@@ -1,6 +1,4 @@
-"""Statements on a real MariaDB: the engine and the server count the same numbers, and kinds of failures are
-distinguished.
-"""
+"""Statements on a real MariaDB: equal counts of engine and server, and kinds of failures."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_session_of_its_own_for_each_transaction_is_not_kept_for_a_rollback(be
         step = "{sql: begin}, {sql: insert into t values (1)}"
         run(bench, step, [f"postgresql://u@{address}/d"], 2, connections={"mode": "new_each_time"})
         assert clients.all > 20
-        # At any time two sessions are open. The server may not have noticed the end of some closed ones.
+        # Two users have one session each, but the server may notice the end of a session late.
         assert clients.most < 0.5 * clients.all
 
 

@@ -47,8 +47,7 @@ def _judge(summary: dict[str, Any]) -> None:
     window = summary["window"]["end_s"] - summary["window"]["start_s"]
     answered = summary["request_throughput_per_s"]["value"] * window
     assert list(result["members"]) == ["web-1", "web-2"]
-    # Counters are read once a second, and requests count as evenly distributed between two readings. So a difference of
-    # 25 % is allowed.
+    # Counters are read only once a second, and their values are interpolated. So a difference of 25 % is allowed.
     assert result["requests"] == pytest.approx(answered, rel=0.25)
     share = result["members"]["web-1"]["share"]["value"]
     if summary["factors"]["policy"] == "round_robin":

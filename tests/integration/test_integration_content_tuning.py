@@ -1,4 +1,4 @@
-"""The study content-tuning at a small scale: the settings of each level are in force, and every claim has a verdict."""
+"""The study content-tuning at a small scale: settings in force at each level, and a verdict on every claim."""
 
 from __future__ import annotations
 

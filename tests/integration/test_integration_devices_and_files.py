@@ -85,8 +85,7 @@ def test_each_link_carries_what_is_counted(bench: Bench) -> None:
         if link in ("loopback", "unix_socket"):
             assert summary["hosts"]["client"]["transmit_bytes_per_s"] < sent / 100, "nothing goes over the device"
             continue
-        # Packets have 1,492 bytes, 4 % of them headers. A packet in transit when counters are read, or sent again, is
-        # in only one of the two counts.
+        # Headers are 4 % of a packet of 1,492 bytes. Packets in transit and retransmissions also cause differences.
         assert 0.8 * sent < summary["hosts"]["server"]["receive_bytes_per_s"] < 1.3 * sent, level
         relays = {name for name in summary["tiers"] if summary["tiers"][name]["kind"] == "relay"}
         assert relays == ({"relay-client", "relay-server"} if link == "tun" else set())
@@ -105,8 +104,8 @@ def test_patterns_differ_in_bytes_and_connections(bench: Bench) -> None:
     kept, anew = found["bridge/request_response"], found["bridge/connect"]
     assert kept["connections"]["opened_in_run"] == 1
     assert value(anew, "connections", "opened_per_s") > 0.9 * value(anew, "throughput_per_s") > 1
-    # A request takes at least one packet of 67 bytes in each direction; a new connection takes several more. Device
-    # counters are read once a second, not exactly at the edges of the window, so fewer packets are demanded: 1.3 and 4.
+    # Every request takes at least two packets of 67 bytes, and a new connection takes several more. The limits, 1.3 and
+    # 4 packets, are lower, because counters are read only once a second.
     for summary, least in ((kept, 1.3 * 67), (anew, 4 * 67)):
         host = summary["hosts"]["client"]
         carried = host["transmit_bytes_per_s"] + host["receive_bytes_per_s"]

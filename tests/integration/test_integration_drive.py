@@ -65,8 +65,7 @@ def test_open_load_offers_its_rate(bench: Bench, serve: Callable[..., str]) -> N
 
 
 def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
-    # The rate rises from 0 to 200 /s in one second and stays there for another: 100 + 200 = 300 arrivals, 150 /s on
-    # average.
+    # 100 arrivals in the first second + 200 in the next second = 300 arrivals, or 150 /s on average.
     (bench.folder / "rates.csv").write_text("time,rate\n0,0\n1,200\n2,200\n")
     out = bench.folder / "kept"
     code, document, errors = drive(bench, f"http://{serve()}/", "--trace", "rates.csv", "--out", str(out))
@@ -80,8 +79,7 @@ def test_a_trace_is_followed(bench: Bench, serve: Callable[..., str]) -> None:
 def test_arrivals_beyond_the_bounds_are_turned_away_and_reported(bench: Bench, serve: Callable[..., str]) -> None:
     options = ["--users-at-most", "2", "--backlog-at-most", "3", "--duration", "2 s", "--threads", "1"]
     _, document, _ = drive(bench, f"http://{serve('--delay', '500')}/", "--rate", "100", *options)
-    # 200 arrivals are due in 2 s. Two users with requests of 0.5 s complete 8 at most; 2 are in progress and 3 wait in
-    # the backlog. The other 187 are dropped.
+    # 200 arrivals are due in 2 s. 8 are completed, 2 are in progress and 3 wait: 200 - 8 - 2 - 3 = 187 are dropped.
     assert 150 <= document["not_started"]["overflow"] <= 192
     assert "overflow" in {doubt["kind"] for doubt in document["doubts"]}
     assert "generator_saturated" not in {doubt["kind"] for doubt in document["doubts"]}

@@ -1,6 +1,4 @@
-"""Events of a study that the real command line runs: after an event the run continues, reports it, and keeps its
-recordings.
-"""
+"""Events of a study that the real command line runs. The run continues after an event and reports it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Five failures at small scale on real processes: each occurs, the run continues, and no confirmed document is lost."""
+"""Five failures at small scale on real processes. The run continues, and no confirmed document is lost."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ pytestmark = pytest.mark.waits
 
 DISKS = int(os.environ.get("TOWTANK_FULL_DISKS", "8" if os.environ.get("CI") else "6"))
 """Number of tested amounts of free space; the nightly suite tests hundreds."""
-# Upper bounds of the tested free space: what the files of the study below need, and what a report on half of the runs
-# in the repository needs, each with some reserve. [KiB]
+# Largest tested free space, for a run and for a report. It is somewhat more than their files need. [KiB]
 RUN_KIB = 400
 REPORT_KIB = 2000
 
@@ -123,8 +122,7 @@ def test_a_report_whose_disk_is_full_at_any_write(bench: Bench, number: int, tri
     with small_disk(bench.folder / "disk", PLENTY) as disk:
         results = disk.path / "results"
         shutil.copytree(RESULTS, results)
-        # Half of the runs are removed. A report on the rest writes the same files; with all runs, fitting networks
-        # would take 9 s more CPU time.
+        # Half of the runs are removed, because fitting networks to all runs would take 9 s more CPU time.
         for run in ("r005", "r006", "r007", "r008"):
             shutil.rmtree(results / "runs" / run)
         for name in ("report.html", "study-summary.json", "runs/r001/summary.json"):

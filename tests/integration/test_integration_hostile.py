@@ -30,8 +30,7 @@ MEMORY_AT_MOST = 192 * 2**20
 # During an attack, the users of the good server must complete at least this fraction of the transactions without an
 # attack. They think for 20 ms; a response takes far less. [1]
 KEPT_AT_LEAST = 0.4
-# Largest number of attempts. If other programs disturb the measurement with the attack or the measurement without it,
-# both measurements are repeated.
+# Largest number of attempts if other programs disturb a measurement.
 TRIES = 3
 KINDS = {"timeout", "protocol", "closed", "connect", "refused", "status_5xx", "internal"}
 
@@ -186,9 +185,7 @@ def driven(bench: Bench, step: str, bad: str, good: str, *options: str) -> tuple
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
-    """Return an empty dictionary for the numbers of transactions without an attack, so that they are measured only
-    once.
-    """
+    """Return an empty cache for the numbers of transactions without an attack."""
     return {}
 
 

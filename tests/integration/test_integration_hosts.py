@@ -1,6 +1,4 @@
-"""Systems on virtual hosts, run by the real command line: studies, systems that keep running, and missing
-requirements.
-"""
+"""Systems on virtual hosts, run by the real command line."""
 
 import json
 import os

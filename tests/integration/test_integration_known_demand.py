@@ -91,10 +91,9 @@ def record_fit(tabled: Tabled, quantity: str, variation: str, truth: float, foun
 
 
 def least_by_chance(series: int) -> int:
-    """Return the number of intervals that must contain the true value; chance gives fewer in less than 1 of 1,000
-    cases.
+    """Return the smallest plausible number of 95 % intervals that contain the true value.
 
-    Each interval is assumed to contain the true value with a probability of 95 %.
+    Fewer have a probability of less than 0.001.
     """
     below, number = 0.0, 0
     while number <= series:
@@ -127,8 +126,8 @@ def test_a_known_demand_comes_back(bench: Bench, certified: Certified, tabled: T
         knees.append([knee["low"], knee["high"]])
         limits.append((model.get("confidence_interval") or {}).get("limit_throughput") or [None, None])
     case = f"{WORK_S * 1000:g} ms for each request, {variation}"
-    # Random demands vary by chance, so three standard errors are allowed. In a single study, if the machine stops at
-    # the edge of a window, up to one sampling interval of CPU time falls on the wrong side.
+    # Random demands vary by chance: three standard errors. If the machine pauses at the edge of a window, a single
+    # study may also count the CPU time of one sampling interval wrongly.
     chance = 3 / math.sqrt(count) if variation == "exponential" else 0.0
     relative = 0.02 if SERIES else 0.10
     certified(

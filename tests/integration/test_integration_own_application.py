@@ -131,9 +131,8 @@ def test_above_100_reports_a_second_the_rest_are_errors(bench: Bench, users: int
     wanted = users / (THINK_S + 0.021)
     assert document["throughput_per_s"] == pytest.approx(min(wanted, 100), rel=WITHIN)
     assert {kind for kind, count in document["errors_by_kind"].items() if count} <= {"status_5xx"}
-    # At most 100 good responses per second are sent, each after 21 ms; all other responses are the status 503 at once.
-    # 32 users whose responses all took 21 ms would make 264 requests per second; with the faster failures they make
-    # more, of which more than 264 - 100 fail.
+    # At most 100 responses per second succeed, after 21 ms; the others fail at once. 32 users make at least 264
+    # requests per second, so more than 264 - 100 fail.
     assert (document["errors"] > DURATION_S * 150) if users == 32 else document["errors"] == 0
 
 

@@ -44,8 +44,7 @@ def test_bounds_of_a_study_file_reach_the_summary(bench: Bench) -> None:
     workload = bench.folder / "workload.yaml"
     workload.write_text(workload.read_text().replace("[{get: /}]", "[{get: /}, {think: 300 ms}]"))
     found = summary(bench, "study.yaml")
-    # 402 arrivals are due in 2.2 s. Three users with requests of 0.3 s complete 3 x 2.2 / 0.3 = 22 at most; 3 are in
-    # progress and 5 wait. The others are dropped.
+    # 402 arrivals are due in 2.2 s. At most 3 x 2.2 / 0.3 = 22 are completed; 3 are in progress and 5 wait.
     assert 350 <= found["accounting"]["not_started"]["overflow"] <= 395
     assert "overflow" in kinds(found)
     assert "generator_saturated" not in kinds(found)

@@ -81,7 +81,7 @@ class Shelf:
     removed: int = 0
 
     def take(self, key: str, content: bytes) -> None:
-        """Store a document. One in eight is then discarded, and another one in eight truncated."""
+        """Store a document. Discard an eighth of all documents, and truncate another eighth."""
         self.lost.discard(key)
         self.changed.discard(key)
         self.held[key] = content

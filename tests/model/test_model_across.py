@@ -1,6 +1,4 @@
-"""Predictions for many servers from measurements of few: exact if the measurements are exact, refused if they do not
-suffice.
-"""
+"""Predictions for many servers from measurements of few servers."""
 
 import json
 from pathlib import Path
@@ -82,8 +80,8 @@ def test_an_exact_system_is_predicted_exactly() -> None:
 
 @pytest.mark.waits
 def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
-    # A transaction needs 4 ms of CPU time on the shared host, which has half a CPU: this takes 8 ms. So the shared host
-    # limits the throughput to 125 transactions/s; the four nodes alone would allow 200.
+    # The shared host has 0.5 CPUs, so 4 ms of CPU time take 8 ms, and throughput is at most 125 /s. The four nodes
+    # alone would allow 200 /s.
     hosts = {"node-1": (0.002, 0.1, 1.0), "data": (0.004, 0.5, 0.4)}
     found = predict_across(configuration(hosts), ASKED)
     (data,) = found["shared"]
@@ -96,8 +94,8 @@ def test_what_is_shared_is_a_station_of_its_own_and_becomes_the_limit() -> None:
 
 @pytest.mark.waits
 def test_a_bigger_host_lets_more_pass_at_full_speed() -> None:
-    # In each period of 100 ms a quota of 0.1 CPUs allows 10 ms of CPU time, and 0.4 CPUs allow 40 ms. A transaction
-    # takes 2 ms.
+    # A transaction takes 2 ms. Per period of 100 ms, 0.1 CPUs allow 10 ms of CPU time at full speed, and 0.4 CPUs 40
+    # ms.
     few = configuration({"node-1": (0.002, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)))
     found = predict_across(few, {**ASKED, "servers_to": 1, "cpus_from": 0.1, "cpus_to": 0.4})
     assert found["fitted"]["bottleneck_demand_s"] == pytest.approx(DEMAND, rel=2e-3)
@@ -116,8 +114,6 @@ def test_beyond_a_whole_cpu_transactions_are_served_at_once_and_none_faster() ->
 
 @pytest.mark.waits
 def test_four_hosts_with_quotas_answer_as_a_simulation_does() -> None:
-    # From measurements of one host with 0.1 CPUs, the throughput of four such hosts is predicted, at low and at high
-    # load.
     work = 0.006
     few = configuration({"node-1": (work, 0.1, 1.0)}, curve=QuotaCurve(1, THINK, quota=Quota(0.1)), demand=(0.06, 0.0))
     found = predict_across(few, {**ASKED, "cpus_from": 0.1, "cpus_to": 0.1, "loads": [20.0, 45.0, 160.0]})

@@ -1,6 +1,4 @@
-"""A fitted model of results states that its demands include only the resource use of tiers, not use that belongs to no
-tier.
-"""
+"""A fitted model states that its demands omit resource use that belongs to no tier."""
 
 from __future__ import annotations
 

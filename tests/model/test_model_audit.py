@@ -1,6 +1,4 @@
-"""Check of measurements before a model is fitted: which operational law is violated, and which counter is named as the
-cause.
-"""
+"""Check of measurements before a model is fitted: the violated operational law, and the counter that violates it."""
 
 from __future__ import annotations
 
@@ -59,8 +57,7 @@ def test_a_run_with_untimed_transactions_is_neither_held_nor_suspect() -> None:
     findings = audit([*RUNS[:2], untimed, *RUNS[3:]])
     assert {finding.name for finding in findings} == {"r001", "r002", "r004", "r005"}
     assert all(not finding.suspect for finding in findings)
-    # A run in which some transactions are not timed is no evidence about other runs either. Otherwise the think time of
-    # the only other run would be suspect.
+    # A run with untimed transactions must not make the think time of another run suspect.
     alone = replace(RUNS[0], think_s=1.0)
     witness = replace(RUNS[1], is_timed=False)
     assert suspects([alone, witness]) == suspects([alone])
@@ -82,8 +79,7 @@ def test_cpu_time_of_one_tier_that_stands_apart_is_named() -> None:
 
 
 def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
-    # The store reads its contents once a minute, which falls into one run: there it uses 445 % more CPU time than in
-    # other runs, but only 0.4 % of a CPU.
+    # The store uses 0.004 CPUs more in one run. This is a large relative increase, but only 0.4 % of a CPU.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-5 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": runs[2].cpus["store"] + 0.004})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}
@@ -92,8 +88,8 @@ def test_an_idle_tier_that_works_a_little_for_itself_excludes_no_run() -> None:
 
 
 def test_a_small_difference_of_a_tier_is_background_although_the_tier_itself_is_not() -> None:
-    # In one run the store uses 0.012 instead of 0.008 CPUs. The difference is 1.25 % of the 0.32 CPUs of the web tier,
-    # below the limit of 2 %.
+    # In one run the store uses 0.004 CPUs more. This is 1.25 % of the 0.32 CPUs of the web tier, below the limit of 2
+    # %.
     runs = [replace(run, cpus={**run.cpus, "store": 5e-4 * run.throughput}) for run in RUNS]
     busy = replace(runs[2], cpus={**runs[2].cpus, "store": 1.5 * runs[2].cpus["store"]})
     assert suspects([*runs[:2], busy, *runs[3:]]) == {}

@@ -1,6 +1,4 @@
-"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the load that is left for the
-disk.
-"""
+"""Hit ratios of caches, from traces, access logs and distributions of popularity; and the disk load due to misses."""
 
 from __future__ import annotations
 
@@ -45,8 +43,8 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
     assert small["byte_miss_ratio"] == pytest.approx(65 / 75)
     assert large["miss_ratio"] == pytest.approx(4 / 6)
     assert large["entry_miss_ratio"] == pytest.approx(4 / 6)
-    # The miss ratio is m = 4/6, a miss takes r = 3 reads, and the disk takes S = 0.3 s for each. So disk visits are V =
-    # m r = 4/6 x 3 = 2, and the disk demand is D = V S = 0.6 s. The disk utilization is U = X m S = 1 x 4/6 x 0.3.
+    # By hand: disk visits V = m r = 4/6 x 3 = 2, demand D = V S = 0.6 s, and utilization U = X m S = 1 x 4/6 x 0.3.
+    # Here m is the miss ratio, r the references of a transaction, and S = 0.3 s the service time of a miss.
     assert large["disk_visits"] == pytest.approx(2.0)
     assert large["disk_demand_s"] == pytest.approx(0.6)
     assert large["disk_utilization"] == pytest.approx(0.2)

@@ -1,6 +1,4 @@
-"""The model document of a report: its content, that it can be reproduced, and the reason stated if there is no
-model.
-"""
+"""The model document of a report: its content, its reproducibility, and the reason if there is no model."""
 
 from __future__ import annotations
 

@@ -139,8 +139,7 @@ def test_a_further_measurement_scatters_as_the_points_do(with_errors: bool) -> N
     curves = np.tile(fit.throughput(np.array([10.0])), (40_000, 1))
     scatter = further_measurement(fit, np.array([10.0]), curves) - curves
     freedom = len(load) - 3
-    # The load of 10 is midway between the levels 8 and 12, so its relative error is the mean of the relative errors of
-    # these two levels.
+    # The load of 10 is midway between two levels, so its relative error is the mean of their relative errors.
     shares = fit.points.deviations / fit.points.throughput
     between = (shares[3] + shares[4]) / 2 * fit.throughput(np.array([10.0]))[0]
     scale = float(between if with_errors else fit.points.deviations[0])
@@ -166,10 +165,10 @@ def test_lack_of_fit_is_the_test_of_two_nested_regressions() -> None:
 
 
 def test_a_resource_beside_the_bottleneck_is_used_along_its_line() -> None:
-    """A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms.
+    """The number of busy servers is a linear function of throughput, with the demand as slope.
 
-    Busy servers are a line over throughput, with the demand as slope. The mean of the levels, 20 transactions/s and 0.3
-    busy servers, is a fixed point of this line.
+    A demand of 10 ms with an interval of +-1.96 ms has a standard error of 1 ms. At the mean of the levels,
+    20 transactions/s, this error has no effect.
     """
     demand = {"value": 0.010, "low": 0.00804, "high": 0.01196}
     levels = [{"throughput": 10.0, "utilization": 0.1}, {"throughput": 30.0, "utilization": 0.2}]
@@ -201,9 +200,7 @@ def test_cpu_time_that_grows_by_a_fifth_is_named(highest: float, said: bool) -> 
 def test_so_many_models_are_solved_for_intervals(
     models: int, known: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Three random replicates of two models are six models, which is allowed; three replicates of three models are
-    nine, which is too many.
-    """
+    """At most 6 models are solved. With three replicates each, 2 models need 2 x 3 = 6, and 3 models need 3 x 3 = 9."""
     monkeypatch.setattr(fitted_error, "MODELS_AT_MOST", 6)
     text = {"classes": {"a": {"rate": "5 /s"}}, "stations": {"cpu": {"servers": 1, "demand": {"a": "0.1 s"}}}}
     (tmp_path / "model.yaml").write_text(json.dumps(text), "utf-8")

@@ -59,8 +59,8 @@ def test_many_users_are_an_open_queue(used: float) -> None:
 
 
 def test_beyond_the_knee_the_time_is_exponential() -> None:
-    """The knee is at 110 users. Of 600 users about 490 are at the server at any time, so each of them is served at a
-    nearly constant, low rate.
+    """Of 600 users, far beyond the knee, about 490 are at the server, so each is served at a nearly constant,
+    low rate.
     """
     mean, variance = sharing_moments(600, 0.01, 1, 1.1)
     assert mean == pytest.approx(600 * 0.01 - 1.1, rel=1e-6)
@@ -98,9 +98,9 @@ SEVERAL = {
 
 @pytest.mark.parametrize("case", list(SEVERAL))
 def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """The number of jobs at a saturated station is nearly constant, also if several classes use it.
+    """The number of jobs at a saturated station is nearly constant, even with several classes.
 
-    The formula for an open queue would give a p95 of 60 users that is 44 % too long, and a p99 that is 74 % too long.
+    The formula for an open queue would overestimate p95 by 44 % and p99 by 74 % (60 users).
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "ps", "demand": {"web": "100 ms", "batch": "200 ms"}}}
@@ -119,10 +119,9 @@ def test_percentiles_among_several_classes_are_those_of_the_simulator(case: str,
 
 @pytest.mark.parametrize("case", ["closed", "open", "transactions"])
 def test_percentiles_of_several_classes_in_turn_are_those_of_the_simulator(case: str, tmp_path: Path) -> None:
-    """Beyond the knee the length of the queue hardly varies, so the time in the queue hardly varies either.
+    """Beyond the knee, the queue length hardly varies, so the waiting time hardly varies either.
 
-    The formula for an open queue would give a p95 of 60 users, together with 3 users of another class, that is twice as
-    long.
+    The formula for an open queue would give twice the p95.
     """
     path = tmp_path / "model.yaml"
     stations = {"cpu": {"servers": 2, "discipline": "fcfs", "demand": {"web": "100 ms", "batch": "100 ms"}}}
@@ -203,11 +202,10 @@ def test_the_variation_of_other_times_is_that_of_the_own_size() -> None:
 
 
 def test_a_wait_that_is_scaled_is_met_more_often_before_it_is_longer() -> None:
-    """A wait that occurs with probability p and is exponential with a mean of 1 s has the mean p and the second moment
-    2 p.
+    """Scaling a wait to a larger mean raises its probability first, then its length.
 
-    Scaling this wait to a mean w > p first raises its probability: the second moment is 2 w up to w = 1, and 2 w^2
-    above. Scaling it to w < p makes every wait shorter: 2 p (w / p)^2.
+    A wait with probability p is exponential with a mean of 1 s, so its second moment is 2 p. Scaled to a mean w, it is
+    2 p (w / p)^2 for w < p, 2 w for p < w < 1, and 2 w^2 for w > 1.
     """
     ends = np.array([0.0, 1.0])
     cases = ((0.5, 0.5, 1.0), (0.5, 0.8, 1.6), (0.5, 1.5, 4.5), (0.5, 0.25, 0.25), (1e-300, 0.8, 1.6))

@@ -1,5 +1,6 @@
-"""Order of service (processor sharing or order of arrival) that a fitted curve takes from measured percentiles: exact
-cases of the machine repairman model.
+"""Order of service (processor sharing or order of arrival), inferred from measured percentiles.
+
+The cases are exact solutions of the machine repairman model.
 """
 
 from __future__ import annotations
@@ -92,8 +93,7 @@ def test_each_percentile_has_a_ratio_of_its_own() -> None:
     ratio, low, high = found.others["p99"]
     assert set(found.others) == {"p99"}
     assert low < ratio < high
-    # Computed p95 and p99 of a level are from one distribution; their ratio p99 / p95 is between 1 and 2.2. The
-    # measured ratio is 513 / 70.
+    # In one gamma distribution, p99 / p95 is at most 2.2; the measured ratio is 513 / 70.
     assert ratio / found.ratio > 513 / 70 / 2.2
     assert found.document()["others"] == {"p99": [ratio, low, high]}
 

@@ -126,8 +126,7 @@ def test_the_demands_come_back_with_intervals_that_hold() -> None:
         hits += [
             document[name][0] <= value <= document[name][1] for name, value in zip(curve.parameters, truth, strict=True)
         ]  # type: ignore[operator]
-    # With 60 sets of measurements, a share of 95 % has a standard deviation of 3 %; the limit is three standard
-    # deviations lower.
+    # The limit is 95 % minus three standard deviations of 3 %, for 60 sets of measurements.
     assert (hits / 60 >= 0.86).all(), hits
 
 

@@ -1,5 +1,5 @@
-"""Demands that change beyond the measured utilizations. Prediction bands that allow for this drift have the right
-coverage; bands that do not are too narrow.
+"""Demands that drift beyond the measured utilizations. Prediction bands have the right coverage only if they include
+this drift.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_bands_hold_for_systems_whose_demand_moves(tabled: Tabled) -> None:
         holds += low <= truth <= high
         low, high = percentiles(fit.curve.throughput(drawn, BEYOND)[:, 0], 0.95)
         narrow += low <= truth <= high
-    # With 120 systems, a share of 95 % has a standard deviation of 2 %; the limit is three standard deviations lower.
+    # The limit is 95 % minus three standard deviations of 2 %, for 120 systems.
     system = "one server measured up to 79 %, whose demand moves"
     record_share(tabled, "throughput at twice the highest load", system, holds, SYSTEMS, least=0.89)
     assert narrow / SYSTEMS < 0.80

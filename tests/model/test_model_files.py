@@ -1,4 +1,4 @@
-"""Model files: every fault is reported with its position, and what-if questions can be asked on the command line."""
+"""Model files: positions of faults, and what-if questions on the command line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Fits to simulated measurements: parameters are recovered, intervals have the right coverage, and the curve that
-generated the data is chosen.
-"""
+"""Fits to simulated measurements: recovered parameters, coverage of intervals, and the choice of the curve."""
 
 from __future__ import annotations
 
@@ -55,8 +53,7 @@ def test_intervals_of_the_usl_hold_nineteen_times_in_twenty(tabled: Tabled) -> N
         if seed % 4 == 0:
             document = intervals.profile_intervals(found)
             profile += [holds(document[name], value) for name, value in zip(USL.parameters, TRUE[0], strict=True)]
-    # A share of 95 % has a standard deviation of 1.5 % with 200 sets of measurements, and of 3 % with 50 sets; the
-    # limits are three standard deviations lower.
+    # The limits are 95 % minus three standard deviations: 1.5 % each for 200 sets of measurements, 3 % each for 50.
     for name, by_error, by_profile in zip(USL.parameters, linear, profile, strict=True):
         record_share(tabled, f"{name}, by its standard error", SYSTEM, int(by_error), SETS, least=0.90)
         record_share(tabled, f"{name}, by the profile", SYSTEM, int(by_profile), SETS // 4, least=0.86)
@@ -100,7 +97,7 @@ def test_a_closed_system_gives_its_demands_back(tabled: Tabled) -> None:
 def test_cpu_time_determines_the_demand_below_saturation(tabled: Tabled) -> None:
     users = np.array([20.0, 50, 80, 110])
     curve = ClosedCurve(2, 2.0, with_busy=True)
-    # Background work uses 0.2 of two servers, so 90 % of each is left, and a demand of 40 ms takes 40 / 0.9 ms.
+    # Background work uses 0.2 of two servers, so a demand of 40 ms takes 40 / 0.9 ms.
     truth = np.array([[0.040, 0.1, 0.2]])
     rate = curve.throughput(truth, users)[0]
     assert rate == pytest.approx(ClosedCurve(2, 2.0).throughput(np.array([[0.040 / 0.9, 0.1]]), users)[0], rel=1e-9)
@@ -225,8 +222,8 @@ def test_predictions_have_bands_within_bands_and_an_end() -> None:
 
 
 def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
-    # Throughput grows linearly by 2 /s per user up to 160 users, the highest measured load. The true system is limited
-    # to 451 /s; without an upper bound, 618 (591 to 652) /s were predicted for 320 users.
+    # Throughput grows linearly up to 160 users, the highest measured load. The true limit of 451 /s is not visible in
+    # these data, so it must be inside the prediction bands.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
     inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)

@@ -130,7 +130,7 @@ def test_the_joint_criterion_counts_the_use_of_the_bottleneck_as_points() -> Non
 
 @pytest.mark.parametrize(("above", "below"), [(2, 2), (3, 5), (6, 4)])
 def test_the_probability_of_few_runs_is_that_of_counting(above: int, below: int) -> None:
-    """The probability of so few runs of equal signs is compared with a count over all orders of the signs."""
+    """The probability of few runs (sequences of equal signs) equals a count over all orders of the signs."""
     counts = [1 + sum(sign != after for sign, after in itertools.pairwise(order)) for order in orders(above, below)]
     for runs in range(2, above + below + 1):
         expected = sum(count <= runs for count in counts) / len(counts)

@@ -1,5 +1,5 @@
-"""The measured load is limited by a station of the fitted model, or by something else: tests of the statements about
-this in the model file and in the sizing.
+"""Statements in the model file and in the sizing about the measured limit: a station of the fitted model, or another
+resource.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def network(error: float, response: float, *, held_out: bool = True) -> dict[str
 @pytest.mark.parametrize("held_out", [True, False])
 @pytest.mark.parametrize(
     ("error", "response", "limit"),
-    # Relative errors of throughput and response time. In the first two cases the system has a pool that the network
-    # lacks. So the network predicts too high a throughput, or a response time without the wait for the pool.
+    # Relative errors of throughput and response time. In the first two cases, a pool that the network lacks limits the
+    # system.
     [(0.15, -0.3, OTHER), (0.08, -0.9, OTHER), (0.05, -0.3, STATION), (-0.15, 0.4, STATION)],
 )
 def test_what_looks_like_contention_is_a_station_where_the_network_foretells_it(

@@ -1,6 +1,4 @@
-"""Service demands by transaction, from levels with different mixes: known demands are recovered, and held-out levels
-are not used.
-"""
+"""Service demands by transaction, estimated from load levels with different transaction mixes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Beyond the measured utilizations the demands of a network may drift, as the demands of a curve may. Within the
-measured utilizations, no error is added.
-"""
+"""Drift of the demands of a network beyond the measured utilizations. Within them, no error is added."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Networks fitted to measurements: known demands are recovered, and predictions beyond the measurements are accepted or
-rejected as they should be.
-"""
+"""Networks fitted to measurements: recovery of known demands, and validation of predictions."""
 
 from __future__ import annotations
 
@@ -106,8 +104,8 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
-    """At the highest level everything takes twice as long, as with a lock or a pool that does not affect the lower
-    levels. So the lower levels cannot predict it.
+    """At the highest level everything takes twice as long, as with a lock. Measurements at lower levels do not show
+    this.
     """
     runs = tuple(
         dataclasses.replace(run, counts=run.counts / 2, response_sums=run.response_sums, busy=run.busy / 2)
@@ -335,9 +333,7 @@ def test_fitted_values_at_the_levels_have_the_digits_that_the_replicates_support
 
 @pytest.mark.waits
 def test_the_intervals_of_a_level_have_the_spread_of_its_runs() -> None:
-    """40 runs of one interval each have throughputs from 80 to 120 /s. So the standard error of their mean is 12 /
-    sqrt(40) = 1.9 /s.
-    """
+    """Throughputs of 40 runs range from 80 to 120 /s, so the standard error of their mean is 12 / sqrt(40) = 1.9 /s."""
     rates = np.linspace(80.0, 120.0, 40)
     one = np.ones((1, 1))
     runs = tuple(Run(0, np.ones(1), rate * one, rate * 0.2 * one, 0.5 * one) for rate in rates)
@@ -386,9 +382,7 @@ def test_a_limit_whose_error_reaches_without_bound_is_reported() -> None:
 
 
 def test_errors_of_a_network_have_the_ends_of_what_was_measured_or_predicted() -> None:
-    """By hand: the value 9 relative to the interval from 8 to 12 is 9 / 12 - 1 to 9 / 8 - 1. The interval from 9 to 11
-    relative to the value 8 is 9 / 8 - 1 to 11 / 8 - 1.
-    """
+    """By hand: 9 / 12 - 1 = -0.25 and 9 / 8 - 1 = 0.125; 9 / 8 - 1 = 0.125 and 11 / 8 - 1 = 0.375."""
     assert _error_against((8.0, 12.0), 9.0) == (-0.25, 0.125)
     assert _error_against((None, 12.0), 9.0) == (-0.25, None)
     assert error_of_band((9.0, 11.0), 8.0) == (0.125, 0.375)

@@ -70,8 +70,8 @@ def test_what_is_no_part_of_a_cpu_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("cpus", "demand_s", "most"),
-    # Quota [CPUs], demand [s] and largest relative error of the response time. The demands take two periods, half a
-    # period and a tenth of a period; in the last case the error near the knee may be a quarter.
+    # Quota [CPUs], demand [s] and largest relative error of the response time. The approximation is worse for demands
+    # that are short relative to a period.
     [(0.1, 0.2, 0.05), (0.1, 0.05, 0.12), (0.5, 0.01, 0.25)],
 )
 @pytest.mark.parametrize("users", [5, 12, 20, 60])
@@ -90,8 +90,7 @@ def test_a_closed_system_answers_as_a_simulation_does(cpus: float, demand_s: flo
 
 
 def test_no_period_is_shorter_than_what_a_tick_takes_of_it() -> None:
-    # The kernel counts CPU time in ticks of 4 ms. With 0.1 CPUs in periods of 20 ms, work runs for one tick and then
-    # stops for 36 ms, so the period is 40 ms.
+    # The kernel counts CPU time in ticks of 4 ms. So a quota of 0.1 CPUs in periods of 20 ms allows one tick in 40 ms.
     assert Quota.of_linux(0.1, 0.02) == Quota(0.1, 0.04)
     assert Quota.of_linux(0.1) == Quota(0.1, 0.1)
     assert Quota.of_linux(0.5, 0.005) == Quota(0.5, 0.008)

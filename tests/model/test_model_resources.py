@@ -1,4 +1,4 @@
-"""Tiers that share CPUs: the system file and the CPU limits of the runs show which tiers these are."""
+"""Tiers that share CPUs, derived from the system file and from the CPU limits of the runs."""
 
 from __future__ import annotations
 

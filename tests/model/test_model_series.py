@@ -1,6 +1,4 @@
-"""Busy time, series of runs, and the fraction of the scatter that the mix of transactions explains: all compared with
-values computed by hand.
-"""
+"""Busy time, and the fraction of its scatter that the mix of transactions explains."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ SECONDS = 4
 
 
 def observed(disks: dict[str, list[float]], last: set[str]) -> Any:
-    """Return observations of a tier and of disks. One of the two parts of the tier was not observed; some disks no
-    longer exist at the end.
+    """Return observations of a tier and of disks. The part `unseen` of the tier has no data; only the disks in `last`
+    exist at the end.
     """
     parts = [SimpleNamespace(name="database"), SimpleNamespace(name="unseen")]
     tracks = {name: SimpleNamespace(by_bin=lambda *_, name=name: np.array(disks[name])) for name in disks}
@@ -146,10 +144,9 @@ def test_an_exact_line_joins_what_noise_would_not() -> None:
 
 
 def test_a_parameter_more_must_be_worth_its_penalty() -> None:
-    """The true demands are proportional to the response times, 1 : 2 : 4, with noise.
+    """A second group of equal demands reduces 14 ln(sum of squares) by only 0.8.
 
-    With 14 intervals, two groups of equal demands instead of one reduce 14 ln(sum of squares) by only 0.8. The penalty
-    2 x 14 (k + 1) / (14 - k - 2) rises by more: from 5.1 for one group to 8.4 for two.
+    The penalty 2 x 14 (k + 1) / (14 - k - 2) rises by more, from 5.1 to 8.4.
     """
     stream = np.random.default_rng(52)
     rates = stream.uniform(1, 20, (14, 3))

@@ -68,8 +68,8 @@ LIMITED = {"x": 60.0, "r": 0.9}
         ({**LIMITED, "cpu": 0.9, "faults": 400.0}, "memory", "web"),
         ({**LIMITED, "cpu": 1.95, "saturated": True}, "generator", None),
         ({**LIMITED, "cpu": 0.9, "envelope": 0.95}, "generator", None),
-        # The tier was held up by a quota for 60 % of the time: it may use only 0.9 of the two CPUs. In the cases below,
-        # it was not, or its CPUs are known from the virtual host or the control group.
+        # A quota throttled the tier for 60 % of the time. In the next cases it is hardly throttled, or its CPUs are
+        # known.
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6}, "quota", "web"),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.02}, "contention", None),
         ({**LIMITED, "cpu": 0.9, "held_up": 0.6, "virtual": 2.0}, "contention", None),
@@ -104,8 +104,7 @@ def test_throughput_that_stays_behind_the_load_is_a_limit_however_little_respons
     assert found["kind"] == "contention"
     assert "44 % below the proportional line" in found["sentence"]
     assert "no limit" not in found["sentence"]
-    # 14 users wait 20 ms each, so the response time is 1.4 times that without waiting. At a utilization of 45 %, the
-    # CPU queue explains less: a factor of 1.25 with two servers, although 1.8 if it were M/M/1.
+    # 14 users wait 20 ms each: 70 / 50 = 1.4 times the response time. The CPU queue explains only a factor of 1.25.
     levels = pool_of_ten()
     levels.points[1] |= {"load": 14, "response_time_s": {"mean": estimate(0.07)}}
     assert classify(levels)["kind"] == "contention"
@@ -123,10 +122,9 @@ def with_think_time(users: int, highest: dict[str, Any]) -> Configuration:
 
 
 def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_hardly_falls_short() -> None:
-    """A pool of ten connections, each held for 50 ms, allows 200 /s. 2,200 users who think for 10 s would make 219 /s
-    without the pool; with the pool each transaction waits 0.95 s.
+    """A pool of ten connections, each held for 50 ms, allows 200 /s. Without it, 2,200 users would make 219 /s.
 
-    Throughput is only 8.6 % lower than 219 /s, and the CPUs are 80 % idle.
+    Each transaction waits 0.95 s for a connection, although throughput is only 8.6 % lower and the CPUs are 80 % idle.
     """
     levels = with_think_time(2200, {"x": 200.0, "r": 2200 / 200 - 10})
     found = classify(levels)
@@ -139,9 +137,7 @@ def test_a_response_time_that_no_queue_explains_is_a_limit_though_throughput_har
 
 
 def test_changes_have_the_digits_that_their_intervals_support() -> None:
-    """Response times with an error of 10 % grow by a factor of 18 (15.6 to 20.7). A throughput of 60 instead of 100 /s
-    is 40 % less, and has an error of 5 %.
-    """
+    """The response time grows by a factor of 18 (15.6 to 20.7). The throughput falls by 40 % with an error of 5 %."""
     levels = configuration(LOW, {**LIMITED, "cpu": 1.95})
     for point, rate, time in zip(levels.points, (10.0, 60.0), (0.05, 0.9), strict=True):
         whole = {"confidence": 0.95, "method": "runs", "n": 1000}
@@ -153,8 +149,7 @@ def test_changes_have_the_digits_that_their_intervals_support() -> None:
         "response time grew by a factor of 18.0 [15.6, 20.7] and throughput is 40 [36, 44] % below"
         in (found["sentence"])
     )
-    # The two response times have a relative error of 10 % each. Errors are added in squares: 18 exp(-+ sqrt(0.1^2 +
-    # 0.1^2)).
+    # Both response times have a relative error of 10 %: 18 exp(-+ sqrt(0.1^2 + 0.1^2)).
     ends = [18 * math.exp(sign * math.sqrt(0.02)) for sign in (-1, 1)]
     assert found["evidence"][0]["at_highest_interval"] == pytest.approx(ends, rel=3e-4)
     low, high = found["evidence"][1]["at_highest_interval"]

@@ -109,7 +109,6 @@ def test_a_generator_at_its_own_limit_discredits_every_other_kind(tmp_path: Path
 def test_a_lock_is_seen_by_who_waits_for_it(tmp_path: Path) -> None:
     found = classify(configuration("contention", tmp_path))
     waiting = next(evidence for evidence in found["evidence"] if evidence["what"] == "lock_waiting of web")
-    # The lock allows 50 transactions/s of 20 ms each. With a think time of 1 s, 50 of the 150 users think and one holds
-    # the lock, so 99 wait for it.
+    # The lock allows 50 transactions/s. 150 users - 50 who think - 1 who holds the lock = 99 who wait.
     assert waiting["at_highest"] == pytest.approx(150 - 50 - 1, rel=0.1)
     assert waiting["at_lowest"] < 1

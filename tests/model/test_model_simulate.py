@@ -1,6 +1,4 @@
-"""`towtank model simulate`: published networks without a product form, comparisons with other simulators, and the
-command line.
-"""
+"""`towtank model simulate`, compared with published networks and with other simulators."""
 
 from __future__ import annotations
 
@@ -330,9 +328,7 @@ classes:
 
 
 def test_times_by_class_and_pools_have_intervals_that_hold_the_truth(tmp_path, capsys):
-    """A queue with a service time of 1 s and a utilization of one half has a response time of 2 s; a delay of 0.5 s
-    uses 0.25 of three connections on average.
-    """
+    """By hand: the response time is 1 s / (1 - 0.5) = 2 s, and the delay uses 0.5 /s x 0.5 s = 0.25 connections."""
     file = write(tmp_path, TIERS)
     found = {"cpu": 0, "db": 0, "connections": 0}
     for seed in range(30):

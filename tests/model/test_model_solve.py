@@ -302,8 +302,7 @@ def test_open_ranks_and_their_order_in_the_station():
     station = {"discipline": "priority", "preemptive": True, "priority": ["b", "a"], "demand": 1.0}
     answer = solved(model(classes, {"s": station}))
     assert answer["exact"] is True
-    # With service time S, the response time of the class with the first priority is S/(1 - rho_1), and that of the
-    # second class is S/((1 - rho_1)(1 - rho)).
+    # The response time is S/(1 - rho_1) for the class with priority, and S/((1 - rho_1)(1 - rho)) for the other class.
     assert answer["classes"]["b"]["response_time_s"] == pytest.approx(1 / 0.7, rel=1e-12)
     assert answer["classes"]["a"]["response_time_s"] == pytest.approx(1 / (0.7 * 0.3), rel=1e-12)
 

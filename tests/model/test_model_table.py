@@ -1,4 +1,4 @@
-"""Tables of measurements from other tools in CSV files: their columns, and the report of every fault."""
+"""CSV tables of measurements from other tools: columns, and reports of faults."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Observations with the real probe and a scraping thread: the records that they write, and the failures that they
-report.
-"""
+"""Observations with the real probe and a scraping thread: records, and reported failures."""
 
 from __future__ import annotations
 

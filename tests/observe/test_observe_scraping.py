@@ -1,4 +1,4 @@
-"""Single scrapes without threads: recorded values, values that are left out, and the report about these."""
+"""Single scrapes without threads: recorded values, and reports about omitted values."""
 
 from __future__ import annotations
 

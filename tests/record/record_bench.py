@@ -1,4 +1,4 @@
-"""For tests of recordings: proxies in this process, and commands in separate processes."""
+"""Helpers for tests of recordings: proxies in this process, and commands in separate processes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Collects the numbers of models, percentages and knees of a report, with the quantity of each number.
 
-If several methods estimate a quantity, it has one name for each method. `without_reason` returns such quantities whose
-values are not listed in a table of the report with the reason why they differ.
+If several methods estimate a quantity, it has one name for each method.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ SENTENCES: tuple[tuple[str, str], ...] = (
 
 
 def names(table: Table, cells: Mapping[str, str]) -> Iterator[tuple[str, str, float | None]]:
-    """Yield the column of each number in a row, its quantity, and its load if the row itself states a load."""
+    """Yield column, quantity and load of each number in a row. The load is `NO_LOAD` if the row states none."""
     if table.caption == KNEES:
         column = next(title for title in cells if title.endswith("95 % interval"))
         yield column, _KNEES[cells["Knee"]], NO_LOAD
@@ -174,8 +173,8 @@ def ends(results: Results) -> dict[str, tuple[float, float]]:
 
 
 def without_reason(document: Document, numbers: Mapping[Quantity, Sequence[Any]]) -> list[str]:
-    """Return the quantities whose values by several methods are not listed in one table with the reason why they
-    differ.
+    """Return the quantities with values by several methods, unless a table lists the values and the reason for their
+    difference.
     """
     tables = [
         block

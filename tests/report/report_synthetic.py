@@ -96,9 +96,10 @@ def tiers(users: int, index: str) -> dict[str, Any]:
 
 
 def transactions(users: int, index: str) -> dict[str, Any]:
-    """Return the transactions of a measured point. Each has the mean response time of the point times its own factor.
+    """Return the transactions of a measured point.
 
-    Without the index, the factor of searches is four times as high.
+    Their mean response times are fixed multiples (`FACTORS_OF_MEAN`) of the mean of the point. Without the index,
+    searches take four times as long.
     """
     found = {}
     for name, factor in FACTORS_OF_MEAN.items():

@@ -31,8 +31,7 @@ AT_MOST = {"search_index": "present", "users": "120"}
 PAIR = {"of": "throughput", "at": {"search_index": "absent", "users": "120"}, "to": {"search_index": "present"}}
 ALL = {**PAIR, "at": {"search_index": "absent", "users": "all"}}
 OVER = {"over": "users", "at": PRESENT}
-# For each kind of claim: the measure, a condition that the results confirm, one that they refute, one that they leave
-# undecided, and the number in the answer.
+# For each kind of claim: the measure; a confirmed, a refuted and an undecided condition; the number in the answer.
 KINDS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "value": ({"value": {"of": "mean", "at": AT_MOST}}, "> 150 ms", "> 250 ms", "> 205 ms", "200"),
     "ratio": ({"ratio": PAIR}, "< 0.9", "> 0.9", "> 0.62", "0.62"),
@@ -233,8 +232,7 @@ def test_of_many_claims_those_that_are_not_confirmed_stand_first_in_the_summary(
 
 
 def test_claims_with_the_same_reason_and_next_step_share_a_note() -> None:
-    # Three of the four claims have no run. Two of these have the same reason, and the longer reason of the third begins
-    # with the same words.
+    # The first three claims lack runs; the fourth is not testable for another reason.
     found = synthetic.results(verdicts=dict.fromkeys(RUNS[:4], "invalid"))
     written = [asked("ratio", "confirmed"), asked("value", "refuted"), asked("highest", "refuted")]
     written.append({"says": SAYS, "not_testable": "there is one node"})

@@ -1,6 +1,4 @@
-"""Report sections on the capacity model: its figures (data and drawings), its tables, and the sentence that is shown if
-there is no model.
-"""
+"""Report sections on the capacity model."""
 
 from __future__ import annotations
 
@@ -151,7 +149,7 @@ def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:
     wanted = [row for configuration in modelled for row in configuration["points"] if row["fitted_throughput"]]
     assert len(found.rows) == len(wanted) > 0
     assert {row[5] for row in found.rows} <= {"yes", "no", "no error known"}
-    # Each throughput that the curve predicts has an interval, as has each response time if there is one.
+    # The predicted throughputs have intervals, and so have the response times that are stated.
     assert all("[" in row[3] for row in found.rows)
     assert all("[" in row[7] for row in found.rows if row[7] != "–")
     assert any("[" in row[7] for row in found.rows)

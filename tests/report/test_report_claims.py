@@ -131,8 +131,7 @@ def test_exports_say_it_in_units() -> None:
     assert texts[0].startswith("0.62 (")
     assert texts[1] == "120 (or 90)"
     assert texts[2].startswith("last to first ")
-    # By Little's law, 1 / 6 of the users wait for a response. If the speed of a saturated system differs by 5 %, its
-    # response time therefore differs by 5 % x 6 = 30 %.
+    # 1 / 6 of the users wait for a response, so 5 % of difference in speed changes the response time by 5 % x 6 = 30 %.
     assert texts[3] == "200 (80 to 320) ms"
     assert texts[4] == "–"
 

@@ -66,8 +66,7 @@ def test_throughput_keeps_the_interval() -> None:
 def test_scaling_is_relative_to_the_lowest_level() -> None:
     numbers = scaling.compute(synthetic.results())
     assert find(numbers.points, "search_index present", 30).value == pytest.approx(1.0)
-    # With the index, throughput is linear up to 90 users, where it is 3 times the throughput of 30 users. At 120 users
-    # it is 100 / 29.70 = 3.367 times as high.
+    # By hand: 90 / 30 = 3 at 90 users, and 100 / 29.70 = 3.367 at 120 users.
     assert find(numbers.points, "search_index present", 90).value == pytest.approx(3.0)
     top = find(numbers.points, "search_index present", 120)
     assert top.value == pytest.approx(100 / (30 / 1.010))
@@ -75,8 +74,7 @@ def test_scaling_is_relative_to_the_lowest_level() -> None:
 
 
 def test_scaling_has_the_lowest_level_that_counts_in_all_configurations_as_its_base() -> None:
-    # At 30 users only the configuration without the index has a valid run. So this level cannot be the base to which
-    # the throughputs of both configurations are related.
+    # At 30 users, the configuration with the index has no valid run, so 60 users are the base of the scaling.
     numbers = scaling.compute(synthetic.results(verdicts={"r001": "invalid"}))
     assert numbers.common == 60
     for label in ("search_index present", "search_index absent"):
@@ -141,8 +139,8 @@ def test_a_point_alone_is_named_once_in_text_alternatives(make: Callable[[Result
 
 
 def test_scaling_has_the_intervals_of_ratios() -> None:
-    # Each throughput has an error of 5 % with 19 degrees of freedom, so the error of a ratio is about sqrt(2) times
-    # this. The point at the base load has no interval.
+    # Two throughputs with errors of 5 % give their ratio an error of about sqrt(2) x 5 %. The point at the base load
+    # has no interval.
     numbers = scaling.compute(synthetic.results())
     top = find(numbers.points, "search_index present", 120)
     assert top.low is not None
@@ -225,8 +223,8 @@ def test_transactions_means_by_value() -> None:
 
 @pytest.mark.parametrize(("levels", "logarithmic"), [((30,), False), ((90,), True)])
 def test_transactions_use_a_logarithmic_scale_only_when_they_must(levels: tuple[int, ...], logarithmic: bool) -> None:
-    # At 30 users, the longest and the shortest mean differ by a factor of 26 (128 ms and 5 ms). At 90 users, they
-    # differ by a factor of 704 (3.52 s and 5 ms).
+    # The longest and the shortest mean differ by 128 ms / 5 ms = 26 at 30 users, and by 3.52 s / 5 ms = 704 at 90
+    # users.
     assert transactions.compute(synthetic.results(levels=levels)).logarithmic is logarithmic
 
 
@@ -372,8 +370,7 @@ def with_cpus(results: Results, cpus: float) -> Results:
 
 
 def test_the_bound_of_the_demands_is_the_highest_throughput() -> None:
-    # The CPU demands are 10 and 16 ms per transaction, so one CPU can process 1 / 0.010 = 100 and 1 / 0.016 = 62.5
-    # transactions per second.
+    # One CPU processes at most 1 / 0.010 = 100 or 1 / 0.016 = 62.5 transactions per second.
     numbers = throughput.compute(with_cpus(synthetic.results(), 1.0))
     assert numbers.highest == {
         "search_index present": pytest.approx(100.0),

@@ -81,8 +81,7 @@ def test_a_value_that_is_not_zero_is_not_rounded_to_zero() -> None:
 
 
 def test_the_error_of_a_prediction_has_the_digits_that_its_band_supports() -> None:
-    # 54.1 differs from 54.4 by -0.6 %. The error of this difference is 10 %, so the difference is printed in whole per
-    # cent.
+    # The difference of -0.6 % has an error of 10 %, so it is printed in whole per cent.
     assert people.error_of(54.1, (48.6, 59.9), 54.4) == "−1 [−11,\N{NO-BREAK SPACE}10] %"
     assert people.error_of(105.8, (104.8, 107.4), 104.0) == "+1.7 [0.8,\N{NO-BREAK SPACE}3.3] %"
     assert people.error_of(100.1, (80.0, 120.0), 100.0) == "0 [−20,\N{NO-BREAK SPACE}20] %"

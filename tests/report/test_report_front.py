@@ -1,6 +1,4 @@
-"""The first screen of a report: the order of its parts, and its answers for each verdict of the runs. Also the order of
-all sections of the report.
-"""
+"""Order of the sections of a report, and answers on its first screen for each verdict of the runs."""
 
 from __future__ import annotations
 

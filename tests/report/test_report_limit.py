@@ -1,4 +1,4 @@
-"""Two report sections: on the capacity limit (statements, table, values of its figure), and on backlog."""
+"""Report sections on the capacity limit and on backlog."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_the_kept_results_have_one_value_for_each_quantity(kept: Results, docume
         at = [key for key in numbers if key[0] == quantity]
         assert len(at) == 8, quantity
         assert all(len(numbers[key]) >= 3 for key in at), quantity
-    # Of these quantities, the report also states values for each configuration and load.
+    # The report also states utilizations and residuals for each configuration and load.
     for quantity, least in (("utilization of content", 2), ("residual of the curve", 3)):
         at = [key for key in numbers if key[0] == quantity]
         assert len(at) == 8, quantity

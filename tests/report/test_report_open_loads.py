@@ -1,6 +1,4 @@
-"""The load of a study is an arrival rate: tables and figures show points, transactions and comparisons at the arrival
-rates.
-"""
+"""Tables and figures of a study whose load is an arrival rate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Figures of runs over time: heat map, CPU utilization with its limit, other programs, errors by kind and by
-transaction.
-"""
+"""Figures of runs over time."""
 
 from __future__ import annotations
 

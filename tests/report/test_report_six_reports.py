@@ -83,8 +83,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return document, path
 
 
-# The report with every kind of graphical mark. It is tested in each combination of colours and width; the other reports
-# are tested once at each width and once in each colour.
+# The report with every kind of graphical mark, which is tested in each combination of colours and width.
 EVERYWHERE = "disturbed"
 SOMEWHERE = [(320, "forced"), (768, "dark"), (1280, "light"), (1920, "dark")]
 

@@ -1,6 +1,4 @@
-"""Drawing of a system with hosts: load generator, nodes and links between hosts. Of a group of identical hosts, one is
-drawn.
-"""
+"""Drawing of a system with hosts, links and the load generator. Of identical hosts, only one is drawn."""
 
 from __future__ import annotations
 

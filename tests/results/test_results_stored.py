@@ -1,4 +1,4 @@
-"""State of stored data, from the notes of the engine, for every order of responses and of lost responses."""
+"""State of stored data, derived from the notes of the engine in any order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_changes_under_way_together_are_both_right(tmp_path: Path) -> None:
         ledger(tmp_path, [confirmed(5), note("begun", 6, does="replaces"), confirmed(9, 6, (20, "cc"))], other)
     )
     assert (thing.contents, thing.acknowledged_ns, thing.is_uncertain) == ({NEW, (20, "cc")}, 9, True)
-    # A change that was sent after both confirmations makes the final state certain again.
+    # A later change was sent after the confirmations of both concurrent changes, so the final state is certain again.
     (tmp_path / "later").mkdir()
     thing = only(
         ledger(tmp_path / "later", [confirmed(9, 6, OLD), confirmed(12, 10, (30, "dd"))], [confirmed(8, 7, NEW)])

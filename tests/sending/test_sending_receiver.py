@@ -1,4 +1,4 @@
-"""Receivers given on the command line: which addresses are accepted, and to which networks results may be sent."""
+"""Receivers given on the command line: valid addresses, and networks to which results may be sent."""
 
 from __future__ import annotations
 

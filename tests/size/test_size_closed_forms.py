@@ -67,9 +67,7 @@ GROWING = "load: {peak: 1.5, horizon: 2 years}\nheadroom: 20 %"
 
 
 def test_the_load_at_the_horizon_is_the_product_of_its_factors() -> None:
-    """The load at the horizon is 300 users now, times 1.5 at the peak, times 1.1 for each of two years, times 1.2 for
-    headroom.
-    """
+    """By hand: 300 users x 1.5 (peak) x 1.1^2 (growth of two years) x 1.2 (headroom)."""
     growing = GivenGrowth(1.1, 1.05, 1.3)
     found, steps = load_steps(GROWING, Load({"a": 100.0, "b": 200.0}, {}, {"a": 1.0, "b": 1.0}), growing)
     whole = 300 * 1.5 * 1.1**2 * 1.2
@@ -108,8 +106,8 @@ def test_a_load_that_shrinks_is_highest_today() -> None:
     assert steps["load at the horizon"]["value"] == pytest.approx(40.0)
     assert steps["load until the horizon"]["value"] == pytest.approx(50.0)
     assert highest_factor(growing, YEAR_D) == 1.0
-    # The best estimate is a falling load, so the sizing is for the load of today. But the load may grow: the upper end
-    # of the interval is 1.3 times the load of today, reached at the horizon.
+    # The load probably falls, so the sizing is for the load of today. The upper end of the interval is 1.3 times this
+    # load.
     wide = GivenGrowth(0.8, 0.5, 1.3)
     assert highest_drawn(wide, YEAR_D, np.array([0.025, 0.5, 0.975])) == pytest.approx([1.0, 1.0, 1.3], rel=1e-9)
 

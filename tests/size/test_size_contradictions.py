@@ -64,8 +64,9 @@ def test_no_statement_of_a_sizing_contradicts_another(tmp_path: Path, question: 
 @pytest.mark.waits
 @pytest.mark.usefixtures("few_draws")
 def test_the_questions_are_of_many_kinds(tmp_path: Path) -> None:
-    """Among the random questions, some have an answer and some have none; the same holds for random samples, growth,
-    percentiles and other properties. So each rule has a question on which it could fail.
+    """Each property of a question, such as growth, holds for some random questions and not for others.
+
+    So each rule has a question on which it could fail.
     """
     found = [document for seed in KINDS if (document := answered(tmp_path, seed)) is not None]
     kinds = {

@@ -257,16 +257,15 @@ def yearly(rate: float, peak: float) -> History:
 
 @pytest.mark.parametrize(("rate", "years"), [(-0.1, 0), (0.1, 2)])
 def test_the_highest_month_until_the_horizon_is_the_first_of_a_load_that_shrinks(rate: float, years: int) -> None:
-    """The horizon is three years from January. If the load falls, the first December has the highest load.
+    """The horizon is three years from January, and every December has a peak.
 
-    At -10 % a year this load is 2 x 0.9^(334 / 365.25) = 1.816 times the load of today. If the load grows by 10 % a
-    year, the last December has the highest load, 2 x 1.1^(1095 / 365.25) times the load of today.
+    A falling load is highest on the first day of the first December, a growing load on the last day of the last
+    December.
     """
     start = date(2026, 1, 1)
     growing = HistoricGrowth(yearly(rate, 2.0), start)
     assert growing.yearly == pytest.approx(1 + rate, rel=1e-6)
     days = 3 * YEAR_D
-    # In the peak month, a growing load is highest on the last day, a shrinking load on the first.
     peak = date(2026 + years, 12, 1) if rate < 0 else date(2026 + years, 12, 31)
     truth = 2 * (1 + rate) ** ((peak - start).days / YEAR_D)
     assert highest_factor(growing, days) == pytest.approx(truth, rel=1e-6)

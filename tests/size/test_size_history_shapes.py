@@ -59,9 +59,7 @@ def test_growth_that_is_not_even_is_a_doubt_with_both_halves(shape: str) -> None
 
 @pytest.mark.parametrize("before", [1.0, 0.6, 1.3])
 def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
-    """On one day, a launch raises the load to 1.5 times the original load, from 0.6, 1.0 or 1.3 times. In addition, the
-    load may grow gradually by half.
-    """
+    """A launch on one day multiplies the load by 1.5 / `before`. In addition, the load may grow gradually by half."""
     for growth in (1.0, 1.5):
         for seed in range(5):
             found = history(lambda t, g=growth: np.where(t < 0.5, before, 1.5) * g**t, 26, seed)
@@ -71,11 +69,11 @@ def test_a_step_beside_growth_is_found_on_its_day(before: float) -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_week_is_calibrated() -> None:
-    """The forecast of the highest load of a week, eight weeks after a history of nine weeks, must be calibrated: the
-    load is below each forecast quantile as often as the quantile states.
+    """Forecasts of the highest load of a week must be calibrated.
 
-    400 histories are simulated. The mean loads of four days differ by only 4 %; with noise of 5 %, any of them may have
-    the highest load.
+    A fraction p of the loads must be below the p-quantile of the forecast.
+
+    The mean loads of four days differ by only 4 %, and the noise is 5 %, so any of them may have the highest load.
     """
     shares = np.array([0.1, 0.5, 0.9])
     below = np.zeros(len(shares))
@@ -98,11 +96,11 @@ def test_the_highest_load_of_a_week_is_calibrated() -> None:
 
 @pytest.mark.waits
 def test_the_highest_load_of_a_year_is_calibrated() -> None:
-    """The forecast of the highest load of the year after a history of two years must be calibrated: the load is below
-    each forecast quantile as often as the quantile states.
+    """Forecasts of the highest load of a year must be calibrated.
 
-    150 histories with a load on every third day are simulated. With noise of 10 %, the highest of ten days of the peak
-    month is 15 % above the line.
+    A fraction p of the loads must be below the p-quantile of the forecast.
+
+    150 histories with a load on every third day are simulated.
     """
     shares = np.array([0.1, 0.5, 0.9])
     months = np.array([1.0, 1.0, 1.05, 1.1, 1.0, 0.9, 0.8, 0.85, 1.0, 1.1, 1.25, 1.5])

@@ -1,6 +1,4 @@
-"""Intervals of the values of a sizing: compared with closed forms, equal in text and JSON, and consistent with each
-other.
-"""
+"""Intervals of the values of a sizing, compared with closed forms and with each other."""
 
 from __future__ import annotations
 
@@ -74,8 +72,8 @@ def test_intervals_are_those_of_an_open_queue(tmp_path: Path, capsys: Any) -> No
     width = math.sqrt(math.log1p(0.05**2))
     demands = [0.020 * math.exp(sign * 1.959964 * width - width**2 / 2) for sign in (-1, 1)]
     (scenario,) = found["answer"]["scenarios"]
-    # The 200 random values of D are evenly spaced in probability, so the ends of the interval are the quantiles of 2.75
-    # and 97.25 % of D. These differ from the quantiles of 2.5 and 97.5 % by 0.2 %.
+    # The 200 values of D are equidistant in probability, so the interval ends at the quantiles of 2.75 and 97.25 %.
+    # These differ from the quantiles of 2.5 and 97.5 % by 0.2 %.
     assert ends(scenario["utilization_interval"]["app"]) == pytest.approx([30 * d for d in demands], rel=0.005)
     covered = [norm.cdf((math.log(end / 0.6) + width**2 / 2) / width) for end in
                ends(scenario["utilization_interval"]["app"])]  # fmt: skip
@@ -124,8 +122,7 @@ def test_a_corrected_percentile_has_the_error_of_its_correction(tmp_path: Path, 
     found = sized(capsys, model, *options)
     objective = found["answer"]["objectives"][0]
     low, high = ends(objective["interval"])
-    # The interval from 200 random values is narrower than the exact interval: each end lies half the distance between
-    # two neighbouring values further in.
+    # The interval from 200 random values is slightly narrower than the exact interval.
     assert low / objective["value"] == pytest.approx(0.6 / 0.9, rel=0.03)
     assert high / objective["value"] == pytest.approx(2.5 / 0.9, rel=0.03)
     assert found["trust"]["counted"] == ["percentiles"]
@@ -258,8 +255,7 @@ def test_what_is_to_spare_has_the_error_of_the_growth(tmp_path: Path, capsys: An
     demands = 0.020 * np.exp(width * at - width**2 / 2)
     grown = 1.2 * np.exp(np.where(at > 0, math.log(1.5 / 1.2), math.log(1.2 / 1.05)) * at / 1.959964)
     truth = np.quantile((1 / demands - 12.5)[:, None] / (30 * grown)[None, :] - 1, [0.025, 0.975])
-    # With 200 random pairs of D and g, each end has a standard error of 0.19 standard deviations of the headroom, which
-    # are about 0.12. Two standard errors are allowed.
+    # Each end has a standard error of 0.19 standard deviations, and the headroom has a standard deviation of 0.12.
     assert ends(answer["headroom_interval"]) == pytest.approx(truth, abs=2 * 0.19 * 0.12)
     carried = answer["load_at_limit_interval"]
     assert (answer["headroom_interval"]["high"] - answer["headroom_interval"]["low"]) > 1.5 * (

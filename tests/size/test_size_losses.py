@@ -111,8 +111,7 @@ stations:
 
 @pytest.mark.parametrize(("share", "needed"), [("80", 14), ("95", 16), ("99.5", 19)])
 def test_waiting_time_is_an_objective(tmp_path: Path, capsys: Any, share: str, needed: int) -> None:
-    """The sizing finds the number of agents that answers the given fraction of calls within 20 s, for 10 erlang of
-    calls of 180 s.
+    """The sizing finds the number of agents that answers a given fraction of calls within 20 s.
 
     P(W <= t) = 1 - C exp(-(m - a) t / S) with Erlang's C, m agents, load a and service time S.
     """

@@ -1,6 +1,4 @@
-"""Sizings in which no load violates the objectives, or in which the load limit has no interval: what they state, and
-where their search ends.
-"""
+"""Sizings in which no load violates the objectives, or in which the load limit has no interval."""
 
 from __future__ import annotations
 
@@ -44,9 +42,7 @@ def models_solved(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_throughput_alone_limits_no_load(tmp_path: Path, capsys: Any, models_solved: list[float]) -> None:
-    """In a closed network, more users never lower the throughput. So no number of users violates an objective that the
-    throughput is high enough.
-    """
+    """In a closed network, more users never lower the throughput. So a minimum throughput limits no number of users."""
     model = written(tmp_path, "model.yaml", CLOSED)
     options = ("--objective", "throughput > 15 /s", "--uncertainty", "5 %", "--cpus", "app=1..4")
     found = sized(capsys, model, *options, "--what-if", "cpu x2")
@@ -123,8 +119,9 @@ def test_a_draw_without_a_limit_leaves_the_interval_unbounded(
 def test_a_limit_of_many_users_has_the_interval_of_its_dates_or_a_reason(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this test, the search for intervals may solve only models with one user. The load limit must still have an
-    interval, computed from the interval of its dates, or a reason why it has none.
+    """The search for intervals may solve only models with one user, which is too few for this load limit.
+
+    Then the interval of the load limit is derived from the interval of its date.
     """
     model = written(tmp_path, "model.yaml", CLOSED)
     growing = written(tmp_path, "sizing.yaml", GROWING + "objectives: [mean < 400 ms]\n")

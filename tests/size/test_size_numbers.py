@@ -63,7 +63,7 @@ def test_hits_are_a_share_of_all_requests() -> None:
 
 
 def test_facts_of_a_content_server() -> None:
-    """The database uses 0.3 of 1.2 CPUs, that is 25 %, and 3 of 4 look-ups in a cache are hits, that is 75 %."""
+    """The database uses 0.3 / 1.2 = 25 % of its CPUs, and 3 / 4 = 75 % of the look-ups in a cache are hits."""
     tables = [
         {
             'content_server_cache_hits_total{cache="content"}': {"per_s": 3.0},

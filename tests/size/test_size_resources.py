@@ -36,10 +36,9 @@ def asked(**parts: str) -> str:
 
 
 def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_path: Path, capsys: Any) -> None:
-    """Each of the 20 users of the closed class has one connection.
+    """The closed class has one connection for each of its 20 users.
 
-    By Little's law, the open class has 10 /s times the sum of response time and 2 s of idle time: slightly more than 20
-    connections.
+    By Little's law, the open class has 10 /s x (R + 2 s) connections, with response time R and an idle time of 2 s.
     """
     text = asked(tiers="{app: {cpus: 1..4}}", keep_alive="2 s")
     found = sized(capsys, written(tmp_path, "model.yaml", TWO), "--for", written(tmp_path, "sizing.yaml", text))
@@ -51,10 +50,10 @@ def test_connections_of_open_classes_stay_until_they_are_idle_long_enough(tmp_pa
 
 
 def test_memory_counts_transactions_connections_and_data(tmp_path: Path, capsys: Any) -> None:
-    """An M/M/1 queue at 20 % utilization holds 0.25 transactions, which stay for 25 ms each.
+    """By hand: an M/M/1 queue at 20 % utilization holds 0.25 transactions. With an idle time of 1 s at 10 /s, there are
+    10.25 connections.
 
-    Connections stay open for 1 s more, so there are 0.25 + 10 = 10.25. A tenth of the data must fit into memory, and
-    the data double until the horizon.
+    A tenth of the data must fit into memory, and the data double until the horizon.
     """
     memory = (
         "{app: [{what: work, size: 1 GiB, per: transaction}, {what: sockets, size: 1 GiB, per: connection}, "
@@ -145,10 +144,9 @@ def test_texts_about_memory_have_the_interval_of_what_is_needed(tmp_path: Path, 
 
 
 def test_a_pool_is_the_least_whose_wait_is_allowed(tmp_path: Path, capsys: Any) -> None:
-    """50 /s that hold a unit of a pool for 100 ms each form an M/M/c queue with 5 erlang.
+    """By hand: the wait is W = C / (c mu - lambda), with Erlang's C at 5 erlang.
 
-    The wait is W = C / (c mu - lambda). Erlang's C is 0.5875 for 6 units and 0.3241 for 7 units, so W is 59 ms and 16
-    ms.
+    This is 59 ms for 6 units and 16 ms for 7 units.
     """
     text = asked(tiers="{app: {cpus: 1}}", pools="{threads: {holds: [work], wait_at_most: 20 ms}}")
     model = (
@@ -192,7 +190,7 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
     least = next(size for size, wait in waits.items() if wait <= 0.005)
     assert pool["size_at_best"] == least
     assert pool["lost"] == {"tier": "app", "nodes": 1}
-    # The mean wait hardly differs between random samples of the inputs. So half of the samples need this size or less.
+    # The mean wait hardly varies over the random samples of the inputs, so the size is the least one or the next.
     assert least <= pool["size"] <= least + 1
     assert pool["wait_s"] == pytest.approx(waits[pool["size"]], rel=0.01)
     assert pool["wait_interval"]["low"] < waits[pool["size"]] < pool["wait_interval"]["high"]
@@ -205,10 +203,10 @@ def test_a_pool_is_enough_with_a_node_lost(tmp_path: Path, capsys: Any, uncertai
 def test_the_error_of_the_simulation_counts_for_a_pool(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, uncertainty: str, above: float
 ) -> None:
-    """The simulated wait has an error of 30 %.
+    """The simulated wait has an error of 30 %, and the pool is sized for a longer wait.
 
-    If the demands are fixed, the pool is sized for 1.3 times the wait. If they vary by very little, and a probability
-    of 90 % is demanded, it is sized for 1.3^(1.2816 / 1.96) = 1.188 times the wait.
+    With fixed demands this is 1.3 times the wait. With nearly fixed demands and a probability of 90 %, it is
+    1.3^(1.2816 / 1.96) = 1.188 times the wait.
     """
     load, asked_of = 3.6 / 4, list[tuple[int, float]]()
 

@@ -1,6 +1,4 @@
-"""Inputs of a sizing: probability of growth, days of a history, tiers and what-if questions. Also bounds that results
-must not exceed.
-"""
+"""Inputs of a sizing and bounds of its results: growth, histories, tiers and what-if questions."""
 
 from __future__ import annotations
 
@@ -110,11 +108,7 @@ def csv_of(folder: Path, days: tuple[date, ...], loads: Any) -> str:
 
 @pytest.mark.waits
 def test_a_load_without_a_start_is_that_of_the_busiest_day_of_the_week(tmp_path: Path, capsys: Any) -> None:
-    """The stated peak of 100 /s has no start date, so it counts as the load of the busiest weekday. Without growth, the
-    load at the horizon is also 100 /s.
-
-    If the stated load counted as that of a Sunday, it would be 100 / 0.52 /s.
-    """
+    """The stated peak of 100 /s has no start date, so it is the load of the busiest weekday."""
     csv_of(tmp_path, *weeks(9))
     model = written(tmp_path, "model.yaml", MODEL)
     load = "rate: 100 /s, horizon: 26 weeks, history: {csv: history.csv, season: weekly}"

@@ -1,6 +1,4 @@
-"""The language of rules: expressions with their values, and invalid expressions with the character position of the
-error.
-"""
+"""The language of rules: values of expressions, and positions of errors in invalid expressions."""
 
 from __future__ import annotations
 

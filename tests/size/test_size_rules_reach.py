@@ -1,6 +1,4 @@
-"""Rules whose inputs are measured with intervals: their results have intervals, too, and a verdict must hold for all
-values in the intervals.
-"""
+"""Rules whose inputs are measured with intervals. A verdict must hold for all values in the intervals."""
 
 from __future__ import annotations
 
@@ -187,8 +185,8 @@ def test_a_host_that_is_full_differs_however_its_counters_round(used: float) -> 
 
 
 def test_a_condition_that_holds_in_the_middle_only_is_found() -> None:
-    """The rule is followed only at a CPU utilization from 16 to 24 %. At the measured 30 %, and at 10 and 50 %, the
-    ends of the interval, it is not.
+    """A CPU utilization from 16 to 24 % follows the rule. The measured 30 % and the ends of its interval, 10 and 50 %,
+    do not.
     """
     rule = SHIPPED["mail_server_cpu"]
     facts = measured(COMMON, {"load.users": 100, "host.cpu_utilization": estimate(0.30, 0.20)}, "test")

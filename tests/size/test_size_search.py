@@ -1,6 +1,4 @@
-"""The search for the cheapest configuration. It is compared with a search of all configurations, and every answer must
-have certain properties.
-"""
+"""The search for the cheapest configuration, compared with a search of all configurations."""
 
 from __future__ import annotations
 
@@ -147,9 +145,7 @@ def test_a_node_may_be_lost(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.waits
 def test_the_load_grows_by_steps(tmp_path: Path, capsys: Any) -> None:
-    """1000 users now, times 1.5 at the peak, times 1.2 for each of two years, times 1.1 for headroom: 1000 x 1.5 x 1.44
-    x 1.1 = 2376.
-    """
+    """By hand: 1000 users x 1.5 (peak) x 1.2^2 (growth of two years) x 1.1 (headroom) = 2376."""
     model = written(tmp_path, "model.yaml", MODEL)
     options = ("--users", "1000", "--peak", "1.5", "--growth", "20 % / year", "--horizon", "2 years",
                "--headroom", "10 %")  # fmt: skip

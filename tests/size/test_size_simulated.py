@@ -1,4 +1,4 @@
-"""Simulated percentiles in a sizing: how the answer uses them, and doubts about them."""
+"""Simulated percentiles in a sizing, and doubts about them."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def exact_of_ranks(users: int = 6, think_s: float = 2.0, service_s: float = 1.0)
 
 
 def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: Any) -> None:
-    """With priorities of closed classes, the approximation gives too low response times for the lower priority: by a
-    third here, and by a factor of five with 8 users.
+    """With priorities of closed classes, the approximation underestimates response times of the lower priority by a
+    third.
     """
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     objective = ("--objective", f"mean of lo < {2 * exact:.0f} s", "--cpus", "cpu=1")
@@ -156,9 +156,7 @@ def test_a_mean_of_a_coarse_approximation_is_simulated(tmp_path: Path, capsys: A
 
 
 def test_a_coarse_approximation_within_the_objective_is_no_answer(tmp_path: Path, capsys: Any) -> None:
-    """With one CPU, the approximate response time is 80 % of the exact one. The approximate one meets the objective,
-    the exact one does not.
-    """
+    """With one CPU, only the approximate response time, 80 % of the exact one, meets the objective."""
     model, exact = written(tmp_path, "model.yaml", RANKS), exact_of_ranks()
     asked = ("--objective", f"mean of lo < {0.8 * exact:.1f} s", "--cpus", "cpu=1..2")
     assert sized(capsys, model, *asked, "--no-simulation")["answer"]["tiers"]["cpu"]["cpus"] == 1

@@ -1,4 +1,4 @@
-"""The key `predict` of a study: runs that a prediction uses come first, and faults in the key are reported."""
+"""The key `predict` of a study: order of the runs, and faults in the key."""
 
 import pytest
 from small_study import Files

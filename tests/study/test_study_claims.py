@@ -1,4 +1,4 @@
-"""Claims in study files: forms that are accepted, and the lines at which faults are reported."""
+"""Claims in study files: accepted forms, and lines of faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys `kind: find-limit` and `settle: until steady`: their effect, and the lines at which faults are reported."""
+"""The keys `kind: find-limit` and `settle: until steady`: effects, and lines of faults."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The key for repeating runs until claims and objectives are decided: accepted texts, faults, and the design of the
-runs.
-"""
+"""The key that repeats runs until claims and objectives are decided: accepted texts, faults, and the resulting runs."""
 
 from dataclasses import replace
 from pathlib import Path

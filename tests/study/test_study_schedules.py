@@ -1,4 +1,4 @@
-"""Loads that are given as a list of stages or by a trace: their plans, numbers, and faults."""
+"""Loads given as a list of stages or by a trace."""
 
 from __future__ import annotations
 
@@ -110,8 +110,7 @@ load:
         (1, (0.5, 0.5), [1, 0]),
         (10, (1 / 3, 1 / 3, 1 / 3), [4, 3, 3]),
         (0, (0.2, 0.8), [0, 0]),
-        # The proportional numbers of users are 3.22, 1.96 and 1.82. They are rounded down; the two users left over go
-        # to the largest remainders, 0.96 and 0.82.
+        # 3.22, 1.96 and 1.82 users are rounded down, and the two missing users go to the largest remainders.
         (7, (0.46, 0.28, 0.26), [3, 2, 2]),
     ],
 )
@@ -195,7 +194,7 @@ def test_a_trace_is_one_steady_stage_that_follows_the_file(put) -> None:
         "duration_s": 5400.0,
         "rates": [[0.0, 1.0], [1800.0, 3.0], [5400.0, 0.0]],
     }
-    # 1800 s with 2 /s on average and 3600 s with 1.5 /s on average give 3600 + 5400 = 9000 arrivals in 5400 s.
+    # 1800 s x 2 /s + 3600 s x 1.5 /s = 9000 arrivals in 5400 s.
     assert study.design()[0].rate == pytest.approx(9000 / 5400)
     trace = study.describe()["load"]["trace"]
     assert (trace["arrivals"], trace["length_s"], trace["peak_rate_per_s"]) == (9000.0, 5400.0, 3.0)

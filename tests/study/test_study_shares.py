@@ -1,4 +1,4 @@
-"""Load levels that are shares of the limit: they are read, checked, and converted to users when the limit is known."""
+"""Load levels given as shares of the limit: validation, and conversion to users when the limit is known."""
 
 from dataclasses import replace
 from pathlib import Path

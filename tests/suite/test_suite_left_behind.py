@@ -56,8 +56,7 @@ def test_that_forgets_a_process():
 def test_that_forgets_a_file(forgotten):
     Path(tempfile.gettempdir(), "towtank-left-by-a-test").touch()
 """
-# Time after which remaining processes are reported. It is longer than processes that should end take, and shorter than
-# the lifetime of the processes that the tests leave behind. [s]
+# Time after which remaining processes are reported. The processes that the tests leave behind live longer. [s]
 WITHIN = {"TOWTANK_LEFT_WITHIN_S": "10"}
 WORKERS = pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
 

@@ -1,4 +1,5 @@
-"""Faults that are deliberately planted in the code: each is as described, and the tests must detect it.
+"""Faults that are deliberately planted in the code, which the tests must detect.
+
 The list of equivalent mutants has no outdated entry.
 """
 

@@ -2,7 +2,8 @@
 
 A test marked `certify` uses one of three fixtures. `certified` is called once for each quantity whose true value is
 known. `tabled` is called for each line of another table, such as shares over many series. `tried` is called once for
-each attack or fault that must do no harm. With the first two the test fails if a shown value is outside its tolerance.
+each attack or fault that must do no harm. In `certified` and `tabled`, the test fails if a shown value is outside its
+tolerance.
 If `make certify` sets TOWTANK_CERTIFICATION, the sections are written.
 """
 

@@ -25,8 +25,8 @@ LAYOUT = Layout(1, 3_600_000_000_000, 3)
 
 @dataclass
 class Cell:
-    """Counts for one kind of series: the series, those for which an interval was given, and those whose interval
-    contains the true value.
+    """Counts of series (`made`), of intervals for these series (`given`), and of intervals with the true value
+    (`held`).
     """
 
     made: int = 0
@@ -34,7 +34,7 @@ class Cell:
     held: int = 0
 
     def take(self, found, truth):
-        """Count one estimate; its interval, if it has one; and whether this interval contains the true value."""
+        """Count an estimate, its interval, and whether the interval contains the true value."""
         self.made += 1
         if found.low is not None:
             self.given += 1

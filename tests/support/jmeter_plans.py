@@ -78,9 +78,7 @@ _DEFAULTS = 'guiclass="HttpDefaultsGui" testclass="ConfigTestElement" testname'
 
 
 def whole(text: str, loops: int) -> str:
-    """Return a complete plan that JMeter can read: each element has its class, and the thread group the given number of
-    loops.
-    """
+    """Return a complete plan that JMeter can read, with `loops` iterations of the thread group."""
     classed = re.sub(
         r'<(\w+) testname="',
         lambda found: (

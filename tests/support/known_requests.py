@@ -1,5 +1,5 @@
-"""Requests with known true throughput, mean and percentiles: those of an M/M/1 queue, and requests with correlated
-lognormal response times.
+"""Random requests with known throughput, mean and percentiles: M/M/1 queues, and correlated lognormal response
+times.
 """
 
 from __future__ import annotations

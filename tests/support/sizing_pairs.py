@@ -1,4 +1,4 @@
-"""Rules for a sizing: pairs of its statements that must not contradict each other. Also random sizing questions.
+"""Rules for a sizing (pairs of statements that must not contradict each other), and random sizing questions.
 
 The docstring of each function with a rule states the rule; the function yields its violations.
 """
@@ -274,9 +274,8 @@ def capacity_and_probability(document: Json) -> Iterator[str]:
         spare, carried = row.get("headroom_interval"), row["load_at_limit_interval"]
         if spare is not None and (spare["low"] >= 0) != sure:
             yield f"{row['configuration']}: {row['probability']}, {spare['low']} to spare"
-        # Only a fixed load can be compared, so growth must not be random. A load limit below the requested load is
-        # skipped. Its interval always contains the best estimate, so the lower end may be the best estimate and not the
-        # value of a random sample.
+        # Load limits are compared only if growth is not random and the limit is not below the requested load. In that
+        # case, the lower end of the interval may be the best estimate.
         if "growth" in document["trust"]["counted"] or carried is None or row["load_at_limit"] < asked:
             continue
         if (carried["low"] >= asked * (1 - 1e-12)) != sure:

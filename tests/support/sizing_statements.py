@@ -116,8 +116,9 @@ def worst_scenario(document: Json) -> Iterator[str]:
 
 
 def _share(check: Json) -> float:
-    """Return the ratio of an objective's value to its limit; for throughput, of the limit to the value. If it is at
-    most 1, the objective is met. [1]
+    """Return the ratio of an objective's value to its limit; at most 1 if the objective is met. [1]
+
+    For throughput, it is the ratio of the limit to the value.
     """
     upward = "throughput" in check["objective"]
     return float(check["limit"] / check["value"] if upward else check["value"] / check["limit"])

@@ -1,6 +1,4 @@
-"""Hosts with a number of copies, and targets of several services: the system that results, and all faults with their
-lines.
-"""
+"""Hosts with several copies, and targets that consist of several services, in system files."""
 
 from __future__ import annotations
 

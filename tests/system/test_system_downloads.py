@@ -1,6 +1,4 @@
-"""Files with fixed checksums from a small server: download, resumption, check, refusal, and choice of the
-repository.
-"""
+"""Downloads of files with fixed checksums from a small server."""
 
 from __future__ import annotations
 

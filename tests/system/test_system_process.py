@@ -1,4 +1,4 @@
-"""A process under a guard process: its start, its log, its end, and how its end is reported."""
+"""A process under a guard process: its start, its log, and the report of its end."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Targets with https:// addresses in a system file: what they become in the load plan, and faults that are refused."""
+"""Targets with https:// addresses in a system file: the resulting load plan, and refused faults."""
 
 from __future__ import annotations
 

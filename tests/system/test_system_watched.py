@@ -19,8 +19,8 @@ CONTAINER = "3f" * 32
 
 @pytest.fixture
 def proc(tmp_path: Path) -> Path:
-    """Recorded process tables. The unit shop.service has process 20 with its worker 21, and process 22. Containers have
-    30, 31 and 33. A shell, 40, has started the server 41.
+    """Recorded process tables. The unit shop.service has process 20 with its worker 21, and process 22. Processes 30,
+    31 and 33 are in containers. The shell 40 has started the server 41.
     """
     folder = tmp_path / "proc"
     (folder / "net").mkdir(parents=True)

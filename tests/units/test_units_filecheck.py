@@ -1,4 +1,4 @@
-"""Kinds of files, and what the check of each kind requires."""
+"""Requirements of the check for each kind of file."""
 
 from __future__ import annotations
 

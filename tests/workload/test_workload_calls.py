@@ -1,4 +1,4 @@
-"""Steps that use drivers: how they are checked, and what they become in a load plan."""
+"""Steps that use drivers: validation, and compilation to a load plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key `defaults.connections` of a workload: each valid form, and faults that are refused with their line."""
+"""The key `defaults.connections` of a workload: valid forms, and lines of faults."""
 
 from __future__ import annotations
 

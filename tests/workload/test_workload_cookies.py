@@ -1,4 +1,4 @@
-"""The key `cookies` of a user group: what it becomes in the plan, and faults that are refused with their line."""
+"""The key `cookies` of a user group: compilation to a load plan, and lines of faults."""
 
 from __future__ import annotations
 

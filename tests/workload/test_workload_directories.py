@@ -1,4 +1,4 @@
-"""LDAP steps: how they are checked, and what they become in a load plan."""
+"""LDAP steps: validation, and compilation to a load plan."""
 
 from __future__ import annotations
 

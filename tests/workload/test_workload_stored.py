@@ -1,4 +1,4 @@
-"""Stored data: how its declaration in a workload is checked, and the workload that reads the data back."""
+"""Stored data: its declaration in a workload, and the workload that reads it back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `towtank export`: each format, and each fault that it reports."""
+"""The command `towtank export`: all formats, and reported faults."""
 
 from __future__ import annotations
 

@@ -48,9 +48,7 @@ def value(found: Samples, name: str, **labels: str) -> float:
 
 def test_both_formats_read_the_same(text, found):
     assert samples(prometheus.text_string_to_metric_families(text)) == found
-    # 954 samples are expected: 1,090 if all intervals existed, minus 176 ends of intervals that do not exist, plus 40
-    # counts of failed transactions. The windows of the missing intervals have too few independent seconds; 8 runs with
-    # 5 transactions each give the 40 counts.
+    # 1,090 samples with intervals - 176 ends of missing intervals + 8 runs * 5 counts of failed transactions = 954.
     assert len(found) == 954
     assert text.endswith("\n# EOF\n")
 

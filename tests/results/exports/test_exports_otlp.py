@@ -1,4 +1,4 @@
-"""Export as OTLP: the points in the document, and the points that a receiver gets from it."""
+"""Export as OTLP: points in the document, and points that a receiver decodes from it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Kinds of links between hosts: hosts reach each other over each kind, limits apply at both ends, and unsuitable
-settings are refused.
-"""
+"""Kinds of links between hosts: reachability, limits at both ends, and refused settings."""
 
 import json
 import os

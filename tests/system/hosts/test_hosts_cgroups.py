@@ -1,5 +1,5 @@
-"""Control groups of versions 1 and 2. Plain files stand for the kernel's files; the tests check which are written, and
-with which values.
+"""Control groups of versions 1 and 2. Plain files replace the files of the kernel, so the tests can read what was
+written.
 """
 
 import os

@@ -157,8 +157,8 @@ def test_killed_at_a_random_moment(folder: Path, seed: int) -> None:
     with conductor(folder, -1) as process:
         assert process.stdout is not None
         prefix = process.stdout.readline().strip()
-        # In two seconds the conductor prepares and removes the hosts about one and a half times. So a kill at a random
-        # time within them may hit any step.
+        # The conductor prepares and removes the hosts in less than two seconds, so a kill within this time may hit any
+        # step.
         try:
             process.wait(random.Random(seed).uniform(0.0, 2.0))
         except subprocess.TimeoutExpired:

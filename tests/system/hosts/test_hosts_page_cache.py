@@ -1,4 +1,4 @@
-"""Eviction of files from the page cache: which files are evicted, and that the load on a host begins without them."""
+"""Eviction of files from the page cache, also before a load on a host begins."""
 
 import os
 import subprocess

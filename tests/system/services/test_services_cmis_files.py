@@ -1,6 +1,4 @@
-"""Files that Towtank writes for a CMIS repository: JVM options, the configuration of the nodes, and a list of
-documents.
-"""
+"""Configuration files that Towtank writes for a CMIS repository."""
 
 from __future__ import annotations
 

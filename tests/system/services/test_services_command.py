@@ -1,6 +1,4 @@
-"""Programs of the user as services: commands and files with placeholders, readiness, end, initial data, and limits of
-hosts.
-"""
+"""Programs of the user as services."""
 
 from __future__ import annotations
 

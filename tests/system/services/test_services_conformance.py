@@ -118,7 +118,7 @@ def those(cases: list[ServiceCase]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("bench", cases, indirect=True, ids=lambda case: case.kind)
 
 
-# A case without `intrude` is a server that is measured as a public one: it has no access control.
+# Servers whose case has no `intrude` have no access control.
 @those([case for case in CASES if case.intrude])
 def test_another_user_of_the_machine_is_refused(bench: Bench) -> None:
     assert bench.case.intrude is not None

@@ -1,6 +1,4 @@
-"""Users of an LDAP directory, generated from a seed: the same seed gives the same users, and their password hashes
-match their passwords.
-"""
+"""Users of an LDAP directory, generated from a seed. Their password hashes match their passwords."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""System files with gateways and metrics pages: invalid members are refused, all faults are reported at once, and
-scrapers are created.
-"""
+"""System files with gateways and metrics pages: scrapers, and refused members."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""System files with mounts: all faults with their lines, the effects of settings, and a content server on each
-mount.
-"""
+"""System files with mounts: faults, effects of settings, and content servers on mounts."""
 
 from __future__ import annotations
 

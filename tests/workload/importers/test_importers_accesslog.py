@@ -219,7 +219,7 @@ def test_p_is_uniform_under_the_hypothesis() -> None:
     for _ in range(30):
         gaps = np.sort(LEAST_GAP + generator.exponential(5.0, 40))
         values.append(thinking._fit("exponential", thinking._FAMILIES["exponential"], gaps, LEAST_GAP, generator).p)
-    # The mean of 30 uniform values has a standard deviation of 0.053; three of these are allowed on both sides of 0.5.
+    # Three standard deviations of the mean of 30 uniform values are 3 x 0.053.
     assert 0.34 < float(np.mean(values)) < 0.66
 
 
@@ -314,7 +314,7 @@ def test_what_the_last_numbers_are_taken_for_is_said(import_text: Importer) -> N
 
 @pytest.mark.parametrize(("end", "every"), [(" 250000", 1), (" 250000", 3), (" 0.250", 5), ("", 1)])
 def test_pages_without_a_response_time_are_counted(end: str, every: int, import_text: Importer) -> None:
-    """Every third or fifth of 30 pages has a response time; files of pages, which have none, do not count."""
+    """Some of 30 pages have no response time. The 30 style sheets, which have none either, are not pages."""
     text = [line(9 * page, "GET /x", end=end if page % every == 0 else "") for page in range(30)]
     text += [line(9 * page, "GET /x.css") for page in range(30)]
     found = import_text("accesslog", "\n".join(sorted(text)))

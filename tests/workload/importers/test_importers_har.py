@@ -56,8 +56,7 @@ def test_a_recording_that_was_cut_off_is_read_without_its_last_exchange(import_t
     assert not import_text("har", whole).noted("last exchange")
     begun = whole.index(json.dumps(third))
     rest = recorded(first, second)[begun - 2 :]
-    # The write of the third entry was cut off: the file has the part written so far, then the rest of the old text if
-    # this was longer.
+    # The write of the third entry was interrupted, so the end of the older text may remain in the file.
     for written in (1, 20, len(json.dumps(third)), len(whole) - begun - 3):
         torn = whole[: begun + written] + rest[2 + written :]
         found = import_text("har", torn)

@@ -1,4 +1,4 @@
-"""Tables of the importers: they state the effect of each key, and this can be verified."""
+"""Tables that state the effect of each key of an imported format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that all importers share: they write YAML, read JSON and XML, and make names and weights."""
+"""Shared parts of all importers: writing YAML, reading JSON and XML, and making names and weights."""
 
 from __future__ import annotations
 
