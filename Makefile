@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test smoke test-all test-packages test-anywhere nightly pages plant fuzz soak certify judge lint bench bench-peers lock clean
+.PHONY: help setup demo test smoke test-all test-packages test-anywhere nightly pages plant fuzz soak certify judge docs lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -105,6 +105,9 @@ fuzz: setup ## damaged inputs for all that reads from outside, others each day; 
 
 soak: setup ## as root: a load of hours, with memory and open files of every process of ours flat; MINUTES=180
 	$(BIN)/python scripts/soak --minutes $(if $(filter file default,$(origin MINUTES)),180,$(MINUTES))
+
+docs: setup ## build the documentation site in target/site, without network, and check its links
+	$(BIN)/python scripts/site
 
 lint: setup ## formatting, lints, types, schemas up to date, plain English
 	cargo fmt --all --check
