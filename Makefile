@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PLANS ?= 20
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help setup demo test smoke test-all test-packages test-anywhere nightly pages plant fuzz soak certify judge docs lint bench bench-peers lock clean
+.PHONY: help setup demo test smoke test-all test-packages test-anywhere nightly pages plant fuzz soak certify judge docs wheel lint bench bench-peers lock clean
 help: ## show what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -108,6 +108,9 @@ soak: setup ## as root: a load of hours, with memory and open files of every pro
 
 docs: setup ## build the documentation site in target/site, without network, and check its links
 	$(BIN)/python scripts/site
+
+wheel: setup ## build the wheel and the source archive in target/wheels
+	$(BIN)/python scripts/wheel --sdist
 
 lint: setup ## formatting, lints, types, schemas up to date, plain English
 	cargo fmt --all --check

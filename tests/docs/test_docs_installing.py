@@ -1,9 +1,13 @@
-"""No text may recommend installing Towtank from a registry, because another project may own its name there."""
+"""The wheel works without a checkout. No text may recommend installing Towtank from a registry, because another project
+may own its name there.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +68,34 @@ def test_hints_of_messages_name_known_packages() -> None:
         for match in HINT.finditer(text)
     ]
     assert set(hints) == KNOWN
+
+
+@pytest.mark.timeout(1800)
+def test_the_wheel_runs_a_shipped_study_without_a_checkout(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "scripts/wheel"], cwd=ROOT, check=True)
+    (wheel,) = (ROOT / "target" / "wheels").glob("towtank-*.whl")
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    subprocess.run(
+        [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True
+    )
+
+    def towtank(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [environment / "bin" / "towtank", *arguments],
+            cwd=tmp_path,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    listed = json.loads(towtank("list", "--json").stdout)
+    assert [study["name"] for study in listed["studies"]] == sorted(path.name for path in (ROOT / "studies").iterdir())
+    assert all(Path(study["file"]).is_relative_to(environment) for study in listed["studies"])
+    changed = ("factors.users=[2]", "load.stages.ramp_up=500 ms", "load.stages.settle=500 ms", "load.stages.steady=2 s")
+    ended = towtank("run", "content-users", "--json", "--out", "results", *(f"--set={change}" for change in changed))
+    assert ended.returncode in (0, 4), ended.stderr
+    runs = json.loads(ended.stdout)["summary"]["runs"]
+    assert [run["status"] for run in runs] == ["complete", "complete"]
+    assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
