@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from towtank.analysis import not_checked
+from towtank.analysis import not_checked, relaxed_words
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people
@@ -124,8 +124,10 @@ def verdict(results: Results) -> Callout:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
     missing = unchecked(results)
-    unchecked_text = [text(people.sentence(missing))] if missing else []
-    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
+    relaxed = relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
+    further = [text(people.sentence(words)) for words in (relaxed, missing) if words]
+    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed else ''}: {counts(results)}"
+    return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
 
 
 def _reason(doubt: Json, answer: str) -> Text:
