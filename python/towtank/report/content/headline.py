@@ -123,10 +123,8 @@ def verdict(results: Results) -> Callout:
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
-    missing = unchecked(results)
-    relaxed = relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
-    further = [text(people.sentence(words)) for words in (relaxed, missing) if words]
-    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed else ''}: {counts(results)}"
+    further = [text(people.sentence(words)) for words in (relaxed(results), unchecked(results)) if words]
+    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed(results) else ''}: {counts(results)}"
     return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
 
 
@@ -144,6 +142,11 @@ def unchecked(results: Results) -> str:
     possible.
     """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
+
+
+def relaxed(results: Results) -> str:
+    """Return a text that lists the limits that the study relaxed; empty if it relaxed none."""
+    return relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
 
 
 def _reasons(results: Results) -> list[Json]:
