@@ -17,6 +17,12 @@ _TWO_DIGITS = 355
 """
 WIDE = 10.0
 """If the interval of a positive quantity is wider than this multiple of its value, it is shown as not known. [1]"""
+# Amounts that take the place of a value of 0: one second, one per second, 100 %, one GiB, and one of any unit that is
+# not listed.
+_INSTEAD_OF_ZERO = {
+    **{"ns": 1e9, "µs": 1e6, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600, "/min": 60.0, "/h": 3600.0, "%": 100.0},
+    **{"B": 2.0**30, "bytes": 2.0**30, "B/s": 2.0**30},
+}
 NOT_KNOWN = "not known"
 """Text that replaces an interval that is too wide to be shown, see `WIDE`."""
 FEW_DIGITS = 3
@@ -105,18 +111,41 @@ def places_of(value: float, low: float, high: float) -> int | None:
     return -max(place, -_MOST_PLACES)
 
 
-def says_nothing(value: float, low: float, high: float) -> bool:
-    """Return True if the interval of a positive quantity is wider than ten times its value.
+def says_nothing(value: float, low: float, high: float, unit: str = "") -> bool:
+    """Return True if the interval of a quantity that is not negative is wider than ten times its value.
 
-    Texts show such an interval as not known; JSON documents contain its ends. Intervals of differences, which may
+    A value of 0 gives the interval no scale. Such an interval is compared with ten seconds, 10 /s, 10 GiB or ten of any
+    other unit, so that the upper bound of a small quantity is shown. The interval of a share of 0 is always shown.
+
+    Texts show a wider interval as not known; JSON documents contain its ends. Intervals of differences, which may
     contain zero at any width, and unbounded intervals are always shown.
 
     Examples
     --------
     >>> says_nothing(30.0, 0.0, 248_814_480.0), says_nothing(30.0, 2.0, 300.0), says_nothing(0.5, -10.0, 12.0)
     (True, False, False)
+    >>> says_nothing(0.0, 0.0, 250_000_000.0, "ms"), says_nothing(0.0, 0.0, 250.0, "ms")
+    (True, False)
     """
-    return 0 <= low <= high < math.inf and value > 0 and high - low > WIDE * value
+    scale = _INSTEAD_OF_ZERO.get(unit, 1.0) if is_zero(value, high) else value
+    return 0 <= low <= high < math.inf and value >= 0 and high - low > WIDE * scale
+
+
+def is_zero(value: float, high: float) -> bool:
+    """Return True if a value is 0, or so small compared with the upper end of its interval that it is only a rounding
+    error.
+
+    Examples
+    --------
+    >>> is_zero(0.0, 0.0), is_zero(1e-12, 248_814_480.0), is_zero(1e-12, 2e-12)
+    (True, True, False)
+    """
+    return abs(value) <= _NOISE * abs(high)
+
+
+def _without_interval(value: float, high: float) -> str:
+    """Render a value whose interval is not known with two digits."""
+    return "0" if is_zero(value, high) else few_digits(value, 2)
 
 
 def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str]:
@@ -129,6 +158,19 @@ def interval_texts(value: float, low: float, high: float) -> tuple[str, str, str
     """
     places = places_of(value, low, high)
     return rounded_text(value, places), rounded_text(low, places), rounded_text(high, places)
+
+
+def column_texts(value: float, low: float, high: float, unit: str = "") -> tuple[str, str, str]:
+    """Write a value and the two ends of its interval for a table, where `unit` is in a heading.
+
+    Examples
+    --------
+    >>> column_texts(433.6, 425.2, 442.1, "ms"), column_texts(30.0, 0.0, 248_814_480.0, "ms")
+    (('434', '425', '442'), ('30', 'not known', 'not known'))
+    """
+    if says_nothing(value, low, high, unit):
+        return _without_interval(value, high), NOT_KNOWN, NOT_KNOWN
+    return interval_texts(value, low, high)
 
 
 def rounded_text(value: float, places: int | None) -> str:
@@ -161,8 +203,8 @@ def number_estimate(value: float, low: float, high: float, unit: str = "") -> st
     >>> number_estimate(30.0, 0.0, 248_814_480.0, "ms")
     '30 [not known] ms'
     """
-    if says_nothing(value, low, high):
-        return f"{few_digits(value, 2)} [{NOT_KNOWN}]{unit and ' '}{unit}"
+    if says_nothing(value, low, high, unit):
+        return f"{_without_interval(value, high)} [{NOT_KNOWN}]{unit and ' '}{unit}"
     texts = interval_texts(value, low, high)
     return f"{texts[0]} [{texts[1]}, {texts[2]}]{unit and ' '}{unit}"
 
@@ -213,8 +255,8 @@ def in_words(value: float, low: float, high: float, unit: str = "") -> str:
     >>> in_words(40.0, 0.5, 3200.0)
     '40 (interval not known)'
     """
-    if says_nothing(value, low, high):
-        return f"{few_digits(value, 2)} (interval {NOT_KNOWN}){unit and ' '}{unit}"
+    if says_nothing(value, low, high, unit):
+        return f"{_without_interval(value, high)} (interval {NOT_KNOWN}){unit and ' '}{unit}"
     shown, lowest, highest = (text.replace("-", "−") for text in interval_texts(value, low, high))
     return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
 

@@ -10,7 +10,7 @@ from harmed_runs import slowed
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.study import _reasons
+from towtank.analysis.study_verdict import _reasons
 from towtank.analysis.system.pace import pace
 
 

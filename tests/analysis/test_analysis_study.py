@@ -10,8 +10,10 @@ from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
 from towtank.analysis import narrative, summarize_study
+from towtank.analysis.relaxed_limits import DEFAULTS, relaxed_limits
 from towtank.analysis.study import known_summary
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
+from towtank.study.model import Limits
 
 
 def weighted(values):
@@ -199,6 +201,25 @@ def test_a_run_that_was_set_aside_counts_no_more(tmp_path):
     aside = results.path / "runs" / "r003.interrupted-1"
     shutil.copytree(results.run_path("r003"), aside)
     assert len(summarize_study(results)["runs"]) == 8
+
+
+def test_limits_that_the_study_relaxed_are_in_the_verdict(tmp_path):
+    results = copy_of_results_1(tmp_path / "results")
+    path = results.path / "study.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    manifest["study"]["limits"] = {"errors": 0.001, "interference": 1.0, "start_lag_p99": 0.05, "storage_free": 0.0}
+    write_json(path, manifest)
+    assert summarize_study(results)["verdict"]["relaxed_limits"] == [
+        {"limit": "start_lag_p99", "value": 0.05, "default": 0.01},
+        {"limit": "interference", "value": 1.0, "default": 0.1},
+        {"limit": "storage_free", "value": 0.0, "default": 0.001},
+    ]
+
+
+def test_a_study_with_the_default_limits_relaxed_none(summary):
+    assert summary["verdict"]["relaxed_limits"] == []
+    assert Limits().model_dump() == DEFAULTS
+    assert relaxed_limits(DEFAULTS) == []
 
 
 def test_results_without_any_run_have_a_summary(tmp_path):

@@ -158,6 +158,23 @@ def test_correlated_noise_without_a_start_is_hardly_ever_cut():
     assert sum(noisy(stream, np.zeros(60), 60).start_s > 0 for _ in range(100)) <= 6
 
 
+def test_slow_swings_of_a_system_at_rest_are_no_start():
+    """Throughput swings at random by 10 %, with a correlation time of 30 s, in windows of 90 s. No start differs.
+
+    The plain test takes its error from the rest of the window, and finds a start in about 4 % of such windows. The
+    cautious test has a significance level of 2 %, so that at most 2 % of the windows lose their first part.
+    """
+    stream, correlation, cut = np.random.default_rng(8), np.exp(-1 / 30), 0
+    for _ in range(1000):
+        swing = [stream.normal()]
+        for noise in (1 - correlation**2) ** 0.5 * stream.normal(size=89):
+            swing.append(correlation * swing[-1] + noise)
+        found = transient_of({"throughput": 100 * (1 + 0.1 * np.array(swing))})
+        # A cut at half of the window is kept without the cautious test.
+        cut += bool(found.observations) and not found.cuts["throughput"].at_limit
+    assert cut <= 0.02 * 1000
+
+
 def test_a_slow_fall_is_not_cut_off_as_a_start():
     """The response time halves over the window. Without the beginning, the decrease would be too small for a doubt."""
     stream, fall = np.random.default_rng(3), np.linspace(0, np.log(0.5), 60)

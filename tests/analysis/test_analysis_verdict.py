@@ -75,13 +75,19 @@ def expecting(run, **request):
     (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
 
+def plan_of_steps(run, request):
+    """Write a plan in which every step of the run sends the same request."""
+    steps = range(len(summarize_run(run, tables=False)["steps"]))
+    transactions = [{"name": str(step), "ops": [{"op": "request", "step": step, **request}]} for step in steps]
+    (run.path / "plan.json").write_text(json.dumps({"transactions": transactions}), encoding="utf-8")
+
+
 @pytest.mark.parametrize(
     ("codes", "doubted"),
     [
         ({"302": 5}, True),
         ({"301": 3, "308": 3, "200": 5}, True),
         ({"302": 5, "200": 5}, False),
-        ({"304": 9}, False),
         ({"300": 5}, True),
     ],
 )
@@ -109,6 +115,49 @@ def test_a_check_of_another_status_does_not_expect_redirects(run):
     answered(run, {"302": 5})
     expecting(run, checks=[{"kind": "status", "min": 200, "max": 299}, {"kind": "size", "min": 1}])
     assert "redirects" in reasons(run)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ({"304": 9}, r"all [\d,]+ responses are without content \(status 304\), but their requests have no condition"),
+        (
+            {"304": 3, "200": 1},
+            r"[\d,]+ of [\d,]+ responses \(75 %\) are without content \(status 304\), but their requests .*",
+        ),
+        ({"304": 1, "200": 1}, None),
+        ({"302": 1, "304": 9}, r"[\d,]+ of [\d,]+ responses \(90 %\) are without content \(status 304\), but .*"),
+    ],
+)
+def test_a_status_for_conditional_requests_is_doubted_without_a_condition(run, codes, message):
+    answered(run, codes)
+    plan_of_steps(run, {"headers": [["Accept", ["*/*"]]], "checks": []})
+    found = [each for each in summarize_run(run, tables=False)["verdict"]["reasons"] if each["kind"] == "redirects"]
+    assert len(found) == (message is not None)
+    for doubt in found:
+        assert re.fullmatch(message, doubt["message"])
+        assert (doubt["level"], doubt["limit"]) == ("suspect", 0.5)
+        assert "If-None-Match" in doubt["hint"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"headers": [["Accept", ["*/*"]], ["If-None-Match", ['"a"']]]},
+        {"headers": [["if-modified-since", ["Sat, 28 Nov 2026 00:00:00 GMT"]]]},
+        {"checks": [{"kind": "status", "in": [304]}]},
+        {"checks": [{"kind": "status", "min": 200, "max": 399}]},
+    ],
+)
+def test_a_status_for_conditional_requests_is_expected_with_a_condition(run, request_):
+    answered(run, {"304": 9})
+    plan_of_steps(run, request_)
+    assert "redirects" not in reasons(run)
+
+
+def test_a_status_for_conditional_requests_is_not_doubted_without_a_plan(run):
+    answered(run, {"304": 9})
+    assert "redirects" not in reasons(run)
 
 
 def test_status_codes_are_counted_by_run_transaction_and_step(run):

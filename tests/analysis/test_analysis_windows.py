@@ -16,7 +16,7 @@ from towtank.analysis.statistics import error_of
 from towtank.analysis.statistics.histograms import Layout
 from towtank.analysis.system import tiers
 from towtank.analysis.windows import changes, growth, steady
-from towtank.analysis.windows.rest import is_at_rest, rest_of
+from towtank.analysis.windows.rest import Rest, is_at_rest, rest_of
 from towtank.analysis.windows.settling import Seconds, without_transient
 from towtank.analysis.windows.tolerances import ALLOWED, TOLERANCE
 from towtank.analysis.windows.window import at_mean_throughput
@@ -48,6 +48,33 @@ def test_a_window_too_short_for_any_statement_says_so_and_names_the_length(secon
     )
     assert (doubt.seen, doubt.limit) == (None, None)
     assert {found["at_most"] for found in window.document()["rest"].values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("needed_s", "said"),
+    [
+        (61.0, "about 70 s"),
+        (204.0, "about 210 s"),
+        (921.0, "about 16 min"),
+        (970.0, "about 17 min"),
+        (3600.0, "about 60 min"),
+    ],
+)
+def test_the_length_of_a_longer_window_has_two_digits(needed_s, said):
+    """930 s are 15.5 minutes, rounded up to 16; 970 s are 16.2 minutes, rounded up to 17."""
+    assert note_of(noisy(needed_s)).message.endswith(f"(limit 10 %); a window of {said} would")
+
+
+@pytest.mark.parametrize("needed_s", [3601.0, 80_000.0, None])
+def test_no_window_beyond_an_hour_is_recommended(needed_s):
+    ended = "(limit 10 %); no window of a practical length (up to 1 h) would"
+    assert note_of(noisy(needed_s)).message.endswith(ended)
+
+
+def noisy(needed_s):
+    """Return a window of 20 s that does not exclude a change of throughput by 30 %."""
+    rest = {"throughput": Rest(0.02, 0.3, 0.1, needed_s), "response_time": Rest(0.0, 0.01, 0.284, 10.0)}
+    return SimpleNamespace(steady=True, rest=rest, length_s=20.0)
 
 
 def test_a_window_that_is_long_enough_and_quiet_has_no_note():

@@ -11,6 +11,7 @@ import pytest
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import Exchange, Load, manifest
 from towtank.conduct.drive_targets import prepare_plan
+from towtank.conduct.refusals import refuse_options
 from towtank.errors import StudyError, TargetError
 from towtank.files import engine_path
 from towtank.results.folder import RunFolder
@@ -154,6 +155,20 @@ def test_what_is_refused(run: RunFolder, port: int, connections: ConnectionOptio
     with pytest.raises(StudyError) as caught:
         prepare_plan(run, Exchange(f"http://127.0.0.1:{port}/"), Load(threads=2), [], [], connections=connections)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("of_workload", [False, True])
+@pytest.mark.parametrize(
+    ("key", "option"), [("ca", "--cacert"), ("client_certificate", "--cert"), ("client_key", "--key")]
+)
+def test_a_fault_of_a_certificate_names_the_option_of_its_file(
+    tmp_path: Path, key: str, option: str, *, of_workload: bool
+) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text(f"/runs/1/plan.json: targets[0].tls.{key}: cannot be used\n")
+    with pytest.raises(StudyError) as caught:
+        refuse_options(log, of_workload=of_workload)
+    assert [str(fault) for fault in caught.value.faults] == [f"<command line>: {option}: cannot be used"]
 
 
 def test_all_faults_at_once(run: RunFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import report_synthetic as synthetic
 from results_1 import copy_with_model
 
 from towtank.cli import app
@@ -53,6 +55,22 @@ def test_writes_the_report_into_the_results_folder(
     page = " ".join(plain(results / "report.html").replace("&#39;", "'").replace("&lt;", "<").split())
     pieces = [piece for sentence in printed["headline"].split(". ") for piece in sentence.rstrip(".").split("; ")]
     assert [piece for piece in pieces if piece not in page] == []
+
+
+def test_limits_that_the_study_relaxed_are_named(
+    towtank: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = synthetic.results()
+    relaxed = [{"limit": "interference", "value": 1.0, "default": 0.1}]
+    verdict = {**found.summary["verdict"], "relaxed_limits": relaxed}
+    changed = dataclasses.replace(found, summary={**found.summary, "verdict": verdict})
+    monkeypatch.setattr("towtank.report.load", lambda _: changed)
+    monkeypatch.setattr("towtank.report.write", lambda *_: tmp_path / "report.html")
+    assert towtank(["report", str(tmp_path)]) == 0
+    said = "verdict: valid; limits that the study relaxed: interference 100 % (default 10 %)"
+    assert said in capsys.readouterr().out
+    assert towtank(["report", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["relaxed_limits"] == relaxed
 
 
 @pytest.mark.waits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from towtank import claim_words, estimates
 from towtank.analysis import narrative
 from towtank.estimates import error_estimate
 from towtank.report import format as people
@@ -137,8 +138,39 @@ def test_an_interval_that_says_nothing_is_not_known() -> None:
     assert narrative._time(absurd) == "30 (interval not known) ms", "table and sentence have one rounding"
     assert narrative.interval({"value": 40.0, "low": 0.3, "high": 1200.0}) == "40 (interval not known)"
     wide = {"value": 0.030, "low": 0.002, "high": 0.3}
+    columns = "30", "not known", "not known"
+    assert estimates.column_texts(30.0, 0.0, 248_814_480.0, "ms") == columns, "of the terminal"
     assert "not" not in people.seconds_estimate(wide)
     assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), "of a difference"
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-12])
+def test_an_interval_that_says_nothing_about_zero_is_not_known(value: float) -> None:
+    absurd = {"value": value, "low": 0.0, "high": 250_000.0}
+    for shown in (
+        people.seconds_estimate(absurd).replace("\N{NO-BREAK SPACE}", " "),
+        people.plain_estimate(absurd, "CPUs").replace("\N{NO-BREAK SPACE}", " "),
+        estimates.duration_estimate(value, 0.0, 250_000.0),
+        estimates.rate_estimate(value, 0.0, 250_000.0),
+        estimates.number_estimate(1e3 * value, 0.0, 250e6, "ms"),
+    ):
+        assert shown.startswith("0 [not known] ")
+    for shown in (
+        narrative._time(absurd),
+        narrative.interval(absurd),
+        claim_words.estimate_text({"value": 1e3 * value, "low": 0.0, "high": 250e6}, "ms"),
+    ):
+        assert shown.startswith("0 (interval not known)")
+    assert estimates.column_texts(1e3 * value, 0.0, 250e6, "ms") == ("0", "not known", "not known")
+
+
+def test_the_upper_bound_of_a_small_quantity_around_zero_is_shown() -> None:
+    space = "\N{NO-BREAK SPACE}"
+    assert people.seconds_estimate({"value": 0.0, "low": 0.0, "high": 0.009}) == f"0 [0,{space}9]{space}ms"
+    assert estimates.number_estimate(0.0, 0.0, 250.0, "ms") == "0 [0, 250] ms"
+    assert estimates.share_estimate(0.0, 0.0, 0.003) == "0.00 [0.00, 0.30] %"
+    assert estimates.share_estimate(0.0, 0.0, 1.0) == "0 [0, 100] %"
+    assert estimates.number_estimate(0.0, -250_000.0, 250_000.0) == "0 [-250,000, 250,000]", "of a difference"
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,16 @@ def test_a_label_with_full_stops_does_not_cut_a_sentence() -> None:
     assert headline.sentences(dataclasses.replace(found, summary=summary)) == parts
 
 
+def test_a_valid_measurement_with_relaxed_limits_is_named_so() -> None:
+    found = synthetic.results()
+    assert headline.verdict(found).title.startswith("Valid measurement: 8 of 8 runs valid")
+    relaxed = [{"limit": "not_attributed", "value": 1.0, "default": 0.05}]
+    summary: dict[str, Any] = {**found.summary, "verdict": {**found.summary["verdict"], "relaxed_limits": relaxed}}
+    changed = headline.verdict(dataclasses.replace(found, summary=summary))
+    assert changed.title.startswith("Valid measurement with relaxed limits: 8 of 8 runs valid")
+    assert "Limits that the study relaxed: not_attributed 100 % (default 5 %)." in words(changed)
+
+
 def test_advice_of_the_answer_is_not_repeated_among_the_doubts() -> None:
     found = synthetic.results()
     reason = {"kind": "interference", "level": "invalid", "message": "others ran.", "hint": "stop them."}

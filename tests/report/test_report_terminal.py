@@ -31,6 +31,19 @@ def test_verdict_comes_first_and_path_last() -> None:
     assert lines[-1] == "report: results/x/report.html"
 
 
+def test_verdict_names_limits_that_the_study_relaxed() -> None:
+    relaxed = [
+        {"limit": "interference", "value": 1.0, "default": 0.1},
+        {"limit": "start_lag_p99", "value": 0.05, "default": 0.01},
+    ]
+    verdict = {**summary()["verdict"], "relaxed_limits": relaxed}
+    lines = printed(summary(verdict=verdict)).splitlines()
+    assert lines[:2] == [
+        "verdict: valid with relaxed limits (runs: 8 valid)",
+        "  limits that the study relaxed: interference 100 % (default 10 %), start_lag_p99 50 ms (default 10 ms)",
+    ]
+
+
 def test_table_shows_every_point_with_its_interval() -> None:
     text = printed(summary())
     (row,) = [line for line in text.splitlines() if line.startswith("search_index absent") and " 120 " in line]

@@ -306,7 +306,7 @@ def test_what_is_to_spare_does_not_count_a_throughput(tmp_path: Path, capsys: An
     assert "until an objective of a time or a utilization is missed: headroom " in line
     chance = share_text(missed.mean(), share_between(int(missed.sum()), 200))
     assert "[" in chance
-    assert line.endswith(f"; only a throughput objective is missed in {chance} of the draws")
+    assert line.endswith(f"; only a throughput objective is missed in {chance} of the random samples (draws)")
 
 
 def test_a_refusal_by_probability_has_its_interval(tmp_path: Path, capsys: Any) -> None:

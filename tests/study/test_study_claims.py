@@ -137,6 +137,34 @@ def test_faults_of_claims_are_reported_at_their_places(
     assert all(any(word in line for line in found) for word in words), printed
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("to: {search_index: present}", "to: {}", "claims[0].measure.ratio.to"),
+        ("ratio: {of", "ratio: {off", "claims[0].measure.ratio.off"),
+        ("{trend: {of: p95", "{trend: {of: 3", "claims[1].measure.trend.of"),
+    ],
+)
+def test_a_faulty_measure_is_not_also_reported_as_missing(
+    files: Files, capfd: pytest.CaptureFixture[str], old: str, new: str, place: str
+) -> None:
+    assert main(["validate", str(with_claim(files, old, new))]) == 2
+    printed = capfd.readouterr().err.splitlines()
+    assert any(f": {place}: " in line for line in printed), printed
+    assert not any("must have one of the keys value" in line for line in printed), printed
+
+
+@pytest.mark.parametrize("measure", ["{}", "{ratio: null}"])
+def test_a_claim_without_a_measure_is_reported_once(
+    files: Files, capfd: pytest.CaptureFixture[str], measure: str
+) -> None:
+    written = "{trend: {of: p95, over: users, at: {search_index: present}}}"
+    assert main(["validate", str(with_claim(files, written, measure))]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    kinds = "value, ratio, difference, trend, highest, lowest"
+    assert line.endswith(f"claims[1].measure: must have one of the keys {kinds}, got none instead")
+
+
 def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.CaptureFixture[str]) -> None:
     with_claim(files, "search_index: absent", "serch: absent")
     assert main(["validate", str(with_claim(files, "holds: rises", "holds: up"))]) == 2

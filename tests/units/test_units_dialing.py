@@ -92,9 +92,42 @@ def test_each_code_of_a_name_has_its_own_fact() -> None:
     assert {code for code in EAI if code < 0} <= set(dialing.NAME_ERRORS)
 
 
-@pytest.mark.parametrize("code", [*dialing.CERTIFICATE_ERRORS, 0, 99])
-def test_each_fault_of_a_certificate_has_a_fact_and_a_next_step(code: int) -> None:
+# Numbers of OpenSSL (`openssl/x509_vfy.h`), with the last words of their names, which begin with `X509_V_ERR_`.
+STORE = "to the authorities of this machine (SSL_CERT_FILE)"
+OF_A_NAME = "use a name that the certificate contains"
+ANOTHER = "give the server another certificate"
+CERTIFICATE_FAULTS = [
+    pytest.param(9, "the certificate is not valid yet", "set the clocks of both machines", id="CERT_NOT_YET_VALID"),
+    pytest.param(10, "the certificate has expired", "renew it", id="CERT_HAS_EXPIRED"),
+    pytest.param(18, "the certificate is self-signed", f"add it {STORE}", id="DEPTH_ZERO_SELF_SIGNED_CERT"),
+    pytest.param(
+        19,
+        "the root authority of the certificate is not known",
+        f"add the authority {STORE}",
+        id="SELF_SIGNED_CERT_IN_CHAIN",
+    ),
+    pytest.param(
+        20,
+        "the authority of the certificate is not known",
+        f"add the authority {STORE}",
+        id="UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    ),
+    pytest.param(
+        21,
+        "the server sent no certificate of the issuing authority",
+        "let the server send the whole chain",
+        id="UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    ),
+    pytest.param(62, "the certificate is not valid for the name", OF_A_NAME, id="HOSTNAME_MISMATCH"),
+    pytest.param(64, "the certificate is not valid for the address", OF_A_NAME, id="IP_ADDRESS_MISMATCH"),
+    pytest.param(23, "the certificate is not accepted", ANOTHER, id="CERT_REVOKED"),
+    pytest.param(0, "the certificate is not accepted", ANOTHER, id="no-number"),
+    pytest.param(9999, "the certificate is not accepted", ANOTHER, id="a-number-of-the-future"),
+]
+
+
+@pytest.mark.parametrize(("code", "said", "advice"), CERTIFICATE_FAULTS)
+def test_each_fault_of_a_certificate_has_a_fact_and_a_next_step(code: int, said: str, advice: str) -> None:
     error = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] (_ssl.c:1006)")
     error.verify_code = code
-    assert "certificate" in fact(error)
-    assert len(next_step(error)) > 2
+    assert (fact(error), next_step(error)) == (said, advice)

@@ -41,6 +41,7 @@ def of_step(folder: Path, step: str) -> Fault:
         ("{get: /, check: {header: {⟦a b: x}}}", "must be the name of a header"),
         ("⟦{get: 'http://a.example/x'}", "define another host as a target, and name it with target: NAME"),
         ("⟦{get: '${uuid}/a'}", "must be a path that begins with /"),
+        (r"⟦{get: '\a'}", "must be a path that begins with /"),
         ("⟦{get: '/$${a b}'}", "without blanks"),
         ("⟦{get: '/a#b'}", "without a fragment"),
         ("⟦{get: '/c#${uuid}'}", "write %23 if the # belongs to the path"),
@@ -57,6 +58,11 @@ def test_a_step_is_refused_with_its_place(tmp_path: Path, step: str, message: st
     found = of_step(tmp_path, step.replace("⟦", ""))
     assert message in found.message
     assert found.column == len("    - ") + 1 + step.index("⟦")
+
+
+def test_a_backslash_within_a_path_is_allowed(tmp_path: Path) -> None:
+    """The engine sends it as `/`, as browsers do, but refuses a path that begins with it."""
+    assert faults(tmp_path, f"{HEAD}transactions:\n  t:\n    - {{get: '/a\\b?q=\\c'}}\n{GROUPS}") == []
 
 
 def test_default_headers_are_checked_like_other_headers(tmp_path: Path) -> None:

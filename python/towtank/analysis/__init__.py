@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from towtank.analysis.judgement import judge_all as judge_all
     from towtank.analysis.objective_scopes import is_scoped as is_scoped
     from towtank.analysis.objectives import estimate_at as estimate_at
+    from towtank.analysis.relaxed_limits import relaxed_words as relaxed_words
     from towtank.analysis.run import summarize_run as summarize_run
     from towtank.analysis.statistics import Estimate as Estimate
     from towtank.analysis.study import summarize_study as summarize_study
@@ -60,5 +61,6 @@ __getattr__, __dir__ = door(
         "comparing": "AtLoad Compared Difference Finding Side baseline compare keep side_of",
         "objective_scopes": "is_scoped",
         "objectives": "estimate_at",
+        "relaxed_limits": "relaxed_words",
     },
 )

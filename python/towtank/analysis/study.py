@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from towtank import __version__
-from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives
+from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, Kind, Level
@@ -18,13 +18,12 @@ from towtank.analysis.limits import of_levels, of_runs
 from towtank.analysis.objective_scopes import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
-from towtank.analysis.service_logs import first_words
 from towtank.analysis.statistics.estimates import CONFIDENCE
 from towtank.claim_words import sentence
 from towtank.containment import Failed, attempt, attempt_or, failures_so_far
+from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.load_level import KINDS, Load
-from towtank.over_runs import alike, merged
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
 
 SCHEMA = "towtank/study-summary/1"
@@ -37,13 +36,6 @@ remains but is not analysed."""
 ENDED = ("complete", "failed", "stopped")
 # Keys of a run summary that identify the data from which it was made.
 _MADE_FROM = ("run", "status", "inputs")
-_UNDECIDED: dict[str, Any] = {
-    "level": "invalid",
-    "reasons": [],
-    "log": None,
-    **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
-}
-"""Verdict of a study if its computation failed. It is invalid, so the study supports no claims."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,8 @@ class Question:
         `name`, `levels`, `numeric`.
     load_factor : str or None
         Factor that sets the load, `users` or `rate`; None if no factor sets it.
+    limits : dict
+        Limits beyond which the study lets no run count, in SI units.
     run_to_run : float
         Relative standard deviation of the system's speed from run to run that is assumed for single runs. [1]
     confidence : float
@@ -70,6 +64,7 @@ class Question:
     load_factor: str | None
     objectives: list[dict[str, Any]]
     design: list[dict[str, Any]]
+    limits: Mapping[str, object]
     run_to_run: float
     confidence: float
 
@@ -198,7 +193,14 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "effects": attempt_or("effects", [], factorial.effects, question.factors, runs),
         # With several configurations no regression line is fitted, because no single line describes the demand of all.
         "demand": attempt_or("demand", {}, demand.demands, runs, load_of) if len(configurations) < 2 else {},
-        "verdict": attempt_or("verdict", dict(_UNDECIDED), _verdict, question, runs),
+        "verdict": attempt_or(
+            "verdict",
+            dict(study_verdict.UNDECIDED),
+            study_verdict.verdict_of,
+            question.design,
+            question.limits,
+            runs,
+        ),
         "objectives": attempt_or("objectives", [], _objectives, question, configurations, runs),
         "runs": [
             {
@@ -277,6 +279,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         load,
         list(study.get("objectives") or []),
         [planned for planned in design if isinstance(planned, dict)] if isinstance(design, list) else [],
+        limits if isinstance(limits := dig(study, "limits"), dict) else {},
         claims.run_to_run_of(study),
         CONFIDENCE if looks is None else looks.confidence,
     )
@@ -365,84 +368,3 @@ def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[object
             load = _load_of(question, {"factors": factors, "users": {}})
             found.append(objectives.MissingRun(str(planned["run"]), key, load))
     return found
-
-
-def _verdict(question: Question, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    levels = [run["verdict"]["level"] for run in runs]
-    done = {str(run["run"]) for run in runs}
-    if question.design and all("run" in planned for planned in question.design):
-        missing = sum(str(planned["run"]) not in done for planned in question.design)
-    else:
-        missing = max(0, len(question.design) - len(runs))
-    counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
-    if not runs or counts["invalid"] == len(runs):
-        level = "invalid"
-    elif counts["invalid"] or missing or counts["suspect"]:
-        level = "suspect"
-    else:
-        level = "valid"
-    return {
-        "level": level,
-        "reasons": _reasons(runs),
-        "not_checked": _not_checked(runs),
-        "log": first_words(runs),
-        "valid_runs": counts["valid"],
-        "suspect_runs": counts["suspect"],
-        "invalid_runs": counts["invalid"],
-        "missing_runs": missing,
-    }
-
-
-def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of the affected
-    runs.
-
-    Notes are left out, except notes about the speed of a machine if a run is not valid.
-    """
-    explained = any(run["verdict"]["level"] != "valid" for run in runs)
-    found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
-    for run in runs:
-        for reason in run["verdict"]["reasons"]:
-            if reason["level"] != "note" or (explained and reason["kind"] == Kind.MACHINE_SPEED):
-                found.setdefault((reason["level"], reason["kind"]), []).append((str(run["run"]), reason))
-    order = {"invalid": 0, "suspect": 1}
-    kinds = {str(kind): place for place, kind in enumerate(Kind)}
-    keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
-    return [_reason(found[key]) for key in keys]
-
-
-def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the worst of several doubts of one kind, with the names of all affected runs in its message.
-
-    Each number in the message is replaced by its range over the runs.
-    """
-    worst = having[0][1]
-    for _, reason in having[1:]:
-        if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
-            worst = reason
-    names = list(dict.fromkeys(name for name, _ in having))
-    same = [(name, str(reason["message"])) for name, reason in having if alike(reason["message"], worst["message"])]
-    return {**worst, "message": f"{merged([text for _, text in same])} ({_where(same, names)})", "runs": names}
-
-
-def _where(same: list[tuple[str, str]], names: list[str]) -> str:
-    """Return the names of the runs with a given message, and of the runs with similar doubts, as text."""
-    having = list(dict.fromkeys(name for name, _ in same))
-    others = [name for name in names if name not in having]
-    return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")
-
-
-def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the checks that could not be made, each with its reason and the affected runs."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for run in runs:
-        for missing in run["verdict"].get("not_checked") or ():
-            found.setdefault((missing["check"], missing["why"]), []).append(str(run["run"]))
-    return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
-
-
-def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return True if the measured number of the doubt `reason` is farther from its limit than that of the doubt
-    `other`."""
-    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
-    return distances[0] > distances[1]

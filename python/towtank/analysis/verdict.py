@@ -31,6 +31,7 @@ CHECKS: tuple[RunCheck, ...] = (
     course.completed,
     course.errors_by_part,
     answers.redirected,
+    answers.not_modified,
     generator.saturated,
     generator.stalled,
     generator.overflow,

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from towtank.analysis import Diagnosis, Level, not_checked
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
-from towtank.estimates import few_digits, interval_texts, number_estimate
+from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
@@ -75,7 +75,7 @@ def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
     """Render a time, and the two ends of its confidence interval, which are empty if the interval is unknown."""
     if value_ms is None or known.low is None or known.high is None:
         return _number(value_ms), "", ""
-    return interval_texts(value_ms, 1e3 * known.low, 1e3 * known.high)
+    return column_texts(value_ms, 1e3 * known.low, 1e3 * known.high, "ms")
 
 
 def _number(value: float | None) -> str:

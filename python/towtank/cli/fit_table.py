@@ -11,12 +11,13 @@ from rich.table import Table
 
 from towtank.estimates import (
     FEW_DIGITS,
+    NOT_KNOWN,
+    column_texts,
     duration_estimate,
     duration_unit,
     durations_like,
     error_estimate,
     few_digits,
-    interval_texts,
     number_estimate,
     places_of,
     relative_error,
@@ -307,5 +308,5 @@ def times(value: float | None, low: float | None, high: float | None) -> tuple[s
     if value is None or low is None or high is None:
         return _time(value), "-"
     length, unit = duration_unit(value or max(abs(low), abs(high)))
-    shown, *ends = interval_texts(value / length, low / length, high / length)
-    return f"{shown} {unit}", f"{' - '.join(ends)} {unit}"
+    shown, *ends = column_texts(value / length, low / length, high / length, unit)
+    return f"{shown} {unit}", NOT_KNOWN if NOT_KNOWN in ends else f"{' - '.join(ends)} {unit}"

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.analysis import Estimate, Judged, Judgement, Level
-from towtank.estimates import few_digits, interval_texts, number_estimate
+from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
 
 _HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
@@ -62,7 +62,7 @@ def _cell(found: Estimate) -> tuple[str, str, str]:
         return "-", "", ""
     if found.low is None or found.high is None:
         return few_digits(found.value), "", ""
-    return interval_texts(found.value, found.low, found.high)
+    return column_texts(found.value, found.low, found.high, "ms")
 
 
 def _lines(judged: Judged) -> Iterator[str]:

@@ -21,7 +21,7 @@ def command(
     from towtank.digging import dig  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
     from towtank.report import REPORT, load, write  # noqa: PLC0415
-    from towtank.report.content.headline import headline, level, unchecked  # noqa: PLC0415
+    from towtank.report.content.headline import headline, level, relaxed, unchecked  # noqa: PLC0415
 
     check = OptionCheck()
     check.target("--out", out)
@@ -37,13 +37,13 @@ def command(
             "headline": headline(found),
             "verdict": level(found),
             "not_checked": dig(found.summary, "verdict", "not_checked"),
+            "relaxed_limits": dig(found.summary, "verdict", "relaxed_limits"),
             **failed_parts(parts),
         }
         print_json(document)
     else:
         printer().print(headline(found), markup=False)
-        missing = unchecked(found)
-        remark = f"; {missing}" if missing else ""
+        remark = "".join(f"; {words}" for words in (relaxed(found), unchecked(found)) if words)
         printer().print(f"verdict: {level(found)}{remark}\nreport: {path}", markup=False)
     if open_:
         _show(path)

@@ -11,7 +11,13 @@ from towtank.conduct.connecting import COMMAND_LINE
 from towtank.errors import Fault, StudyError
 
 _LINE = re.compile(r"^\S*plan\.json: (?P<place>[\w.\[\]]+): (?P<message>.*)$")
-_OF_WORKLOAD = re.compile(r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b")
+_TLS = r"targets\[\d+\]\.tls"
+# Faults in these parts of a plan are faults of the workload file. Files of certificates and keys are options, also with
+# a workload file.
+_OF_WORKLOAD = re.compile(
+    rf"(?!{_TLS}\.(?:ca|client_certificate|client_key)\b)"
+    r"(transactions|groups|targets|pools|variables|lists|steps|pages)\b"
+)
 # Patterns of paths in the engine's plan, and the option that sets a value at such a path. The first matching pattern
 # applies.
 _OPTIONS = (
@@ -30,7 +36,9 @@ _OPTIONS = (
     (r".*\.headers\[\d+\]", "--header"),
     (r".*\.method", "--method"),
     (r".*\.body", "--body"),
-    (r"targets\[\d+\]\.tls", "--cacert"),
+    (rf"{_TLS}\.ca", "--cacert"),
+    (rf"{_TLS}\.client_certificate", "--cert"),
+    (rf"{_TLS}\.client_key", "--key"),
     (r"targets|.*\.path", "TARGET"),
 )
 

@@ -16,6 +16,7 @@ from towtank.estimates import (
     durations_like,
     error_estimate,
     interval_texts,
+    is_zero,
     relative_error,
     says_nothing,
 )
@@ -201,7 +202,7 @@ def _bracketed(
     if low is None or high is None:
         return f"{number(value * factor)}{words}"
     if says_nothing(value, low, high):
-        shown = number(value * factor, 2)
+        shown = "0" if is_zero(value, high) else number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))
     # A line break is allowed before the brackets of the interval, but not inside them.

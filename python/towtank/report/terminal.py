@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis import not_checked
+from towtank.analysis import not_checked, relaxed_words
 from towtank.analysis.objective_runs import FAR
 from towtank.digging import dig
 from towtank.report import format as people
@@ -131,7 +131,8 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
     ]
     line = Text("verdict: ")
     line.append(level, style=f"bold {_STYLES.get(level, '')}".strip())
-    line.append(f" (runs: {', '.join(counts) or 'none'})")
+    relaxed = relaxed_words(dig(verdict, "relaxed_limits") or ())
+    line.append(f"{' with relaxed limits' if relaxed else ''} (runs: {', '.join(counts) or 'none'})")
     messages = dict.fromkeys(
         str(doubt.get("message")) for doubt in verdict.get("reasons") or () if doubt.get("message")
     )
@@ -139,8 +140,9 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
         line.append(f"\n  {message}")
     if group := verdict.get("log"):
         line.append(f"\n  {_log_line(group)}")
-    if missing := not_checked(verdict.get("not_checked") or ()):
-        line.append(f"\n  {missing}")
+    for words in (relaxed, not_checked(verdict.get("not_checked") or ())):
+        if words:
+            line.append(f"\n  {words}")
     return line
 
 

@@ -44,7 +44,7 @@ def check_path(text: str) -> None:
     ------
     ValueError
         If the path does not begin with `/`, or contains blanks or a fragment. The engine encodes other characters
-        that are not allowed in paths, as browsers do.
+        that are not allowed in paths, and sends `\\` as `/`, as browsers do.
     """
     parts = templates.parse(text)
     first = parts[0] if parts else ""

@@ -47,6 +47,14 @@ def test_page_has_headline_verdict_and_numbers_of_the_summary(page):
     assert {len(row) for row in rows} == {7}
 
 
+def test_limits_that_the_study_relaxed_are_named_with_the_verdict(towtank, results):
+    manifest = json.loads((results / "study.json").read_text("utf-8"))
+    manifest["study"]["limits"] = {"interference": 1.0}
+    write_json(results / "study.json", manifest)
+    page = towtank("export", results, "--to", "markdown", "--out", "-").out
+    assert "Verdict: **suspect with relaxed limits** (runs: 4 valid, 4 suspect)" in page.splitlines()
+
+
 def test_objectives_are_a_table(page):
     rows = table(page, "Objectives")
     name = "p95 of open_all_searches \\< 1 s"

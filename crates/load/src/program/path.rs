@@ -3,20 +3,20 @@
 //! A path may contain only letters, digits and some other ASCII characters (RFC 3986, section 3.3; RFC 9112, section
 //! 3.2.1). Browsers encode all other octets with the sets of the URL standard:
 //! <https://url.spec.whatwg.org/#percent-encoded-bytes>. A `%` is never encoded, so parts that are already encoded
-//! remain unchanged.
+//! remain unchanged. A `\` in a path counts as a `/`: <https://url.spec.whatwg.org/#path-state>.
 
-/// Octets that are encoded in a path (path percent-encode set). Controls, DEL and all octets above DEL are encoded as
-/// well.
-const IN_PATH: &[u8] = b" \"#<>^`{}";
-/// Octets that are encoded in a query (special-query percent-encode set, which applies to http and https).
+/// Octets that are replaced in a path: the path percent-encode set, and `\`. Controls, DEL and all octets above DEL are
+/// replaced as well.
+const IN_PATH: &[u8] = b" \"#<>^`{}\\";
+/// Octets that are replaced in a query (special-query percent-encode set, which applies to http and https).
 const IN_QUERY: &[u8] = b" \"#<>'";
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Bit in [`SETS`] for octets that are encoded in a path.
+/// Bit in [`SETS`] for octets that are replaced in a path.
 const PATH: u8 = 1;
-/// Bit in [`SETS`] for octets that are encoded in a query.
+/// Bit in [`SETS`] for octets that are replaced in a query.
 const QUERY: u8 = 2;
-/// For each octet, [`PATH`] if it is encoded in a path, combined with [`QUERY`] if it is encoded in a query.
+/// For each octet, [`PATH`] if it is replaced in a path, combined with [`QUERY`] if it is replaced in a query.
 const SETS: [u8; 256] = sets();
 
 const fn sets() -> [u8; 256] {
@@ -46,7 +46,8 @@ pub(super) fn is_path(bytes: &[u8]) -> bool {
     bytes.first() == Some(&b'/') && !bytes.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }
 
-/// Percent-encodes the path and query that begin at `start` of `out`. Most paths need no encoding and stay unchanged.
+/// Percent-encodes the path and query that begin at `start` of `out`, and writes each `\` of the path as `/`. Most paths
+/// need no encoding and stay unchanged.
 pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
     let mark = memchr::memchr(b'?', &out[start..]).map_or(out.len(), |at| start + at);
     let is_in = |from: &[u8], set: u8| from.iter().any(|byte| SETS[usize::from(*byte)] & set != 0);
@@ -58,6 +59,8 @@ pub(super) fn encode(out: &mut Vec<u8>, start: usize) {
         let set = if start + index < mark { PATH } else { QUERY };
         if SETS[usize::from(*byte)] & set == 0 {
             out.push(*byte);
+        } else if *byte == b'\\' {
+            out.push(b'/');
         } else {
             out.extend_from_slice(&[
                 b'%',
@@ -95,6 +98,9 @@ mod tests {
             ("/a?", "/a?"),
             ("/c#?q=#1", "/c%23?q=%231"),
             ("/?q=\u{7f}", "/?q=%7F"),
+            (r"/a\b\\c?q=\d", r"/a/b//c?q=\d"),
+            (r"/a\b", "/a/b"),
+            ("/a%5Cb", "/a%5Cb"),
         ] {
             assert_eq!(encoded(path), sent, "{path}");
         }

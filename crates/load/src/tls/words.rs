@@ -11,6 +11,9 @@ const RENEW: &str =
 /// Next step if the server refuses the certificate of the client.
 const OWN: &str =
     "check the client's certificate and key (--cert, --key) and the log of the server";
+/// Next step if the client's certificate and key are no pair.
+const PAIR: &str =
+    "give the key of this certificate (--cert, --key; `client_certificate`, `client_key`)";
 /// Next step if the server does not speak TLS.
 const PORT: &str =
     "does the port speak TLS, without a proxy that changes bytes? See the log of the server";
@@ -73,7 +76,7 @@ pub fn sentence(error: &Error) -> String {
         ),
         Error::InconsistentKeys(_) => (
             "the client's key does not belong to its certificate".to_owned(),
-            OWN,
+            PAIR,
         ),
         Error::FailedToGetCurrentTime => (
             "the time of this machine cannot be read".to_owned(),

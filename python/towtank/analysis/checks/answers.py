@@ -1,9 +1,12 @@
-"""Checks the status codes of successful responses for redirects that the workload does not expect."""
+"""Checks the status codes of successful responses for redirects that the workload does not expect, and for responses
+without content to requests without a condition.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
@@ -15,6 +18,40 @@ REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 REDIRECTS_SHARE = 0.5
 
 
+NOT_MODIFIED = 304
+"""Status code of the response to a conditional request whose condition is false (RFC 9110, section 15.4.5)."""
+_WITHOUT_CONDITION = (
+    "A server may send status 304 only if the request has a condition, such as the header If-None-Match. These "
+    "responses have no content, so the numbers do not describe the requested content.",
+    "find out why the server, or a cache in front of it, sends status 304; if the real users have a cache, add "
+    "If-None-Match or If-Modified-Since to the headers; if 304 is expected, declare it with a check of the status",
+)
+"""Reason and next step for responses 304 to requests without a condition."""
+
+
+@dataclass(frozen=True)
+class _Unexpected:
+    """Status codes that the workload does not expect.
+
+    Attributes
+    ----------
+    codes : frozenset of int
+        Status codes.
+    expected : frozenset of str
+        Names of the requests that expect these codes.
+    noun, reason : str
+        Parts of the message: a name for these responses, and the reason why they are unexpected.
+    special : (str, str) or None
+        Reason and next step in place of those for redirects.
+    """
+
+    codes: frozenset[int]
+    expected: frozenset[str]
+    noun: str
+    reason: str
+    special: tuple[str, str] | None = None
+
+
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
     """Check that unexpected redirects are not the majority of all responses, and that no transaction receives only
     such redirects.
@@ -24,29 +61,59 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
     A request expects a redirect if its check accepts redirects or if the header Location is extracted. Recordings of
     older versions of Towtank have no counts by status code, so they are not checked.
     """
+    reason = "which no check expects"
+    yield from _doubts(evidence, _Unexpected(REDIRECTS, evidence.redirects_expected, "redirects", reason))
+
+
+def not_modified(evidence: Evidence) -> Iterator[Doubt]:
+    """Check that responses 304 to requests without a condition are not the majority of all responses, and that no
+    transaction receives only such responses.
+
+    Notes
+    -----
+    A request expects status 304 if it has a header with a condition, or if its check accepts this status [1]_. Runs
+    without a plan are not checked.
+
+    References
+    ----------
+    .. [1] RFC 9110, "HTTP Semantics", 2022, sections 13.1 and 15.4.5.
+    """
+    reason = "but their requests have no condition"
+    codes, expected = frozenset({NOT_MODIFIED}), evidence.not_modified_expected
+    yield from _doubts(evidence, _Unexpected(codes, expected, "without content", reason, _WITHOUT_CONDITION))
+
+
+def _doubts(evidence: Evidence, unexpected: _Unexpected) -> Iterator[Doubt]:
     steps = evidence.summary["steps"]
-    found = _redirects(steps, evidence)
-    answers = sum(sum((step["status_codes"] or {}).values()) for step in steps.values())
+    found, answers = _count(steps, unexpected), _answers(steps.values())
     if found.total() > REDIRECTS_SHARE * answers:
         share = found.total() / answers
-        text = f"{_all_or_some(found.total(), answers)} redirects ({_codes(found)}), which no check expects"
-        yield Doubt(Kind.REDIRECTS, Level.SUSPECT, text, share, REDIRECTS_SHARE)
+        text = f"{_all_or_some(found.total(), answers)} {_words(found, unexpected)}"
+        yield Doubt(Kind.REDIRECTS, Level.SUSPECT, text, share, REDIRECTS_SHARE, special=unexpected.special)
         return
     for name, transaction in evidence.summary["transactions"].items():
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
-        found, answers = _redirects(own, evidence), sum((transaction["status_codes"] or {}).values())
+        found, answers = _count(own, unexpected), _answers([transaction])
         if answers and found.total() == answers:
-            text = f"all {answers:,} responses of {name} are redirects ({_codes(found)}), which no check expects"
-            yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0)
+            text = f"all {answers:,} responses of {name} are {_words(found, unexpected)}"
+            yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0, special=unexpected.special)
 
 
-def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
-    """Return, for each status code, the number of redirects that no check of the workload expects."""
+def _words(found: Counter[str], unexpected: _Unexpected) -> str:
+    return f"{unexpected.noun} ({_codes(found)}), {unexpected.reason}"
+
+
+def _answers(parts: Iterable[Mapping[str, Any]]) -> int:
+    return sum(sum((part["status_codes"] or {}).values()) for part in parts)
+
+
+def _count(steps: dict[str, Any], unexpected: _Unexpected) -> Counter[str]:
+    """Return, for each status code, the number of responses that the workload does not expect."""
     found: Counter[str] = Counter()
     for name, step in steps.items():
-        if name not in evidence.redirects_expected:
+        if name not in unexpected.expected:
             counts = (step["status_codes"] or {}).items()
-            found.update({code: count for code, count in counts if int(code) in REDIRECTS})
+            found.update({code: count for code, count in counts if int(code) in unexpected.codes})
     return found
 
 

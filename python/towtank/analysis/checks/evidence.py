@@ -73,6 +73,8 @@ class Evidence:
         Names of the requests of each transaction.
     redirects_expected : frozenset of str
         Names of the requests with a check that accepts a redirect, or whose header Location is extracted.
+    not_modified_expected : frozenset of str
+        Names of the requests with a condition, or with a check that accepts status 304.
     """
 
     manifest: dict[str, Any]
@@ -106,6 +108,7 @@ class Evidence:
     probe_expected: bool = False
     steps_by_transaction: dict[str, list[str]] = field(default_factory=dict)
     redirects_expected: frozenset[str] = frozenset()
+    not_modified_expected: frozenset[str] = frozenset()
 
     @property
     def is_open(self) -> bool:

@@ -10,6 +10,7 @@ from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import NOTHING_RECORDED, Doubt, Kind, Level, percent, seconds, signed_percent
 from towtank.analysis.pauses import TIMES_SLOWER
+from towtank.analysis.window_lengths import NONE_IS_LONG_ENOUGH, advised_length
 from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
 from towtank.analysis.windows.tolerances import GROSS
@@ -17,8 +18,6 @@ from towtank.analysis.windows.tolerances import GROSS
 EFFECTIVE_SAMPLES = 30
 NARROW = 0.10
 TAIL_SAMPLES = 100
-# Length of the longest steady stage that a message recommends. [s]
-_LONGEST_S = 3600.0
 RELAXATIONS, FEW_RELAXATIONS = 40, 10
 """Two lengths of a window, in relaxation times of a queue. [1]
 
@@ -72,11 +71,12 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
         return
     parts = [_hidden(name, found) for name, found in hidden.items()]
     text = f"the window of {seconds(window.length_s)} does not exclude {' and '.join(parts)}"
-    needed = [None if found is None else found.needed_s for found in hidden.values()]
-    if all(length is not None for length in needed):
-        longest = _round_up(max(length for length in needed if length is not None))
+    needed = [length for found in hidden.values() if (length := _needed_s(found)) is not None]
+    if len(needed) == len(hidden):
+        advised = advised_length(_round_up(max(needed)))
         unknown = any(found is not None and found.at_most is None for found in hidden.values())
-        text += f"; a window of {'at least' if unknown else 'about'} {seconds(longest)} would"
+        about = "at least" if unknown else "about"
+        text += f"; {NONE_IS_LONG_ENOUGH if advised is None else f'a window of {about} {advised}'} would"
     known = [found for found in hidden.values() if found is not None and found.at_most is not None]
     worst = max(known, key=lambda found: (found.at_most or 0.0) / found.allowed, default=None)
     seen, limit = (None, None) if worst is None else (worst.at_most, worst.allowed)
@@ -95,9 +95,16 @@ def _hidden(name: str, found: Rest | None) -> str:
     return f"a change of {text} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
 
 
+def _needed_s(found: Rest | None) -> float | None:
+    """Return the length of a window that would exclude a change: infinite if no window does, None if unknown. [s]"""
+    if found is None:
+        return None
+    return math.inf if found.needed_s is None and found.at_most is not None else found.needed_s
+
+
 def _round_up(length_s: float) -> float:
     """Round the length of a stage up to a multiple of ten seconds. [s]"""
-    return 10.0 * math.ceil(length_s / 10.0)
+    return 10.0 * math.ceil(length_s / 10.0) if math.isfinite(length_s) else length_s
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
@@ -135,10 +142,10 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     worth = window.length_s / relaxation_s if relaxation_s > 0 else math.inf
     if worth < RELAXATIONS:
         busy = percent(evidence.summary["tiers"][tier]["utilization"])
-        needed_s = RELAXATIONS * relaxation_s
+        length = advised_length(RELAXATIONS * relaxation_s)
         hold = (
-            f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, {seconds(needed_s)}"
-            if needed_s <= _LONGEST_S
+            f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, about {length}"
+            if length is not None
             else f"{tier} is so close to its limit that no window is long enough: lower the rate"
         )
         text = (

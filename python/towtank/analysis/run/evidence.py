@@ -11,7 +11,7 @@ from towtank.analysis import load
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.generator import cores_of
 from towtank.analysis.run.data import RunData
-from towtank.analysis.run.expected import expecting_redirects
+from towtank.analysis.run.expected import expecting_not_modified, expecting_redirects
 from towtank.analysis.statistics.estimates import estimate_of
 from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
@@ -67,6 +67,7 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         probe_expected=_probe_expected(data),
         steps_by_transaction=_steps_by_transaction(data),
         redirects_expected=expecting_redirects(data.plan, list(names(data.recording, "step"))),
+        not_modified_expected=expecting_not_modified(data.plan, list(names(data.recording, "step"))),
     )
 
 

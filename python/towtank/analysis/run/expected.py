@@ -1,11 +1,15 @@
-"""Determines from the engine's plan which requests expect a redirect as response."""
+"""Determines from the engine's plan which requests expect a redirect, or status 304, as response."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from towtank.analysis.checks.answers import REDIRECTS
+from towtank.analysis.checks.answers import NOT_MODIFIED, REDIRECTS
+from towtank.digging import dig
+
+# Headers with a condition that leads to status 304 if it is false (RFC 9110, section 13.2.2).
+_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
 
 
 def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
@@ -20,12 +24,28 @@ def expecting_redirects(plan: Mapping[str, Any] | None, steps: Sequence[str]) ->
     steps : sequence of str
         Names of the steps in this plan.
     """
+    return _names(plan, steps, _expects_redirect)
+
+
+def expecting_not_modified(plan: Mapping[str, Any] | None, steps: Sequence[str]) -> frozenset[str]:
+    """Return the names of the requests that expect status 304: they have a header with a condition, or their check
+    accepts this status. Without a plan, all requests are returned, because their headers are unknown.
+
+    Parameters
+    ----------
+    plan, steps
+        As for `expecting_redirects`.
+    """
+    return frozenset(steps) if plan is None else _names(plan, steps, _expects_not_modified)
+
+
+def _names(
+    plan: Mapping[str, Any] | None, steps: Sequence[str], expects: Callable[[Mapping[str, Any]], bool]
+) -> frozenset[str]:
+    """Return the names of the steps with a request for which `expects` is true."""
     plan = plan or {}
-    found = {
-        int(request["step"])
-        for request in _requests([plan.get("transactions"), plan.get("groups")])
-        if _expects_redirect(request)
-    }
+    requests = _requests([plan.get("transactions"), plan.get("groups")])
+    found = {int(request["step"]) for request in requests if expects(request)}
     return frozenset(steps[number] for number in found if number < len(steps))
 
 
@@ -39,14 +59,24 @@ def _requests(node: Any) -> Iterator[Mapping[str, Any]]:
 
 def _expects_redirect(request: Mapping[str, Any]) -> bool:
     checks, extracts = request.get("checks") or (), request.get("extract") or ()
-    if any(check.get("kind") == "status" and _accepts_redirect(check) for check in checks):
+    if _accepts_any(checks, REDIRECTS):
         return True
     headers = [check.get("name") for check in checks if check.get("kind") == "header"]
     headers += [extract.get("expression") for extract in extracts if extract.get("from") == "header"]
     return any(str(name).lower() == "location" for name in headers)
 
 
-def _accepts_redirect(check: Mapping[str, Any]) -> bool:
+def _expects_not_modified(request: Mapping[str, Any]) -> bool:
+    headers = {str(name).lower() for name, *_ in dig(request, "headers") or ()}
+    return not headers.isdisjoint(_CONDITIONS) or _accepts_any(dig(request, "checks") or (), frozenset({NOT_MODIFIED}))
+
+
+def _accepts_any(checks: Sequence[Mapping[str, Any]], codes: frozenset[int]) -> bool:
+    """Return True if a check of the status accepts one of the status codes."""
+    return any(check.get("kind") == "status" and _accepts(check, codes) for check in checks)
+
+
+def _accepts(check: Mapping[str, Any], codes: frozenset[int]) -> bool:
     if "in" in check:
-        return not REDIRECTS.isdisjoint(check["in"])
-    return any(check.get("min", 100) <= status <= check.get("max", 999) for status in REDIRECTS)
+        return not codes.isdisjoint(check["in"])
+    return any(check.get("min", 100) <= status <= check.get("max", 999) for status in codes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from towtank.analysis import not_checked
+from towtank.analysis import not_checked, relaxed_words
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.report import format as people
@@ -119,9 +119,9 @@ def verdict(results: Results) -> Callout:
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
-    missing = unchecked(results)
-    unchecked_text = [text(people.sentence(missing))] if missing else []
-    return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
+    further = [text(people.sentence(words)) for words in (relaxed(results), unchecked(results)) if words]
+    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed(results) else ''}: {counts(results)}"
+    return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
 
 
 def _reason(doubt: Json, answer: str) -> Text:
@@ -138,6 +138,11 @@ def unchecked(results: Results) -> str:
     possible.
     """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
+
+
+def relaxed(results: Results) -> str:
+    """Return a text that lists the limits that the study relaxed; empty if it relaxed none."""
+    return relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
 
 
 def _reasons(results: Results) -> list[Json]:

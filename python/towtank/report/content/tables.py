@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank import over_runs
+from towtank.analysis import window_lengths
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content import answers, objectives_table
@@ -82,16 +83,17 @@ def _long_enough(results: Results) -> str:
     )
     if not needed:
         return ""
-    most = people.count(needed[-1])
-    if len(needed) == 1:
-        return f" A steady window of {most} s would probably give this value an interval."
-    half = people.count(needed[(len(needed) - 1) // 2])
+    values = "this value" if len(needed) == 1 else f"these {len(needed)} values"
+    half, most = (window_lengths.advised_length(needed[place]) for place in ((len(needed) - 1) // 2, -1))
+    if half is None:
+        of = "" if len(needed) == 1 else "half of "
+        return f" {window_lengths.NONE_IS_LONG_ENOUGH.capitalize()} would give {of}{values} an interval."
     if half == most:
-        return f" A steady window of {most} s would probably give these {len(needed)} values an interval."
-    return (
-        f" A steady window of {half} s would probably give half of these {len(needed)} values an interval, a window of "
-        f"{most} s for all of them."
-    )
+        return f" A steady window of {most} would probably give {values} an interval."
+    first = f" A steady window of {half} would probably give half of {values} an interval,"
+    if most is None:
+        return f"{first} {window_lengths.NONE_IS_LONG_ENOUGH} all of them."
+    return f"{first} a window of {most} for all of them."
 
 
 def _shown(point: Json) -> Iterator[object]:

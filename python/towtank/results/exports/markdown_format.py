@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towtank import claim_words, units
+from towtank.digging import dig
 from towtank.estimates import duration_in_words, few_digits, in_words
 from towtank.over_runs import shares
 from towtank.results.exports import judged
@@ -41,7 +42,8 @@ def _head(material: Material) -> Iterator[str]:
     runs = ", ".join(f"{count} {level}" for count, level in counts if count)
     yield f"## {escaped(material.title)}\n"
     yield f"**{escaped(material.summary['headline'])}**\n"
-    yield f"Verdict: **{verdict['level']}** (runs: {runs or 'none'})\n"
+    relaxed = " with relaxed limits" if dig(verdict, "relaxed_limits") else ""
+    yield f"Verdict: **{verdict['level']}{relaxed}** (runs: {runs or 'none'})\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:

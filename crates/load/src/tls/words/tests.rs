@@ -228,8 +228,18 @@ fn the_usual_faults_are_said_in_words() {
     }
 }
 
-/// Servers of TLS 1.2 send the same alert if they require a client certificate and if they accept no cipher suite. The
-/// sentence therefore names both causes.
+/// The server has no part in this fault, which is found before the first connection.
+#[test]
+fn a_key_of_another_certificate_names_both_options_and_not_the_server() {
+    let sentence = sentence(&Error::InconsistentKeys(InconsistentKeys::KeyMismatch));
+    for words in ["key does not belong to its certificate", "--cert", "--key"] {
+        assert!(sentence.contains(words), "{sentence}");
+    }
+    assert!(!sentence.contains("server"), "{sentence}");
+}
+
+/// A server of TLS 1.2 that requires a certificate of the client refuses the handshake with the same alert as a server
+/// that accepts no suite, so the sentence names both causes.
 #[test]
 fn a_refused_handshake_has_two_causes() {
     let sentence = sentence(&Error::AlertReceived(

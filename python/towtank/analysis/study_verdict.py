@@ -1,0 +1,114 @@
+"""Computes the verdict of a study from the verdicts of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towtank.analysis.doubts import Kind
+from towtank.analysis.relaxed_limits import relaxed_limits
+from towtank.analysis.service_logs import first_words
+from towtank.over_runs import alike, merged
+
+UNDECIDED: dict[str, Any] = {
+    "level": "invalid",
+    "reasons": [],
+    "log": None,
+    **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
+}
+"""Verdict of a study whose verdict could not be computed. It is invalid, so the study supports no claims."""
+
+
+def verdict_of(
+    design: Sequence[Mapping[str, object]], limits: Mapping[str, object], runs: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the verdict of a study: its level, the reasons, and the number of runs by verdict.
+
+    Parameters
+    ----------
+    design : list of dict
+        Planned runs.
+    limits : dict
+        Limits beyond which the study lets no run count, in SI units.
+    runs : list of dict
+        Summaries of the runs.
+    """
+    levels = [run["verdict"]["level"] for run in runs]
+    done = {str(run["run"]) for run in runs}
+    if design and all("run" in planned for planned in design):
+        missing = sum(str(planned["run"]) not in done for planned in design)
+    else:
+        missing = max(0, len(design) - len(runs))
+    counts = {level: levels.count(level) for level in ("valid", "suspect", "invalid")}
+    if not runs or counts["invalid"] == len(runs):
+        level = "invalid"
+    elif counts["invalid"] or missing or counts["suspect"]:
+        level = "suspect"
+    else:
+        level = "valid"
+    return {
+        "level": level,
+        "reasons": _reasons(runs),
+        "not_checked": _not_checked(runs),
+        "relaxed_limits": relaxed_limits(limits),
+        "log": first_words(runs),
+        "valid_runs": counts["valid"],
+        "suspect_runs": counts["suspect"],
+        "invalid_runs": counts["invalid"],
+        "missing_runs": missing,
+    }
+
+
+def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the doubts that make runs suspect or invalid, combined by kind and level, with the names of all affected
+    runs.
+
+    Notes are left out, with one exception: if a run is not valid, notes about the speed of a machine are included,
+    because the speed may be the reason."""
+    explained = any(run["verdict"]["level"] != "valid" for run in runs)
+    found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
+    for run in runs:
+        for reason in run["verdict"]["reasons"]:
+            if reason["level"] != "note" or (explained and reason["kind"] == Kind.MACHINE_SPEED):
+                found.setdefault((reason["level"], reason["kind"]), []).append((str(run["run"]), reason))
+    order = {"invalid": 0, "suspect": 1}
+    kinds = {str(kind): place for place, kind in enumerate(Kind)}
+    keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
+    return [_reason(found[key]) for key in keys]
+
+
+def _reason(having: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """Return the worst of several doubts of one kind. Its message names the affected runs, and each number in it is
+    replaced by the range over the runs."""
+    worst = having[0][1]
+    for _, reason in having[1:]:
+        if reason["seen"] is not None and worst["seen"] is not None and _worse(reason, worst):
+            worst = reason
+    names = list(dict.fromkeys(name for name, _ in having))
+    same = [(name, str(reason["message"])) for name, reason in having if alike(reason["message"], worst["message"])]
+    return {**worst, "message": f"{merged([text for _, text in same])} ({_where(same, names)})", "runs": names}
+
+
+def _where(same: list[tuple[str, str]], names: list[str]) -> str:
+    """List the runs to which a message applies, then the runs that raised the same kind of doubt with a different
+    message.
+    """
+    having = list(dict.fromkeys(name for name, _ in same))
+    others = [name for name in names if name not in having]
+    return ", ".join(having) + (f"; similar doubts about {', '.join(others)}" if others else "")
+
+
+def _not_checked(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the checks that could not be made, each with its reason and the affected runs."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        for missing in run["verdict"].get("not_checked") or ():
+            found.setdefault((missing["check"], missing["why"]), []).append(str(run["run"]))
+    return [{"check": check, "why": why, "runs": names} for (check, why), names in found.items()]
+
+
+def _worse(reason: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return True if the measured number of the doubt `reason` is farther from its limit than that of the doubt
+    `other`."""
+    distances = [abs(float(doubt["seen"]) - float(doubt["limit"] or 0)) for doubt in (reason, other)]
+    return distances[0] > distances[1]
