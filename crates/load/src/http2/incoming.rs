@@ -267,8 +267,7 @@ impl Connection {
             return;
         };
         if stream.sending {
-            // The server completed its response before it received the whole request body, so the unsent part is
-            // dropped.
+            // The server completed its response before it received the whole request body: drop the unsent part.
             frames::write_reset(id, ErrorCode::Cancel, self.out());
         }
         let answer = exchanges.received(stream.token, 0);
