@@ -70,6 +70,7 @@ LINK = LimitedLink("web", "sent", 12.4e6, 12.5e6)
         (seen(ONE_THREAD), Cause.CPU, "shop, thread worker (4711)"),
         (seen(CROWDED_THREAD, machine_used=4.0, others_used=0.3), Cause.CPU, "shop, thread worker (4711)"),
         (seen(LIMITED), Cause.QUOTA, "shop, control group /shop"),
+        (seen(replace(LIMITED, group="/towtank-24efe1/store")), Cause.QUOTA, "shop"),
         (seen(SHOP, disks=(DISK,)), Cause.DISK, "disk data, host store"),
         (seen(SHOP, disks=(replace(DISK, utilization=0.8),)), Cause.UNKNOWN, ""),
         (seen(FULL, machine_used=3.95, disks=(DISK,)), Cause.CPU, "shop"),
@@ -350,6 +351,8 @@ def test_tiers_of_one_control_group_reach_its_limit_together():
     found = of_seen(seen(app, database))
     assert (found.cause, found.where) == (Cause.QUOTA, "shop, control group /shop")
     assert "shop and database together use 0.49 of the 0.5 CPUs" in found.evidence[0]
+    assert "raise the limit (cpu.max of /shop)" in found.settle
+    assert "raise `cpus` of the host store" in of_seen(seen(replace(LIMITED, group="/towtank-24efe1/store"))).settle
     idle = of_seen(seen(*(replace(tier, throttled=0.0) for tier in (app, database))))
     assert (idle.cause, idle.sure) == (Cause.CPU, 0.7)
 

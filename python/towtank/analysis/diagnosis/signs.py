@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ _REST_OF_TIER = 0.30
 """A single process or thread explains the CPU use of its tier if the tier's other processes or threads use at most
 this. [CPUs]
 """
+_OWN_GROUP = re.compile(r"/towtank-[0-9a-f]{6}/(?P<host>[^/]+)$")
+"""Control group that Towtank made for a host; its name differs from run to run."""
 _FOREIGN = 0.25
 """Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
@@ -152,8 +155,10 @@ def _quota(seen: Seen) -> Iterator[Sign]:
         use = "uses" if len(tiers) == 1 else "together use"
         text = f"{names} {use} {used:.2f} of the {allotted:g} CPUs that the control group allows"
         most = max(tiers, key=lambda tier: tier.cpus_used or 0.0)
-        place = Place(most.name, host, part=f"control group {group}")
-        settle = f"raise the limit (cpu.max of {group}) and repeat: throughput rises if this is the cause"
+        own = _OWN_GROUP.search(group)
+        place = Place(most.name, host, part=None if own else f"control group {group}")
+        limit = f"`cpus` of the host {own['host']} in the system file" if own else f"the limit (cpu.max of {group})"
+        settle = f"raise {limit} and repeat: throughput rises if this is the cause"
         if share >= THROTTLED:
             delay = f"this limit delayed processes for {100 * share:.0f} % of the time"
             yield Sign(Cause.QUOTA, place, 0.95, (text, delay), settle)
