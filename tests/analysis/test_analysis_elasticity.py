@@ -161,6 +161,16 @@ def test_groups_of_users_with_transactions_of_their_own_are_counted_apart() -> N
     assert [each["users"] for each in user_groups(by_stage, recorded, recorded.chosen) or []] == [45.0, 15.0]
 
 
+def test_transactions_without_a_response_time_leave_the_mean_of_the_others() -> None:
+    """By hand: 200 transactions take 20 s, so 0.1 s each. Another 50 get no connection and have no response time; in
+    10 s all of them make 25 /s.
+    """
+    recorded = measured(read=(200, 20.0))
+    recorded.columns("transaction")["read"].ended += 5.0
+    (readers,) = user_groups({"groups": [group("readers", 1.0, 0, think=SECOND)]}, recorded, recorded.chosen) or []
+    assert (readers["throughput_per_s"], readers["response_time_s"]) == (25.0, pytest.approx(0.1))
+
+
 def test_groups_with_a_transaction_in_common_are_one_or_unknown() -> None:
     recorded = measured(read=(200, 20.0), write=(100, 50.0), report=(50, 100.0))
     alike = [group(name, 1.0, *kinds, think=SECOND) for name, kinds in (("a", (0, 1)), ("b", (1, 2)), ("c", (2,)))]

@@ -56,6 +56,19 @@ def test_replicates_without_a_steady_state_leave_the_upper_end_open(tmp_path: Pa
     assert answer["stations"]["cpu"]["confidence_interval"]["utilization"][1] == 1
 
 
+@pytest.mark.parametrize(("saturated", "high"), [(4, 0.1), (5, None)])
+def test_the_upper_end_is_open_from_the_first_replicate_without_a_steady_state(
+    tmp_path: Path, capsys: Any, saturated: int, high: float | None
+) -> None:
+    """By hand: the 97.5 % quantile of 200 values lies between the 195th and the 196th. With 4 replicates without a
+    steady state both are 50 ms / (1 - 10 /s x 50 ms) = 0.1 s; with 5 the 196th is infinite.
+    """
+    factors = [*[1.0] * (200 - saturated), *[2.5] * saturated]
+    answer = document_of(capsys, "model", "solve", written(tmp_path, fitted(factors)))
+    low, found = answer["classes"]["web"]["confidence_interval"]["response_time_s"]
+    assert (low, found) == (pytest.approx(0.1), high if high is None else pytest.approx(high))
+
+
 def replicates(app: np.ndarray[Any, Any], db: np.ndarray[Any, Any]) -> str:
     """Return the key `fitted` of a model file, with factors of the demands at `app` and `db` for each replicate."""
     rows = {name: [float(f"{factor:.6g}") for factor in factors] for name, factors in (("app", app), ("db", db))}

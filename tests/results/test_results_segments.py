@@ -10,6 +10,7 @@ from synthetic_runs import Script, Stage, even_schedule, write_run
 
 from towtank.results import lines, segments
 from towtank.results.folder import RunFolder
+from towtank.results.following import Follower
 
 STAGES = [Stage("ramp_up", "ramp_up", 1.5, 4), Stage("steady", "steady", 3.0, 4)]
 
@@ -98,6 +99,21 @@ def test_a_line_with_a_right_checksum_and_a_wrong_form_is_damage(run):
         stream.write(lines.encode({"nothing": True}))
         stream.write(lines.encode({"k": "interval", "t0_ns": "x", "t1_ns": 1, "series": []}))
     assert segments.read(run.engine).damage.bad_lines == 3
+
+
+def test_a_run_is_recorded_up_to_the_time_of_its_slowest_thread(run):
+    """The intervals of each thread end at 1, 1.5, 2, 3, 4 and 4.5 s. Thread 0 has written all of them; thread 1 first
+    nothing, then its header and two intervals, then all.
+    """
+    path = run.engine / "worker-01.0000.ndjson"
+    rows = path.read_bytes().splitlines(keepends=True)
+    path.unlink()
+    follower = Follower(run.engine)
+    assert (len(follower.read()), follower.recorded_until) == (6, 0.0)
+    path.write_bytes(b"".join(rows[:3]))
+    assert (len(follower.read()), follower.recorded_until) == (2, 1.5)
+    path.write_bytes(b"".join(rows))
+    assert (len(follower.read()), follower.recorded_until) == (4, 4.5)
 
 
 def test_a_lost_header_is_taken_from_another_thread(run):

@@ -208,3 +208,20 @@ def test_what_must_hold_is_read_by_the_kind_of_measure() -> None:
     assert read_holds("highest", "inside") == AtLevels(())
     with pytest.raises(ValueError, match="without a unit"):
         read_holds("difference", "> 5", "s")
+
+
+@pytest.mark.parametrize(
+    ("holds", "low", "high", "verdict"),
+    [
+        ("<= 0", 0.0, 0.0, True),
+        ("<= 0", 0.0, 1.0, None),
+        ("<= 0", 1.0, 1.0, False),
+        (">= 3", 3.0, 3.0, True),
+        (">= 3", 2.0, 3.0, None),
+        (">= 3", 2.0, 2.0, False),
+    ],
+)
+def test_a_bound_belongs_to_the_numbers_that_hold(holds: str, low: float, high: float, verdict: bool | None) -> None:
+    bounds = read_holds("value", holds)
+    assert isinstance(bounds, Bounds)
+    assert bounds.verdict(low, high) is verdict

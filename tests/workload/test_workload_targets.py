@@ -18,6 +18,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {
         "inside.test": ["10.1.2.3"],
         "outside.test": ["203.0.113.7"],
+        "two.test": ["203.0.113.7", "203.0.113.8"],
         "both.test": ["10.0.0.1", "203.0.113.8"],
     }
 
@@ -92,6 +93,13 @@ def test_all_refused_hosts_are_reported_at_once_and_each_once(names: None) -> No
 def test_leave_for_one_host_is_not_leave_for_another(names: None) -> None:
     with pytest.raises(StudyError, match=r"8.8.8.8"):
         check_targets(["8.8.8.8:80"], ["outside.test"])
+
+
+def test_a_name_may_be_loaded_if_all_of_its_outside_addresses_are_permitted(names: None) -> None:
+    with pytest.raises(StudyError, match=r"two.test \(203.0.113.7, 203.0.113.8\)"):
+        check_targets(["two.test:80"], ["203.0.113.7"])
+    numbers = ["203.0.113.7", "203.0.113.8"]
+    assert check_targets(["two.test:80"], numbers) == {"two.test": numbers}
 
 
 def test_names_are_resolved_once_for_all(names: None) -> None:
