@@ -109,7 +109,7 @@ soak: setup ## as root: a load of hours, with memory and open files of every pro
 docs: setup ## build the documentation site in target/site, without network, and check its links
 	$(BIN)/python scripts/site
 
-wheel: setup ## build the wheel and the source archive in target/wheels
+wheel: setup ## build the wheel and the source archive in target/dist
 	$(BIN)/python scripts/wheel --sdist
 
 lint: setup ## formatting, lints, types, schemas up to date, plain English

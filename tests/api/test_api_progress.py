@@ -53,14 +53,19 @@ def test_on_a_terminal_or_in_a_log_it_goes_to_standard_error(capsys: pytest.Capt
 
 def test_in_a_notebook_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
-    handle = SimpleNamespace(update=lines.append)
-    display = SimpleNamespace(Pretty=str, display=lambda content, display_id: handle)
+
+    def show(data: dict[str, str], *, raw: bool, display_id: bool = False) -> SimpleNamespace:
+        assert raw, "IPython would fetch a text that begins with http"
+        lines.append(data["text/plain"])
+        return SimpleNamespace(update=show)
+
+    display = SimpleNamespace(display=show)
     monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
     shown = Shown()
     for step in steps_of_a_run():
         shown(step)
     shown.close()
-    assert lines[2] == "3 of 12 s, steady: 8 users, 120.0/s, p95 41 ms, 2 errors"
+    assert lines[3] == "3 of 12 s, steady: 8 users, 120.0/s, p95 41 ms, 2 errors"
     assert lines[-1] == "analysing"
     assert capsys.readouterr() == ("", "")

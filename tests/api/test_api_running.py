@@ -108,6 +108,23 @@ def test_an_interrupt_ends_the_load_and_keeps_the_record(address: str, tmp_path:
     assert not [thread for thread in threading.enumerate() if thread.name == "towtank-conducting"]
 
 
+@pytest.mark.parametrize("raised", [TimeoutError("of the handler"), SystemExit(7)], ids=["exception", "exit"])
+def test_an_exception_of_a_signal_handler_ends_the_load(address: str, tmp_path: Path, raised: BaseException) -> None:
+    def handler(number: int, frame: object) -> None:
+        raise raised
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(type(raised)) as found:
+            towtank.drive(f"http://{address}/", duration="60 s", out=tmp_path / "kept")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert found.value is raised
+    assert RunFolder(tmp_path / "kept").manifest["status"] == "stopped"
+    assert not [thread for thread in threading.enumerate() if thread.name == "towtank-conducting"]
+
+
 def test_an_error_of_the_callback_ends_the_load_and_is_raised(address: str, tmp_path: Path) -> None:
     def progress(step: towtank.Progress) -> None:
         if step.kind == "second":

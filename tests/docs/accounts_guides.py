@@ -192,6 +192,10 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
     ),
     "docs/guides/run-in-ci.md": (
         Shown("def test_checkout(towtank)", because="tests/api/test_api_plugin.py runs such tests"),
+        Shown(
+            "towtank run study.yaml --set",
+            because="a study of the reader; tests/integration/test_integration_run.py runs one",
+        ),
         Shown("permissions:", because="tests/integration/test_integration_ci.py runs the steps of the action"),
         Shown("repos:", because="tests/integration/test_integration_ci.py runs the command of the hook"),
     ),

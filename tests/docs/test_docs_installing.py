@@ -73,7 +73,7 @@ def test_hints_of_messages_name_known_packages() -> None:
 @pytest.mark.timeout(1800)
 def test_the_wheel_runs_a_shipped_study_without_a_checkout(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "scripts/wheel"], cwd=ROOT, check=True)
-    (wheel,) = (ROOT / "target" / "wheels").glob("towtank-*.whl")
+    (wheel,) = (ROOT / "target" / "dist").glob("towtank-*.whl")
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run(

@@ -56,23 +56,24 @@ class Conducting:
         ------
         KeyboardInterrupt
             If the caller was interrupted; by then the work has ended, unless the caller was interrupted three times.
-        Exception
-            The exception of the work or of the callback.
+        BaseException
+            The exception of the work, of the callback, or of a signal handler of the caller. A signal handler that
+            raises an exception ends the work as an interrupt does.
         """
-        interrupt: KeyboardInterrupt | None = None
+        raised: BaseException | None = None
         self._thread.start()
         while True:
             try:
                 self._follow()
                 self._thread.join()
                 break
-            except KeyboardInterrupt as error:
-                interrupt = error
+            except BaseException as error:  # also one that a signal handler of the caller raises
+                raised = error
                 if self._stop.count >= _ASKS_BEFORE_LEAVING:
                     raise
                 self._stop.ask()
-        if interrupt is not None:
-            raise interrupt
+        if raised is not None:
+            raise raised
         for failed in (self._of_callback, self._failed):
             if failed is not None:
                 raise failed

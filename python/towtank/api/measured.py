@@ -112,16 +112,20 @@ class Verdict:
         `valid`, `suspect` or `invalid`; `none` if nothing could be judged.
     doubts : tuple of Doubt
         Reasons for the verdict, the most serious first.
+    relaxed_limits : tuple of str
+        Names of the limits that the study relaxed; with the default limits, fewer runs might be valid.
     """
 
     level: str
     doubts: tuple[Doubt, ...] = ()
+    relaxed_limits: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> Verdict:
         """Read the verdict from a summary."""
         found = document or {}
-        return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())))
+        relaxed = tuple(str(limit["limit"]) for limit in found.get("relaxed_limits") or ())
+        return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())), relaxed)
 
     @property
     def valid(self) -> bool:
@@ -129,7 +133,7 @@ class Verdict:
         return self.level in ("valid", "suspect")
 
     def __str__(self) -> str:
-        return self.level
+        return f"{self.level} with relaxed limits" if self.relaxed_limits else self.level
 
 
 @dataclass(frozen=True)

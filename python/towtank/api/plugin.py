@@ -113,7 +113,8 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
         lines.append(f"of: {left.about}")
     if left.interval is None:
         lines.append("the value has no interval, so its uncertainty is not known")
-    elif op in _ORDERS and isinstance(limit := left.in_unit(right), int | float):
+    elif op in _ORDERS and isinstance(right, int | float | str):
+        limit = left.in_unit(right)
         low, high = left.interval
         miss = "not certain" if low <= limit <= high else "certain"
         state = "holds" if low <= limit <= high else "does not hold"

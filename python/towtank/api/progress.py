@@ -170,8 +170,8 @@ def _notebook_line() -> Callable[[str], object] | None:
     if "ipykernel" not in sys.modules:
         return None
     display: Any = sys.modules["IPython"].display
-    handle = display.display(display.Pretty(""), display_id=True)
-    return lambda text: handle.update(display.Pretty(text))
+    handle = display.display({"text/plain": ""}, raw=True, display_id=True)
+    return lambda text: handle.update({"text/plain": text}, raw=True)
 
 
 def _terminal() -> Display:

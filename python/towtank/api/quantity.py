@@ -55,8 +55,8 @@ class Interval(NamedTuple):
 class Quantity(float):
     """Number with a unit and, if known, a confidence interval.
 
-    A quantity is a float, and computes, compares and formats as a float. A quantity can be compared with text
-    that has a unit.
+    A quantity is a float, and computes, compares and formats as a float. `<`, `<=`, `>` and `>=` also
+    compare it with text that has a unit, such as `"400 ms"`; `==` with text is False.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Quantity(float):
     def __repr__(self) -> str:
         return str(self)
 
-    def in_unit(self, limit: object) -> object:
+    def in_unit(self, limit: float | str) -> float:
         """Return a limit as a number in the unit of this quantity: `"400 ms"` is 0.4 for a quantity in seconds.
 
         Raises
@@ -155,16 +155,16 @@ class Quantity(float):
         return reader(limit)
 
     def __lt__(self, other: Any) -> bool:
-        return super().__lt__(self.in_unit(other))  # type: ignore[operator]
+        return super().__lt__(self.in_unit(other))
 
     def __le__(self, other: Any) -> bool:
-        return super().__le__(self.in_unit(other))  # type: ignore[operator]
+        return super().__le__(self.in_unit(other))
 
     def __gt__(self, other: Any) -> bool:
-        return super().__gt__(self.in_unit(other))  # type: ignore[operator]
+        return super().__gt__(self.in_unit(other))
 
     def __ge__(self, other: Any) -> bool:
-        return super().__ge__(self.in_unit(other))  # type: ignore[operator]
+        return super().__ge__(self.in_unit(other))
 
 
 def _plain(value: float, unit: str) -> str:
