@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-RESIDENT = "sum of resident sets"
+RESIDENT_SETS = "sum of resident sets"
 """Name of the method that counts shared pages once for each process. Summaries of older versions contain only
 this sum.
 """
 
 
-def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
+def memory_of_tier(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
     """Return the memory of a tier [B] and the method of its measurement; both are None if it was not measured.
 
     Examples
@@ -24,4 +24,4 @@ def tier_memory(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
     if tier.get("memory_bytes") is not None:
         return tier["memory_bytes"], str(tier.get("memory_how"))
     old = tier.get("resident_bytes")
-    return (None, None) if old is None else (old, RESIDENT)
+    return (None, None) if old is None else (old, RESIDENT_SETS)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
@@ -30,14 +30,14 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
     if found.total() > REDIRECTS_SHARE * answers:
         share = found.total() / answers
         text = f"{_all_or_some(found.total(), answers)} redirects ({_codes(found)}), which no check expects"
-        yield Doubt(Kind.REDIRECTS, Level.SUSPECT, text, share, REDIRECTS_SHARE)
+        yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.SUSPECT, text, share, REDIRECTS_SHARE)
         return
     for name, transaction in evidence.summary["transactions"].items():
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
         found, answers = _redirects(own, evidence), sum((transaction["status_codes"] or {}).values())
         if answers and found.total() == answers:
             text = f"all {answers:,} responses of {name} are redirects ({_codes(found)}), which no check expects"
-            yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0)
+            yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.NOTE, text, 1.0, 1.0)
 
 
 def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
@@ -53,7 +53,7 @@ def _redirects(steps: dict[str, Any], evidence: Evidence) -> Counter[str]:
 def _all_or_some(count: int, answers: int) -> str:
     if count == answers:
         return f"all {answers:,} responses are"
-    return f"{count:,} of {answers:,} responses ({percent(count / answers)}) are"
+    return f"{count:,} of {answers:,} responses ({percent_text(count / answers)}) are"
 
 
 def _codes(found: Counter[str]) -> str:

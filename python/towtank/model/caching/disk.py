@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Disk:
+class CacheDisk:
     """Disk that serves the misses of a cache.
 
     Attributes

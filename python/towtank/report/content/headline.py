@@ -90,7 +90,7 @@ def headline(results: Results) -> str:
     return f"Of {runs} of this study, {judged} could be judged, and none of them allows a conclusion."
 
 
-def level(results: Results) -> str:
+def verdict_level(results: Results) -> str:
     """Return the verdict of the study: `valid`, `suspect` or `invalid`. Without a verdict in the analysis, it is
     `invalid`.
     """
@@ -112,14 +112,14 @@ def counts(results: Results) -> str:
 
 def verdict(results: Results) -> Callout:
     """Return a callout with the verdict on the study, and one sentence for each reason."""
-    found = level(results)
+    found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     said = headline(results)
     reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
-    missing = unchecked(results)
+    missing = unchecked_note(results)
     unchecked_text = [text(people.sentence(missing))] if missing else []
     return Callout(found, f"{LEVELS[found]}: {counts(results)}", (text(_CLAIMS[found]), *reasons, *unchecked_text))
 
@@ -133,7 +133,7 @@ def _reason(doubt: Json, answer: str) -> Text:
     return text(said, " ", strong("Do: "), "see the answer." if is_repeated else people.sentence(hint))
 
 
-def unchecked(results: Results) -> str:
+def unchecked_note(results: Results) -> str:
     """Return a text that lists checks that were impossible for some runs, with reasons; empty if all checks were
     possible.
     """
