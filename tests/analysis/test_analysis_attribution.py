@@ -12,8 +12,8 @@ from towtank.analysis.claims.places import in_run
 from towtank.analysis.system.disks import disks_counted_once
 from towtank.analysis.system.memory import CONTROL_GROUP, PROPORTIONAL, RESIDENT_SETS, memory
 from towtank.analysis.system.rates import Samples
-from towtank.results.tier_memory import memory_of_tier
 from towtank.study.claim_metrics import read_metric
+from towtank.tier_memory import memory_of_tier
 
 MIB = 1 << 20
 

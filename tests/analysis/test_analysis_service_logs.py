@@ -9,7 +9,7 @@ from changed_recordings import script
 from synthetic_runs import MONOTONIC_NS, SECOND, write_run
 
 from towtank.analysis import service_logs, summarize_run
-from towtank.analysis.log_lines import TEXT_AT_MOST, folded_line, level_of_line, troubles
+from towtank.log_lines import TEXT_AT_MOST, folded_line, level_of_line, troubles
 
 ENTRY = "2026-11-23 18:22:{:02d}.{:03d} [{:x}] "
 BEFORE = [

@@ -15,9 +15,9 @@ from damaged import EXAMPLES, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from towtank.analysis.log_lines import level_of_line, troubles
 from towtank.errors import StudyError, TargetError
 from towtank.filecheck import check_file
+from towtank.log_lines import level_of_line, troubles
 from towtank.model.fitting.table import PointColumns, read_points
 from towtank.observe import haproxy, prometheus, redis
 from towtank.observe.gc_log import GcCounts

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from towtank.analysis.limits.search import decide_search as decide_search
     from towtank.analysis.limits.search import search_levels as search_levels
     from towtank.analysis.limits.search import search_plan_of as search_plan_of
-    from towtank.analysis.log_lines import ERROR_LEVEL as ERROR_LEVEL
-    from towtank.analysis.log_lines import folded_line as folded_line
     from towtank.analysis.measurement import DRAIN_STAGE as DRAIN_STAGE
     from towtank.analysis.measurement import MeasuredColumn as MeasuredColumn
     from towtank.analysis.measurement import Measurement as Measurement
@@ -115,7 +113,6 @@ __getattr__, __dir__ = door(
             "PLATEAUS_AT_MOST PlateauFailure PlateauOutcome SearchDecision SearchEnd decide_search search_levels "
             "search_plan_of"
         ),
-        "log_lines": "ERROR_LEVEL folded_line",
         "measurement": "DRAIN_STAGE MeasuredColumn Measurement",
         "objective_runs": "FAR_FROM_LIMIT",
         "objective_scopes": "is_scoped",

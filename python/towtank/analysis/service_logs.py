@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from towtank.analysis.log_lines import ERROR_LEVEL, Line, folded_line, shown, troubles
 from towtank.files import open_regular
+from towtank.log_lines import ERROR_LEVEL, Line, folded_line, shown, troubles
 from towtank.results import RunFolder
 
 GROUPS_AT_MOST = 20

@@ -71,9 +71,9 @@ def series_name(name: str, **labels: str) -> str:
 
     Examples
     --------
-    >>> series("connections", state="active")
+    >>> series_name("connections", state="active")
     'connections{state="active"}'
-    >>> series("connections")
+    >>> series_name("connections")
     'connections'
     """
     if not labels:

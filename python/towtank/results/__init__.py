@@ -73,8 +73,6 @@ if TYPE_CHECKING:
     from towtank.results.tables import INTERVALS_FILE as INTERVALS_FILE
     from towtank.results.tables import METRICS_FILE as METRICS_FILE
     from towtank.results.tables import write_tables as write_tables
-    from towtank.results.tier_memory import RESIDENT_SETS as RESIDENT_SETS
-    from towtank.results.tier_memory import memory_of_tier as memory_of_tier
 
 __getattr__, __dir__ = door(
     __name__,
@@ -103,6 +101,5 @@ __getattr__, __dir__ = door(
             "StoredItem StoredLedger read_ledger"
         ),
         "tables": "INTERVALS_FILE METRICS_FILE write_tables",
-        "tier_memory": "RESIDENT_SETS memory_of_tier",
     },
 )

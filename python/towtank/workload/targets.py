@@ -77,7 +77,7 @@ def login_in_addresses(addresses: Sequence[str]) -> tuple[str, str] | None:
 
     Examples
     --------
-    >>> login_of(["http://shop:a%20b@127.0.0.1:80", "shop:a%20b@127.0.0.1:81"])
+    >>> login_in_addresses(["http://shop:a%20b@127.0.0.1:80", "shop:a%20b@127.0.0.1:81"])
     ('shop', 'a b')
     """
     logins = set()

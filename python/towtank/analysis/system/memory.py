@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.system.rates import Samples
-from towtank.results import RESIDENT_SETS
+from towtank.tier_memory import RESIDENT_SETS
 
 PROPORTIONAL = "proportional sets"
 CONTROL_GROUP = "control group"

@@ -37,7 +37,7 @@ class CacheDisk:
 
         Examples
         --------
-        >>> Disk(reads=3, time_s=0.005).visits(0.2)
+        >>> CacheDisk(reads=3, time_s=0.005).visits(0.2)
         0.6000000000000001
         """
         return miss_ratio * self.reads

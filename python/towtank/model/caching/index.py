@@ -55,7 +55,7 @@ class CachedIndex:
 
         Examples
         --------
-        >>> [Index(39, memory, heap).fits for memory, heap in ((32, 16), (64, 24))]
+        >>> [CachedIndex(39, memory, heap).fits for memory, heap in ((32, 16), (64, 24))]
         [False, True]
         """
         return self.index_bytes < self.room_bytes

@@ -60,7 +60,7 @@ def held_out_error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | Non
 
     Examples
     --------
-    >>> error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
+    >>> held_out_error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
     (0.125, 0.375)
     """
     if not rows:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.analysis import ERROR_LEVEL, folded_line
 from towtank.digging import dig
+from towtank.log_lines import ERROR_LEVEL, folded_line
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
 from towtank.report.source import Results, RunResult

@@ -15,7 +15,7 @@ from typing import Any
 from towtank.results.exports import judged
 from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material, RunMaterial
-from towtank.results.tier_memory import memory_of_tier
+from towtank.tier_memory import memory_of_tier
 
 Labels = Mapping[str, str]
 

@@ -1,6 +1,6 @@
 """Rules of thumb as data, with formula, units, valid range, source and worked examples.
 
-`load_rules` reads the shipped rules and the user's rules, `answer` evaluates a rule step by step, and `advise`
+`load_rules` reads the shipped rules and the user's rules, `answer_rule` evaluates a rule step by step, and `advise`
 compares a system and its configuration sheet with all rules that apply to the system.
 """
 

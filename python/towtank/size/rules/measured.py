@@ -17,7 +17,7 @@ from towtank.digging import dig
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import few_digits
 from towtank.load_level import Load
-from towtank.results import ResultsFolder, RunFolder, memory_of_tier
+from towtank.results import ResultsFolder, RunFolder
 from towtank.size.rules.facts import (
     COMMON,
     OF_A_KIND,
@@ -28,6 +28,7 @@ from towtank.size.rules.facts import (
     SystemFacts,
     measured,
 )
+from towtank.tier_memory import memory_of_tier
 
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}

@@ -60,7 +60,7 @@ def reach(
         Ends of the intervals, in base units. An end beyond a bound that the rule includes (`at_least`, `at_most`) is
         moved to the bound.
     measured : collection of str
-        Names of measured inputs, as in `answer`.
+        Names of measured inputs, as in `answer_rule`.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def folded_line(text: str) -> str:
 
     Examples
     --------
-    >>> folded("2026-11-23 18:22:48.123 [7f3a90] 10.0.0.5:5432 refused after 12.5 ms")
+    >>> folded_line("2026-11-23 18:22:48.123 [7f3a90] 10.0.0.5:5432 refused after 12.5 ms")
     '# # [#] # refused after # ms'
     """
     return _DAY.sub("#", _VARYING.sub("#", text))

@@ -16,9 +16,9 @@ def memory_of_tier(tier: Mapping[str, Any]) -> tuple[float | None, str | None]:
 
     Examples
     --------
-    >>> tier_memory({"memory_bytes": 5.0, "memory_how": "proportional sets", "resident_sets_bytes": 9.0})
+    >>> memory_of_tier({"memory_bytes": 5.0, "memory_how": "proportional sets", "resident_sets_bytes": 9.0})
     (5.0, 'proportional sets')
-    >>> tier_memory({"resident_bytes": 9.0})
+    >>> memory_of_tier({"resident_bytes": 9.0})
     (9.0, 'sum of resident sets')
     """
     if tier.get("memory_bytes") is not None:
