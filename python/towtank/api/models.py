@@ -210,7 +210,7 @@ def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: 
     (500 ms, 80 %)
     """
     from towtank.errors import StudyError  # noqa: PLC0415
-    from towtank.model import SOLVING_METHODS, ModelPoint, solve_points  # noqa: PLC0415
+    from towtank.model import SOLVING_METHODS, ModelPoint, solve_points  # noqa: PLC0415 - imports pydantic
 
     with faults_of("towtank.solve"):
         if method not in SOLVING_METHODS:

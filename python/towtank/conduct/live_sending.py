@@ -37,7 +37,7 @@ class LiveSending:
         if not self.receivers:
             yield
             return
-        from towtank.sending import SentRun, send_live  # noqa: PLC0415
+        from towtank.sending import SentRun, send_live  # noqa: PLC0415 - brings the analysis, which takes a second
 
         source = SentRun(self.study, self.run, self.factors)
         with send_live(run, source, self.receivers, display.note) as report:

@@ -129,7 +129,7 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     MeasurementError
         If no plateau (load step) of the pilot run passed its test.
     """
-    from towtank.analysis import Measurement, search_of_run  # noqa: PLC0415
+    from towtank.analysis import Measurement, search_of_run  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.conduct.pilot_levels import is_beyond, limit_users  # noqa: PLC0415
     from towtank.results import segments  # noqa: PLC0415
 

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from towtank.cli import export_command
+from towtank.cli import export_command, export_files
 from towtank.errors import ReportError
-from towtank.results.exports import EXPORT_FORMATS, find_format, writing
+from towtank.results import exports
+from towtank.results.exports import EXPORT_FORMATS, find_format
 from towtank.results.exports.format import ExportFile, text_file
 
 pytestmark = pytest.mark.waits
@@ -252,7 +253,7 @@ def test_full_disk_leaves_the_old_file_and_no_rubbish(tmp_path):
     target = tmp_path / "out.csv"
     target.write_text("old")
     with pytest.raises(ReportError, match="No space left on device"):
-        writing.write(ExportFile("out.csv", fill), target)
+        export_files.write(ExportFile("out.csv", fill), target)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
@@ -262,12 +263,12 @@ def test_fault_while_writing_leaves_no_rubbish(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        writing.write(text_file("a", fail), tmp_path / "a")
+        export_files.write(text_file("a", fail), tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_registered_formats_name_themselves():
-    modules = {path.stem.removesuffix("_format") for path in Path(writing.__file__).parent.glob("*_format.py")}
+    modules = {path.stem.removesuffix("_format") for path in Path(exports.__file__).parent.glob("*_format.py")}
     assert modules == set(EXPORT_FORMATS)
     assert [find_format(name).name for name in EXPORT_FORMATS] == list(EXPORT_FORMATS)
     assert [name for name in EXPORT_FORMATS if find_format(name).needs_records] == list(RECORDED)

@@ -60,7 +60,7 @@ class Redis(PrivateServer):
 
     def ready(self) -> str | None:
         """Return None if the server responds to a ping, otherwise the reason."""
-        from towtank.observe import ScrapeError, ask_redis  # noqa: PLC0415
+        from towtank.observe import ScrapeError, ask_redis  # noqa: PLC0415 - the scraper speaks its protocol
 
         try:
             answer = ask_redis(self.address, "PING", password=self._password)
