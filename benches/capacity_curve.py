@@ -12,7 +12,7 @@ import numpy as np
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.observations import Observations, observations
-from towtank.model.fitting.prediction import predict
+from towtank.model.fitting.prediction import predict_curve
 from towtank.model.fitting.selection import candidate
 
 # Longest acceptable CPU time for one curve with its bands. [s]
@@ -60,7 +60,7 @@ def _once(name: str, points: Observations) -> dict[str, float]:
     The time includes the exact solution. Nothing is cached between rounds.
     """
     before = time.process_time()
-    rows = predict(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)
+    rows = predict_curve(candidate(name, points, 1, 1.0, None), [float(load) for load in _LOADS], 1.0)
     spent = time.process_time() - before
     if any("throughput" not in row for row in rows):
         raise SystemExit("error: a load was refused")

@@ -19,7 +19,7 @@ from towtank.errors import TargetError
 from towtank.record.chromium import find_chromium
 from towtank.report.content import build_document
 from towtank.report.html import render
-from towtank.report.source import Results, load
+from towtank.report.source import Results, load_results
 
 _TESTS = harness.HERE.parent / "tests"
 sys.path[:0] = [str(_TESTS / "support"), str(_TESTS / "report")]
@@ -57,7 +57,7 @@ def run(*, quick: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         made: dict[str, Callable[[], Results]] = {
-            "8 runs": lambda: load(copy_of_results_1(folder / "results").path),
+            "8 runs": lambda: load_results(copy_of_results_1(folder / "results").path),
             "24 x 60": synthetic.many,
         }
         pages = {name: _written(folder / f"{place}.html", make()) for place, (name, make) in enumerate(made.items())}

@@ -41,7 +41,7 @@ def install_packages() -> None:
 
 def fetch_archives() -> None:
     """Fetch the archives of `examples/repository`, if Java is installed to run them."""
-    needs = study.needed(str(ROOT / "examples" / "repository"))
+    needs = study.needed_packages(str(ROOT / "examples" / "repository"))
     if all(need.found() for need in needs if need.kind == "java"):
         packages.install((need for need in needs if isinstance(need, packages.Download)), debian.run_quietly, say)
 

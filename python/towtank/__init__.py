@@ -18,58 +18,63 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from towtank import errors
-    from towtank.api.checked import CheckedFile, Validation, validate
-    from towtank.api.diagnosed import Diagnosis
-    from towtank.api.driving import Drive, drive
-    from towtank.api.fits import Fit, Prediction, fit
-    from towtank.api.frames import Frame
-    from towtank.api.imported import ImportedWorkload, ImportNote, import_workload
-    from towtank.api.judged import (
+    from towtank.api import (
+        Cheaper,
+        CheckedFile,
         Claim,
+        ClassFigures,
         ComparedMetric,
         ComparedResults,
         Comparison,
+        Diagnosis,
+        Doubt,
+        Drive,
+        Due,
+        Fit,
+        Frame,
+        ImportedWorkload,
+        ImportNote,
+        Interval,
         Judged,
         Objective,
+        Point,
+        PoolFigures,
+        Prediction,
+        Progress,
+        Quantity,
+        Rating,
+        Results,
+        Run,
+        Scenario,
+        SizedObjective,
+        SizedTier,
+        Sizing,
+        Solution,
+        StationFigures,
+        Tier,
+        Times,
+        Transaction,
+        Validation,
+        Verdict,
+        WhatIf,
         compare,
+        drive,
+        fit,
+        import_workload,
         judge,
+        rate,
+        run,
+        simulate,
+        size_model,
+        solve,
+        validate,
     )
-    from towtank.api.measured import Doubt, Tier, Times, Transaction, Verdict
-    from towtank.api.models import ClassFigures, PoolFigures, Solution, StationFigures, simulate, solve
-    from towtank.api.points import Point, Run
-    from towtank.api.progress import Progress
-    from towtank.api.quantity import Interval, Quantity
-    from towtank.api.rated import Rating, rate
-    from towtank.api.results import Results
-    from towtank.api.results import open_results as open
-    from towtank.api.sized import Cheaper, Due, Scenario, SizedObjective, SizedTier, WhatIf
-    from towtank.api.sizings import Sizing, size_model
-    from towtank.api.study import run
+    from towtank.api import open_results as open
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "checked": ("CheckedFile", "Validation", "validate"),
-    "diagnosed": ("Diagnosis",),
-    "driving": ("Drive", "drive"),
-    "fits": ("Fit", "Prediction", "fit"),
-    "frames": ("Frame",),
-    "imported": ("ImportNote", "ImportedWorkload", "import_workload"),
-    "judged": ("Claim", "ComparedMetric", "ComparedResults", "Comparison", "Judged", "Objective", "compare", "judge"),
-    "measured": ("Doubt", "Tier", "Times", "Transaction", "Verdict"),
-    "models": ("ClassFigures", "PoolFigures", "Solution", "StationFigures", "simulate", "solve"),
-    "points": ("Point", "Run"),
-    "progress": ("Progress",),
-    "quantity": ("Interval", "Quantity"),
-    "rated": ("Rating", "rate"),
-    "results": ("Results", "open"),
-    "sized": ("Cheaper", "Due", "Scenario", "SizedObjective", "SizedTier", "WhatIf"),
-    "sizings": ("Sizing", "size_model"),
-    "study": ("run",),
-}
-_NAMES = {name: f"towtank.api.{module}" for module, names in _HOMES.items() for name in names}
 _OTHER_NAMES = {"open": "open_results"}
-"""Public names that differ from the names in their own modules, where the public name would hide a Python builtin."""
+"""Public names that differ from the names at the door of `api`, where the public name would hide a Python builtin."""
 
 __all__ = [
     "Cheaper",
@@ -130,9 +135,9 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name == "errors":
         return import_module("towtank.errors")
-    if name not in _NAMES:
+    if name not in __all__:
         raise AttributeError(f"module 'towtank' has no attribute {name!r}")
-    found = getattr(import_module(_NAMES[name]), _OTHER_NAMES.get(name, name))
+    found = getattr(import_module("towtank.api"), _OTHER_NAMES.get(name, name))
     globals()[name] = found
     return found
 

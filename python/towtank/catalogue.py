@@ -13,10 +13,9 @@ from towtank import yamlfile
 from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.size import Machine
-from towtank.size import catalogue as machines
-from towtank.study import shipped
-from towtank.system.host_model import PROVIDERS
-from towtank.system.service_model import SERVICE_KINDS
+from towtank.size import machine_catalogue as machines
+from towtank.study import shipped_studies
+from towtank.system import HOST_PROVIDERS, SERVICE_KINDS
 from towtank.units import format_size
 
 # Sources of measurements that the probe and the scrapers read; details are in `docs/reference/run-folder.md`.
@@ -50,13 +49,13 @@ DRIVERS = {
 
 def catalogue() -> dict[str, list[dict[str, str]]]:
     """Return all parts that come with Towtank, by section; each entry has at least `name` and `summary`."""
-    files = shipped()
+    files = shipped_studies()
     return {
         "studies": [{**_entry(file, name), "source": _source(file)} for name, file in files.items()],
         "workloads": _beside(files, "workload"),
         "systems": _beside(files, "system"),
         "service_kinds": [{"name": name, "summary": kind.summary} for name, kind in SERVICE_KINDS.items()],
-        "host_providers": [{"name": name, "summary": _sentence(part.__doc__)} for name, part in PROVIDERS.items()],
+        "host_providers": [{"name": name, "summary": _sentence(part.__doc__)} for name, part in HOST_PROVIDERS.items()],
         "observers": [{"name": name, "summary": summary} for name, summary in OBSERVERS.items()],
         "drivers": [{"name": name, "summary": summary} for name, summary in DRIVERS.items()],
         "machines": [{"name": name, "summary": _machine(machine)} for name, machine in machines().items()],

@@ -71,19 +71,19 @@ def _check_study(document: Document) -> list[Fault]:
 
 
 def _check_workload(document: Document) -> list[Fault]:
-    from towtank.workload.loading import check_workload  # noqa: PLC0415
+    from towtank.workload import check_workload  # noqa: PLC0415
 
     return check_workload(document, {})[1]
 
 
 def _check_system(document: Document) -> list[Fault]:
-    from towtank.system.model import check_system  # noqa: PLC0415
+    from towtank.system import check_system  # noqa: PLC0415
 
     return check_system(document)[1]
 
 
 def _check_script(document: Document) -> list[Fault]:
-    from towtank.record.script import check_script  # noqa: PLC0415
+    from towtank.record import check_script  # noqa: PLC0415
 
     return check_script(document)[1]
 
@@ -101,19 +101,19 @@ def _check_machines(document: Document) -> list[Fault]:
 
 
 def _check_sizing(document: Document) -> list[Fault]:
-    from towtank.size.reading import check_sizing  # noqa: PLC0415
+    from towtank.size import check_sizing  # noqa: PLC0415
 
     return check_sizing(document)
 
 
 def _check_rules(document: Document) -> list[Fault]:
-    from towtank.size.rules import check_rules  # noqa: PLC0415
+    from towtank.size import check_rules  # noqa: PLC0415
 
     return check_rules(document)
 
 
 def _check_sheet(document: Document) -> list[Fault]:
-    from towtank.size.rules import check_sheet  # noqa: PLC0415
+    from towtank.size import check_sheet  # noqa: PLC0415
 
     return check_sheet(document)
 

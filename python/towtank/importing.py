@@ -12,7 +12,7 @@ from towtank.option_check import COMMAND_LINE, OptionCheck
 from towtank.secrets import put_private
 
 if TYPE_CHECKING:
-    from towtank.workload.importers import Imported
+    from towtank.workload import ImportResult
 
 
 def import_file(
@@ -23,13 +23,13 @@ def import_file(
     *,
     force: bool = False,
     host_option: str = "--host",
-) -> Imported:
+) -> ImportResult:
     """Import a file of another tool, and write the workload file if one is requested.
 
     Parameters
     ----------
     form : str
-        Format of the file, a key of `FORMATS`.
+        Format of the file, a key of `IMPORT_FORMATS`.
     file : Path
         File to import.
     out : Path or None
@@ -46,17 +46,19 @@ def import_file(
     StudyError
         If an argument is wrong, or if the file cannot be imported; contains every fault.
     """
-    from towtank.workload.importers import FORMATS, Options, finish, read  # noqa: PLC0415
+    from towtank.workload import IMPORT_FORMATS, ImportOptions, finish_import, read_import  # noqa: PLC0415
 
     check = OptionCheck()
-    check.one_of("FORMAT", form, tuple(FORMATS))
+    check.one_of("FORMAT", form, tuple(IMPORT_FORMATS))
     if out is not None and _is_same(out, file):
         check.fault("--out", f"must be another file than the imported file, got {str(out)!r}")
     else:
         check.new_file("--out", out, force=force)
     check.refuse_faults()
     folder = Path() if out is None else out.parent
-    imported = finish(read(form, file, Options(tuple(hosts), folder, host_option=host_option)), folder)
+    imported = finish_import(
+        read_import(form, file, ImportOptions(tuple(hosts), folder, host_option=host_option)), folder
+    )
     if out is not None:
         write_workload(out, imported.text, force=force)
     return imported

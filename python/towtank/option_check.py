@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from towtank.errors import Fault, StudyError
 
 if TYPE_CHECKING:
-    from towtank.study.traces import Curve
+    from towtank.study import RateCurve
 
 COMMAND_LINE = "<command line>"
 _BOUND_AT_MOST = 10_000_000
@@ -87,12 +87,11 @@ class OptionCheck:
             self.fault("--rate", f"must be a number above 0 [1/s], got {rate} instead")
         return rate
 
-    def trace(self, file: str | None, others: Mapping[str, object]) -> Curve | None:
+    def trace(self, file: str | None, others: Mapping[str, object]) -> RateCurve | None:
         """Read a trace of the arrival rate, which must not be combined with other options for the load and its
         duration.
         """
-        from towtank.study.model import Trace  # noqa: PLC0415
-        from towtank.study.traces import read_trace  # noqa: PLC0415
+        from towtank.study import Trace, read_trace  # noqa: PLC0415
 
         if file is None:
             return None
@@ -176,7 +175,7 @@ class OptionCheck:
 
     def headers(self, headers: list[str] | None, option: str = "--header") -> tuple[tuple[str, str], ...]:
         """Parse headers into pairs of name and value; `--header` must not name a header that the engine sets itself."""
-        from towtank.workload.ownheaders import owned_header  # noqa: PLC0415 - only needed by commands with headers
+        from towtank.workload import owned_header  # noqa: PLC0415 - only needed by commands with headers
 
         pairs = []
         for text in headers or []:

@@ -15,17 +15,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from towtank.model.file import ModelFile
-from towtank.record.script import ScriptFile
-from towtank.size.machine_file import MachineFile
-from towtank.size.rules import facts
-from towtank.size.rules.file import RuleFile
-from towtank.size.sizing_file import SizingFile
-from towtank.study.model import StudyFile
-from towtank.system.model import SystemFile
-from towtank.system.service_model import SERVICE_KINDS
-from towtank.workload.importers.tables import markdown
-from towtank.workload.model import WorkloadFile
+from towtank.model import ModelFile
+from towtank.record import ScriptFile
+from towtank.size import MachineFile, RuleFile, SizingFile, facts_table
+from towtank.study import StudyFile
+from towtank.system import SERVICE_KINDS, SystemFile
+from towtank.workload import WorkloadFile, import_table
 
 FILES: dict[str, type[BaseModel]] = {
     "study": StudyFile,
@@ -129,8 +124,8 @@ def with_tables(text: str, tabled: Container[str] = ()) -> str:
     definitions: dict[str, Any] = {model.__name__: schemas[kind] for kind, model in FILES.items()}
     for schema in schemas.values():
         definitions |= schema.get("$defs", {})
-    text = _IMPORTS.sub(lambda block: f"{block[1]}{markdown(block[2])}{block[3]}", text)
-    text = _FACTS.sub(lambda block: f"{block[1]}{facts.table()}{block[2]}", text)
+    text = _IMPORTS.sub(lambda block: f"{block[1]}{import_table(block[2])}{block[3]}", text)
+    text = _FACTS.sub(lambda block: f"{block[1]}{facts_table()}{block[2]}", text)
     text = _FORMS.sub(lambda block: f"{block[1]}{forms(schemas[block[2]], tabled)}{block[3]}", text)
     return _BLOCK.sub(lambda block: f"{block[1]}{table(definitions[block[2]])}{block[3]}", text)
 

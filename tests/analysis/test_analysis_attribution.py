@@ -9,11 +9,11 @@ from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
 from towtank.analysis.claims.places import in_run
-from towtank.analysis.system.disks import counted_once
-from towtank.analysis.system.memory import CONTROL_GROUP, PROPORTIONAL, RESIDENT, memory
+from towtank.analysis.system.disks import disks_counted_once
+from towtank.analysis.system.memory import CONTROL_GROUP, PROPORTIONAL, RESIDENT_SETS, memory
 from towtank.analysis.system.rates import Samples
-from towtank.results.tier_memory import tier_memory
 from towtank.study.claim_metrics import read_metric
+from towtank.tier_memory import memory_of_tier
 
 MIB = 1 << 20
 
@@ -103,8 +103,8 @@ def test_the_best_figure_of_memory_is_taken_and_named():
     old, sets = {"resident_bytes": 90}, {"resident_sets_bytes": 80}
     unit = sets | {"own_cgroup": {"memory_bytes": 50}}
     for group, value, how in (
-        (old, 90, RESIDENT),
-        (sets, 80, RESIDENT),
+        (old, 90, RESIDENT_SETS),
+        (sets, 80, RESIDENT_SETS),
         (unit, 50, CONTROL_GROUP),
         (unit | {"memory_bytes": 40}, 40, PROPORTIONAL),
         ({"alive": False}, None, None),
@@ -126,20 +126,20 @@ def test_a_figure_read_in_rounds_holds_until_the_next_round():
 
 def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_sets(run):
     tier = summarize_run(run, tables=False)["tiers"]["content"]
-    assert tier["memory_how"] == RESIDENT
+    assert tier["memory_how"] == RESIDENT_SETS
     assert tier["memory_bytes"] == tier["resident_sets_bytes"]
-    assert tier_memory({"resident_bytes": 7.0}) == (7.0, RESIDENT)
-    assert tier_memory({}) == (None, None)
+    assert memory_of_tier({"resident_bytes": 7.0}) == (7.0, RESIDENT_SETS)
+    assert memory_of_tier({}) == (None, None)
 
 
 def test_a_disk_built_from_another_is_not_added_to_it():
     disks = {"vda": {"stacked": False}, "loop0": {"stacked": True}, "nvme0n1": {"stacked": False}}
-    assert list(counted_once(disks)) == ["vda", "nvme0n1"]
+    assert list(disks_counted_once(disks)) == ["vda", "nvme0n1"]
     # The file behind this loop device is in memory, so no other device counts the transfers of the loop device.
-    assert list(counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
+    assert list(disks_counted_once({"loop0": {"stacked": False}, "vda": {"stacked": False}})) == ["loop0", "vda"]
     # Older recordings have no key `stacked`. Whether a device is built on another is then derived from its name.
-    assert list(counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
-    assert list(counted_once({"dm-0": {}})) == ["dm-0"]
+    assert list(disks_counted_once({"loop0": {}, "dm-1": {}, "md0": {}, "sda": {}})) == ["sda"]
+    assert list(disks_counted_once({"dm-0": {}})) == ["dm-0"]
 
 
 def test_totals_over_disks_count_each_byte_once(run):

@@ -14,7 +14,7 @@ from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, LimitedDisk, Seen, Tier
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 
 IDLE = Seen(
     tiers=(),
@@ -250,7 +250,9 @@ def test_a_full_pool_before_a_saturated_cpu_is_its_consequence():
         # Evidence of overload: the arrival rate exceeds the throughput, or the number of requests in the system grows.
         seen(SHOP, users=None, rate=100.0, throughput=90.0),
         seen(SHOP, users=None, rate=100.0, throughput=99.9, grows=True),
-        seen(SHOP, users=None, rate=100.0, throughput=99.9, doubts={Kind.NO_STEADY_STATE: ("suspect", "it grows")}),
+        seen(
+            SHOP, users=None, rate=100.0, throughput=99.9, doubts={DoubtKind.NO_STEADY_STATE: ("suspect", "it grows")}
+        ),
         # Other programs use all CPUs of the machine, but the tested system never waits for a CPU.
         seen(SHOP, machine_used=4.0, others_used=3.4),
         # Users wait for a lock: the response time is ten times the CPU time of a transaction. By mean value analysis, a
@@ -291,16 +293,16 @@ def test_other_programs_cannot_explain_what_uses_all_it_may_use():
 
 
 def test_no_cause_is_likely_by_a_run_that_is_not_valid():
-    found = of_seen(seen(ONE_PROCESS, doubts={Kind.INTERFERENCE: ("invalid", "others used 1.9 CPUs")}))
+    found = of_seen(seen(ONE_PROCESS, doubts={DoubtKind.INTERFERENCE: ("invalid", "others used 1.9 CPUs")}))
     assert (found.cause, found.sure, found.is_likely) == (Cause.CPU, 0.4, False)
     assert found.against[0] == "the run is invalid: others used 1.9 CPUs"
     assert found.headline.startswith("perhaps limited by")
     # A missing steady state makes no cause less likely, because an overloaded system is not in a steady state either.
-    assert of_seen(seen(ONE_PROCESS, doubts={Kind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
+    assert of_seen(seen(ONE_PROCESS, doubts={DoubtKind.NO_STEADY_STATE: ("invalid", "it grows")})).is_likely
 
 
 def test_other_programs_on_the_cpus_of_a_started_system_are_the_cause_only_if_it_waits():
-    busy_others = {"others_used": None, "doubts": {Kind.INTERFERENCE: ("invalid", "other programs used 76 %")}}
+    busy_others = {"others_used": None, "doubts": {DoubtKind.INTERFERENCE: ("invalid", "other programs used 76 %")}}
     waiting = replace(SHOP, cpus_used=0.6, cpus_allotted=1.0, waits=0.5)
     assert of_seen(seen(waiting, **busy_others)).cause is Cause.MACHINE
     assert of_seen(seen(replace(waiting, waits=0.01), **busy_others)).cause is Cause.UNKNOWN
@@ -319,7 +321,7 @@ def test_a_resource_that_is_busy_while_the_load_is_served_is_evidence_only():
 
 
 def test_no_load_is_below_every_limit_by_a_run_that_is_not_valid():
-    found = of_seen(seen(SHOP, users=1.0, doubts={Kind.START_LAG: ("invalid", "starts are late")}))
+    found = of_seen(seen(SHOP, users=1.0, doubts={DoubtKind.START_LAG: ("invalid", "starts are late")}))
     assert (found.cause, found.sure) == (Cause.NONE, 0.4)
     assert found.headline.startswith("perhaps no limit")
     assert "starts are late" in found.against[0]

@@ -15,7 +15,7 @@ from synthetic_runs import write_run
 from towtank.analysis import summarize_run
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.window import fixed_pace
-from towtank.analysis.doubts import Doubt, Level
+from towtank.analysis.doubts import Doubt, DoubtLevel
 from towtank.results.folder import RunFolder
 
 MEAN: dict[str, Any] = {"value": 0.2, "low": 0.18, "high": 0.22}
@@ -45,7 +45,7 @@ def found(groups: list[dict[str, Any]] | None, mean: dict[str, Any]) -> list[Dou
     ],
 )
 def test_a_fixed_pace_that_users_keep_is_a_note(group: dict[str, Any], mean: dict[str, Any], doubts: int) -> None:
-    assert [doubt.level for doubt in found([GROUP | group], mean)] == [Level.NOTE] * doubts
+    assert [doubt.level for doubt in found([GROUP | group], mean)] == [DoubtLevel.NOTE] * doubts
 
 
 def test_each_group_with_a_fixed_pace_is_named() -> None:

@@ -9,25 +9,27 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.limits.found import conclude, settled_before, stage_of
+from towtank.analysis.limits.found import conclude_search, settled_before, stage_of
 from towtank.analysis.limits.plateaus import Plateau, failure
-from towtank.analysis.limits.search import Ended, Failure, SearchPlan, Step
-from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.limits.search import PlateauFailure, SearchEnd, SearchPlan, Step
+from towtank.analysis.statistics.estimates import NO_ESTIMATE
 
 PLAN = SearchPlan(100, 400, (Step(by=100),), refine_to=1.0, repeats=2)
 
 
-def plateau(level: float, seen: float, kind: Failure = Failure.OBJECTIVE_MISSED, start_s: float = 0.0) -> Plateau:
+def plateau(
+    level: float, seen: float, kind: PlateauFailure = PlateauFailure.OBJECTIVE_MISSED, start_s: float = 0.0
+) -> Plateau:
     """Return a plateau (stage of constant load) at `level` users. Its p95 is `seen` [s]; the objective is p95 < 1 s."""
     missed = failure(kind, f"p95 < 1 s: seen {seen:g} s", seen, 1.0) if seen > 1 else None
     binding = {"text": "p95 < 1 s", "seen": seen, "limit": 1.0}
     window: Any = SimpleNamespace(asked_start_s=start_s)
     return Plateau(
-        0, level, f"at {level:g}", window, NOTHING, {}, 0.0, 0, 0, missed, math.log(seen), binding, None
+        0, level, f"at {level:g}", window, NO_ESTIMATE, {}, 0.0, 0, 0, missed, math.log(seen), binding, None
     )  # fmt: skip
 
 
-def repeated(kind: Failure = Failure.OBJECTIVE_MISSED) -> list[Plateau]:
+def repeated(kind: PlateauFailure = PlateauFailure.OBJECTIVE_MISSED) -> list[Plateau]:
     """Return two plateaus of 100 users with p95 of about 0.5 s, and two of 200 users with p95 of about 2 s."""
     return [plateau(100, 0.5), plateau(200, 2.0, kind), plateau(100, 0.505), plateau(200, 2.02, kind)]
 
@@ -38,35 +40,35 @@ def test_margins_of_an_objective_give_the_limit_between_the_ends() -> None:
 
     At both levels the p95 differs significantly from the limit of 1 s.
     """
-    found = conclude("users", PLAN, repeated())
+    found = conclude_search("users", PLAN, repeated())
     low, high = math.log(0.5) + math.log(1.01) / 2, math.log(2) + math.log(1.01) / 2
-    assert found.decision.ended is Ended.REFINED
+    assert found.decision.ended is SearchEnd.REFINED
     assert (found.estimate.low, found.estimate.high) == (100, 200)
     assert found.estimate.value == pytest.approx(100 + 100 * -low / (high - low))
     assert found.best is found.plateaus[2]
-    assert found.failure == failure(Failure.OBJECTIVE_MISSED, "p95 < 1 s: seen 2.02 s", 2.02, 1.0)
+    assert found.failure == failure(PlateauFailure.OBJECTIVE_MISSED, "p95 < 1 s: seen 2.02 s", 2.02, 1.0)
 
 
 def test_what_fails_otherwise_has_no_margin() -> None:
-    found = conclude("users", PLAN, repeated(Failure.ERRORS))
+    found = conclude_search("users", PLAN, repeated(PlateauFailure.ERRORS))
     assert found.estimate.value == 100
     assert (found.estimate.low, found.estimate.high) == (100, 200)
 
 
 def test_what_passes_everywhere_is_a_bound() -> None:
     plan = replace(PLAN, at_most=200)
-    found = conclude("users", plan, [plateau(100, 0.5), plateau(200, 0.8)])
-    assert found.decision.ended is Ended.AT_MOST
+    found = conclude_search("users", plan, [plateau(100, 0.5), plateau(200, 0.8)])
+    assert found.decision.ended is SearchEnd.AT_MOST
     assert (found.estimate.value, found.estimate.high) == (200, None)
     assert found.failure is not None
     assert (found.failure["seen"], found.failure["limit"]) == (200, 200)
 
 
 def test_a_search_that_goes_on_was_interrupted_or_lost_its_service() -> None:
-    assert conclude("users", PLAN, [plateau(100, 0.5)]).decision.ended is Ended.INTERRUPTED
-    died = conclude("users", PLAN, [plateau(100, 0.5)], died="content ended")
-    assert died.decision.ended is Ended.SERVICE_DIED
-    assert died.failure == failure(Failure.SERVICE_DIED, "content ended")
+    assert conclude_search("users", PLAN, [plateau(100, 0.5)]).decision.ended is SearchEnd.INTERRUPTED
+    died = conclude_search("users", PLAN, [plateau(100, 0.5)], died="content ended")
+    assert died.decision.ended is SearchEnd.SERVICE_DIED
+    assert died.failure == failure(PlateauFailure.SERVICE_DIED, "content ended")
 
 
 def test_the_settle_stage_before_a_plateau_says_whether_it_settled() -> None:
@@ -94,7 +96,7 @@ def test_a_plateau_is_found_by_the_start_of_its_stage() -> None:
 
 def test_a_search_whose_server_falls_silent_ends_at_the_level_below() -> None:
     silent = replace(
-        plateau(200, 1.0), failure=failure(Failure.OBJECTIVE_MISSED, "silent"), margin=math.inf, binding=None
+        plateau(200, 1.0), failure=failure(PlateauFailure.OBJECTIVE_MISSED, "silent"), margin=math.inf, binding=None
     )
-    found = conclude("users", PLAN, [plateau(100, 0.5), silent, plateau(100, 0.5), silent])
-    assert (found.decision.ended, found.decision.low, found.decision.high) == (Ended.REFINED, 100, 200)
+    found = conclude_search("users", PLAN, [plateau(100, 0.5), silent, plateau(100, 0.5), silent])
+    assert (found.decision.ended, found.decision.low, found.decision.high) == (SearchEnd.REFINED, 100, 200)

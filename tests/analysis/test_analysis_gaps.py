@@ -9,7 +9,7 @@ from harmed_loads import stood_still
 from synthetic_runs import MONOTONIC_NS, Stage, write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.gaps import Gap
 from towtank.results import lines
 
@@ -60,7 +60,7 @@ def test_a_probe_that_was_held_is_a_doubt_with_times(run, start_s, end_s, inside
     # near the edges of the gap, which are at half seconds.
     without_samples(run, start_s + 0.5, end_s - 0.5)
     assert gaps(run) == [("this_machine", pytest.approx(start_s, abs=0.1), pytest.approx(end_s, abs=0.1))]
-    doubt = reasons(run)[Kind.OBSERVATION_GAP]
+    doubt = reasons(run)[DoubtKind.OBSERVATION_GAP]
     assert doubt["level"] == "suspect"
     assert doubt["seen"] == pytest.approx(inside_s, abs=0.1)
     assert f"from {start_s}.0 s to {end_s}.0 s of the run" in doubt["message"]
@@ -69,13 +69,13 @@ def test_a_probe_that_was_held_is_a_doubt_with_times(run, start_s, end_s, inside
 def test_one_late_sample_is_no_gap(run):
     without_samples(run, 20.5, 21.5)
     assert gaps(run) == []
-    assert Kind.OBSERVATION_GAP not in reasons(run)
+    assert DoubtKind.OBSERVATION_GAP not in reasons(run)
 
 
 @pytest.mark.parametrize("at_s", [2.5, 20.5, 40.5, 41.5])
 def test_a_probe_that_was_killed_in_the_window_is_a_doubt_however_little_is_missing(run, at_s):
     killed(run, at_s)
-    doubt = reasons(run)[Kind.OBSERVATION_GAP]
+    doubt = reasons(run)[DoubtKind.OBSERVATION_GAP]
     assert doubt["level"] == "suspect"
     assert KILLED in doubt["message"]
     assert doubt["seen"] == pytest.approx(42.0 - int(at_s), abs=0.1)
@@ -87,7 +87,7 @@ def test_checks_without_samples_at_the_end_of_the_window_were_not_made(run):
     missing = {entry["check"]: entry["why"] for entry in summary["verdict"]["not_checked"]}
     whys = {missing[check] for check in ("steal_time", "listen_overflow", "retransmits")}
     assert whys == {"the probe recorded too little of the window"}
-    assert "not checked for that reason: steal_time" in reasons(run)[Kind.OBSERVATION_GAP]["message"]
+    assert "not checked for that reason: steal_time" in reasons(run)[DoubtKind.OBSERVATION_GAP]["message"]
 
 
 def test_a_probe_that_was_killed_after_the_window_is_a_note(tmp_path):
@@ -95,7 +95,7 @@ def test_a_probe_that_was_killed_after_the_window_is_a_note(tmp_path):
     longer = even_script(stages, users=8, response_s=0.25, think_s=0.75, seconds=42.0, service_s=0.05)
     run = write_run(tmp_path / "r001", longer)
     killed(run, 43.5)
-    doubt = reasons(run)[Kind.OBSERVATION_GAP]
+    doubt = reasons(run)[DoubtKind.OBSERVATION_GAP]
     assert doubt["level"] == "note"
     assert KILLED in doubt["message"]
 
@@ -103,7 +103,7 @@ def test_a_probe_that_was_killed_after_the_window_is_a_note(tmp_path):
 @pytest.mark.parametrize(("seconds", "level"), [(3.0, "suspect"), (6.0, "invalid")])
 def test_a_generator_that_was_held_is_a_doubt_with_times(run, seconds, level):
     stood_still(run, seconds)
-    doubt = reasons(run)[Kind.GENERATOR_STALLED]
+    doubt = reasons(run)[DoubtKind.GENERATOR_STALLED]
     assert doubt["level"] == level
     assert f"from 20.0 s to {20.0 + seconds:.1f} s of the run" in doubt["message"]
 
@@ -117,7 +117,7 @@ def test_a_generator_that_was_held_before_the_window_is_a_note(run):
         return document
 
     rewrite(run.engine / "worker-00.0000.ndjson", stall)
-    doubt = reasons(run)[Kind.GENERATOR_STALLED]
+    doubt = reasons(run)[DoubtKind.GENERATOR_STALLED]
     assert doubt["level"] == "note"
     assert "from 0.3 s to 2.0 s of the run, outside the window" in doubt["message"]
 

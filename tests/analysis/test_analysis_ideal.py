@@ -10,7 +10,7 @@ import random
 import pytest
 
 from towtank.analysis.aggregation import aggregate
-from towtank.analysis.ideal import LAW, LOWEST, ideal_line, share_of
+from towtank.analysis.ideal import LAW, LOWEST, ideal_line, share_of_ideal
 from towtank.analysis.limits import of_levels
 
 SERVICE_S, THINK_S, WINDOW_S = 0.01014, 1.0, 12.0
@@ -71,7 +71,7 @@ def test_the_line_is_that_of_the_response_time_law():
     assert line["method"] == LAW
     assert line["per_user_per_s"] == pytest.approx(1 / (THINK_S + repairman(20)[1]))
     assert line["interval"]["low"] < line["per_user_per_s"] < line["interval"]["high"]
-    assert share_of(line, rows[2].throughput, 80).value == pytest.approx(1 - 0.0264, abs=5e-4)
+    assert share_of_ideal(line, rows[2].throughput, 80).value == pytest.approx(1 - 0.0264, abs=5e-4)
 
 
 def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
@@ -81,7 +81,7 @@ def test_think_times_drawn_at_the_lowest_level_do_not_move_the_line():
     lowest["throughput_per_s"] = estimate(22.0, 2.5)
     rows = levels(lowest, run_of(50), run_of(80))
     line = ideal_line(rows)
-    assert share_of(line, rows[2].throughput, 80).value == pytest.approx(0.974, abs=0.02)
+    assert share_of_ideal(line, rows[2].throughput, 80).value == pytest.approx(0.974, abs=0.02)
     assert of_levels.limit(rows, line)["kind"] == "none"
 
 
@@ -120,12 +120,12 @@ def test_failed_transactions_of_the_lowest_level_are_no_shortfall():
         value = 0.8 * run["throughput_per_s"]["value"]
         run["throughput_per_s"] = estimate(value, 0.1)
     points = levels(*rows)
-    assert share_of(ideal_line(points), points[1].throughput, 40).value == pytest.approx(1.0, abs=0.02)
+    assert share_of_ideal(ideal_line(points), points[1].throughput, 40).value == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_line_of_an_older_summary_gives_a_share_without_an_interval():
     rows = levels(run_of(20), run_of(40))
-    share = share_of({"load": 20, "per_user_per_s": 0.5}, rows[1].throughput, 40)
+    share = share_of_ideal({"load": 20, "per_user_per_s": 0.5}, rows[1].throughput, 40)
     assert (share.low, share.high) == (None, None)
 
 

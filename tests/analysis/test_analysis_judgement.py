@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from known_requests import Known, lognormal, queue, write_csv
 
-from towtank.analysis.judgement import Judged, judge
+from towtank.analysis.judgement import Judged, judge_file
 from towtank.analysis.judgement.figures import of_requests
 from towtank.analysis.judgement.observations import observations_of
 from towtank.analysis.judgement.omission import omission_of
@@ -18,7 +18,7 @@ from towtank.foreign import Requests
 
 
 def judged(folder: Path, requests: Requests) -> Judged:
-    return judge(write_csv(folder / "requests.csv", requests))
+    return judge_file(write_csv(folder / "requests.csv", requests))
 
 
 def kinds(found: Judged) -> dict[str, str]:
@@ -281,7 +281,7 @@ def test_a_closed_user_omits_nothing_since_it_has_no_rate() -> None:
 def test_a_file_without_a_usable_row_is_invalid(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     path.write_text("start_s,elapsed_ms\nx,1\n")
-    found = judge(path)
+    found = judge_file(path)
     assert found.verdict == "invalid"
     assert set(kinds(found)) == {"data_damaged", "nothing_completed"}
     assert found.document()["response_time_ms"]["mean"] == {"value": None, "low": None, "high": None}
@@ -291,6 +291,6 @@ def test_a_file_without_a_usable_row_is_invalid(tmp_path: Path) -> None:
 def test_odd_files_are_judged(rows: str, tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     path.write_text(f"start_s,elapsed_ms\n{rows}")
-    found = judge(path)
+    found = judge_file(path)
     assert found.requests == rows.count("\n")
     assert found.verdict in ("suspect", "invalid")

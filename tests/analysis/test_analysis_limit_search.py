@@ -8,20 +8,20 @@ import pytest
 from towtank.analysis.limits.search import (
     LOWER_BOUNDS,
     PLATEAUS_AT_MOST,
-    Ended,
-    Failure,
-    Outcome,
+    PlateauFailure,
+    PlateauOutcome,
+    SearchEnd,
     SearchPlan,
     Step,
     bracket,
-    decide,
-    ladder,
+    decide_search,
     passes,
-    plan_of,
+    search_levels,
+    search_plan_of,
 )
 
 STAGED = SearchPlan(100, 2000, (Step(by=100, up_to=400), Step(by=50)))
-MISSED = Failure.OBJECTIVE_MISSED
+MISSED = PlateauFailure.OBJECTIVE_MISSED
 
 
 def run(plan, carries):
@@ -29,8 +29,8 @@ def run(plan, carries):
     the reason of its failure.
     """
     outcomes = []
-    while (decision := decide(plan, outcomes)).ended is None:
-        outcomes.append(Outcome(decision.level, carries(decision.level, len(outcomes))))
+    while (decision := decide_search(plan, outcomes)).ended is None:
+        outcomes.append(PlateauOutcome(decision.level, carries(decision.level, len(outcomes))))
     return decision, outcomes
 
 
@@ -46,28 +46,28 @@ def test_steps_of_the_published_stage_plan():
     """The load profile of a published sizing guide begins with 100 users, adds 100 at a time up to 400, and then 50 at
     a time.
     """
-    assert list(itertools.islice(ladder(STAGED), 8)) == [100, 200, 300, 400, 450, 500, 550, 600]
-    assert list(ladder(STAGED))[-1] == 2000
+    assert list(itertools.islice(search_levels(STAGED), 8)) == [100, 200, 300, 400, 450, 500, 550, 600]
+    assert list(search_levels(STAGED))[-1] == 2000
 
 
 def test_factors_stop_at_their_end_and_stay_whole():
     plan = SearchPlan(10, 100, (Step(times=1.5, up_to=30), Step(by=20)))
-    assert list(ladder(plan)) == [10, 15, 22, 30, 50, 70, 90, 100]
+    assert list(search_levels(plan)) == [10, 15, 22, 30, 50, 70, 90, 100]
 
 
 def test_rates_are_not_rounded_to_whole_numbers():
     plan = SearchPlan(0.5, 2.0, (Step(times=1.5),), whole=False)
-    assert list(ladder(plan)) == [0.5, 0.75, 1.125, 1.6875, 2.0]
+    assert list(search_levels(plan)) == [0.5, 0.75, 1.125, 1.6875, 2.0]
 
 
 def test_small_factors_still_rise():
-    assert list(ladder(SearchPlan(1, 4, (Step(times=1.01),)))) == [1, 2, 3, 4]
+    assert list(search_levels(SearchPlan(1, 4, (Step(times=1.01),)))) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("limit", [100, 130, 399, 400, 430, 777, 1999])
 def test_without_refinement_ends_at_the_first_failure(limit):
     decision, outcomes = run(STAGED, up_to(limit))
-    assert decision.ended is Ended.BRACKETED
+    assert decision.ended is SearchEnd.BRACKETED
     assert decision.low <= limit < decision.high
     assert levels_of(outcomes) == sorted(levels_of(outcomes))
     assert decision.high - decision.low == (100 if decision.low < 400 else 50)
@@ -78,7 +78,7 @@ def test_without_refinement_ends_at_the_first_failure(limit):
 def test_refinement_narrows_every_limit_and_repeats_both_ends(limit, to):
     plan = SearchPlan(100, 2000, STAGED.steps, refine_to=to, repeats=3)
     decision, outcomes = run(plan, up_to(limit))
-    assert decision.ended is Ended.REFINED
+    assert decision.ended is SearchEnd.REFINED
     assert decision.low <= limit < decision.high
     assert decision.high - decision.low <= max(1, to * decision.low)
     for level in (decision.low, decision.high):
@@ -93,14 +93,14 @@ def test_repeats_alternate_between_the_ends():
 
 def test_system_that_never_fails_is_a_lower_bound():
     decision, outcomes = run(SearchPlan(100, 300, (Step(by=80),), refine_to=0.05), up_to(10_000))
-    assert (decision.ended, decision.low, decision.high) == (Ended.AT_MOST, 300, None)
+    assert (decision.ended, decision.low, decision.high) == (SearchEnd.AT_MOST, 300, None)
     assert levels_of(outcomes) == [100, 180, 260, 300]
     assert decision.ended in LOWER_BOUNDS
 
 
 def test_system_that_fails_at_first():
     decision, outcomes = run(STAGED, up_to(0))
-    assert (decision.ended, decision.low, decision.high) == (Ended.FAILED_AT_START, None, 100)
+    assert (decision.ended, decision.low, decision.high) == (SearchEnd.FAILED_AT_START, None, 100)
     assert len(outcomes) == 1
 
 
@@ -145,7 +145,7 @@ def test_a_draw_is_measured_once_more():
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     decision, outcomes = by_script(plan, {200: [False, True]}, lambda level: level <= 330)
     assert levels_of(outcomes).count(200) == 3
-    assert decision.ended is Ended.REFINED
+    assert decision.ended is SearchEnd.REFINED
     assert decision.low <= 330 < decision.high
 
 
@@ -154,29 +154,29 @@ def test_levels_that_pass_above_a_failure_reopen_the_search():
     failed, are measured again.
     """
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
-    outcomes = [Outcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
-    outcomes += [Outcome(200, MISSED, 0.1), Outcome(200, MISSED, 0.1), Outcome(216, None, -0.4)]
-    assert decide(plan, outcomes).level == 216, "the level that was measured least"
-    outcomes.append(Outcome(216, None, -0.4))
-    decision = decide(plan, outcomes)
+    outcomes = [PlateauOutcome(level, None, -0.5) for level in (50, 100, 150, 175, 188, 188)]
+    outcomes += [PlateauOutcome(200, MISSED, 0.1), PlateauOutcome(200, MISSED, 0.1), PlateauOutcome(216, None, -0.4)]
+    assert decide_search(plan, outcomes).level == 216, "the level that was measured least"
+    outcomes.append(PlateauOutcome(216, None, -0.4))
+    decision = decide_search(plan, outcomes)
     assert (decision.level, decision.why) == (200, "repeated: 200 failed, but 216 passed")
 
 
 def test_levels_that_contradict_each_other_give_a_lower_bound_only():
     plan = SearchPlan(50, 400, (Step(by=50),), refine_to=0.08, repeats=2)
     outcomes = []
-    while (decision := decide(plan, outcomes)).ended is None:
+    while (decision := decide_search(plan, outcomes)).ended is None:
         failed = 195 <= decision.level <= 205
         margin = (0.02, 0.3)[len(outcomes) % 2] if failed else -0.3
-        outcomes.append(Outcome(decision.level, MISSED if failed else None, margin))
+        outcomes.append(PlateauOutcome(decision.level, MISSED if failed else None, margin))
         assert len(outcomes) < 60
-    assert (decision.ended, decision.high) == (Ended.CONTRADICTORY, None)
+    assert (decision.ended, decision.high) == (SearchEnd.CONTRADICTORY, None)
     assert decision.low < 195
     assert decision.ended in LOWER_BOUNDS
     assert "failed in 3 of 3 plateaus, but" in decision.why
 
 
-@pytest.mark.parametrize("failure", [Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED])
+@pytest.mark.parametrize("failure", [PlateauFailure.GENERATOR_SATURATED, PlateauFailure.SERVICE_DIED])
 def test_what_is_no_limit_of_the_system_ends_the_search_with_a_lower_bound(failure):
     decision, outcomes = run(SearchPlan(100, 2000, STAGED.steps, refine_to=0.05), up_to(250, failure))
     assert str(decision.ended) == str(failure)
@@ -186,8 +186,8 @@ def test_what_is_no_limit_of_the_system_ends_the_search_with_a_lower_bound(failu
 
 def test_throughput_that_no_longer_grows_is_repeated_but_not_halved():
     plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=2)
-    decision, outcomes = run(plan, up_to(300, Failure.THROUGHPUT_PLATEAU))
-    assert (decision.ended, decision.low, decision.high) == (Ended.REFINED, 300, 400)
+    decision, outcomes = run(plan, up_to(300, PlateauFailure.THROUGHPUT_PLATEAU))
+    assert (decision.ended, decision.low, decision.high) == (SearchEnd.REFINED, 300, 400)
     assert levels_of(outcomes) == [100, 200, 300, 400, 300, 400]
 
 
@@ -196,10 +196,10 @@ def test_ends_that_do_not_differ_from_the_limit_bring_levels_further_out():
     plan = SearchPlan(100, 200, (Step(by=5),), refine_to=0.05, repeats=2)
     stream = np.random.default_rng(1)
     outcomes = []
-    while (decision := decide(plan, outcomes)).ended is None:
+    while (decision := decide_search(plan, outcomes)).ended is None:
         margin = 0.02 * (decision.level - 112) + stream.normal() * 0.05
-        outcomes.append(Outcome(decision.level, MISSED if margin > 0 else None, margin))
-    assert decision.ended is Ended.REFINED
+        outcomes.append(PlateauOutcome(decision.level, MISSED if margin > 0 else None, margin))
+    assert decision.ended is SearchEnd.REFINED
     assert max(levels_of(outcomes)) > decision.high
 
 
@@ -213,7 +213,7 @@ def test_noisy_systems_end_near_their_limit(seed):
         return None if level < 1000 * (1 + 0.05 * stream.normal()) else MISSED
 
     decision, outcomes = run(plan, carries)
-    assert decision.ended is Ended.REFINED
+    assert decision.ended is SearchEnd.REFINED
     assert 800 <= decision.low <= decision.high <= 1200
     assert len(outcomes) < 60
 
@@ -230,11 +230,17 @@ def test_decisions_depend_on_the_outcomes_alone():
     plan = SearchPlan(100, 2000, STAGED.steps, refine_to=0.05, repeats=3)
     _, outcomes = run(plan, up_to(430))
     for number in range(len(outcomes)):
-        assert decide(plan, outcomes[:number]).level == outcomes[number].level
+        assert decide_search(plan, outcomes[:number]).level == outcomes[number].level
 
 
 def test_majority_counts_and_a_draw_does_not_pass():
-    outcomes = [Outcome(100), Outcome(100, MISSED), Outcome(90), Outcome(90), Outcome(90, MISSED)]
+    outcomes = [
+        PlateauOutcome(100),
+        PlateauOutcome(100, MISSED),
+        PlateauOutcome(90),
+        PlateauOutcome(90),
+        PlateauOutcome(90, MISSED),
+    ]
     assert passes(outcomes, 100) is False
     assert passes(outcomes, 90) is True
     assert passes(outcomes, 80) is None
@@ -250,7 +256,7 @@ def test_plan_from_a_manifest():
         "stop_when": {"objective_missed": True},
         "refine": {"to": 0.05, "repeats": 3},
     }
-    assert plan_of(document) == SearchPlan(100, 2000, STAGED.steps, whole=True, refine_to=0.05, repeats=3)
+    assert search_plan_of(document) == SearchPlan(100, 2000, STAGED.steps, whole=True, refine_to=0.05, repeats=3)
 
 
 def further(*margins):
@@ -260,9 +266,10 @@ def further(*margins):
     plan = SearchPlan(50, 500, (Step(by=50),), whole=False, refine_to=0.05, repeats=2)
     levels = [100.0, 105.0, 100.0, 105.0]
     outcomes = [
-        Outcome(level, MISSED if margin > 0 else None, margin) for level, margin in zip(levels, margins, strict=True)
+        PlateauOutcome(level, MISSED if margin > 0 else None, margin)
+        for level, margin in zip(levels, margins, strict=True)
     ]
-    return decide(plan, outcomes)
+    return decide_search(plan, outcomes)
 
 
 def test_an_end_within_chance_is_looked_at_further_out():
@@ -272,4 +279,4 @@ def test_an_end_within_chance_is_looked_at_further_out():
     """
     assert further(-0.02, 0.30, -0.20, 0.02).level == pytest.approx(110.25)
     assert further(-0.01, 1.00, -0.02, 1.01).level == pytest.approx(100 / 1.05, rel=1e-5)
-    assert further(-1.00, 1.00, -1.01, 1.01).ended is Ended.REFINED
+    assert further(-1.00, 1.00, -1.01, 1.01).ended is SearchEnd.REFINED

@@ -12,7 +12,7 @@ import pytest
 from known_requests import write_csv
 
 from towtank.analysis.doubts import seconds
-from towtank.analysis.judgement import Judged, judge, judging
+from towtank.analysis.judgement import Judged, judge_file, judging
 from towtank.analysis.judgement.pausing import pauses_of
 from towtank.errors import StudyError
 from towtank.foreign import Requests
@@ -63,7 +63,7 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
     """An earlier version accepted these files as valid and reported wrong rates, from 3.5e-6 to 80 /s instead of 200
     /s.
     """
-    found = judge(write_csv(tmp_path / "requests.csv", made))
+    found = judge_file(write_csv(tmp_path / "requests.csv", made))
     doubt = gap(found)
     assert (found.verdict, str(doubt.level)) == ("invalid", "invalid")
     before = int(np.argmax(np.diff(made.start_s)))
@@ -74,9 +74,9 @@ def test_a_gap_makes_a_file_invalid_and_is_named(made: Requests, end: str, tmp_p
 
 
 def test_a_stray_row_may_have_a_wrong_stamp(tmp_path: Path) -> None:
-    doubt = gap(judge(write_csv(tmp_path / "requests.csv", moved(-1, 86_400))))
+    doubt = gap(judge_file(write_csv(tmp_path / "requests.csv", moved(-1, 86_400))))
     assert "(requests: 1 after the last pause; check their time stamps)" in doubt.message
-    assert "stamps" not in gap(judge(write_csv(tmp_path / "requests.csv", joined(600)))).message
+    assert "stamps" not in gap(judge_file(write_csv(tmp_path / "requests.csv", joined(600)))).message
 
 
 def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_two_runs_beside_stray_requests_between_them_are_invalid(tmp_path: Path)
     elapsed = np.concatenate([made.elapsed_s, np.full(58, 0.005)])
     pinged = requests(starts, elapsed)
     assert pauses_of(pinged) is not None
-    assert str(gap(judge(write_csv(tmp_path / "requests.csv", pinged))).level) == "invalid"
+    assert str(gap(judge_file(write_csv(tmp_path / "requests.csv", pinged))).level) == "invalid"
 
 
 def sizes(rng) -> int:
@@ -180,7 +180,7 @@ def test_a_pause_does_not_switch_the_test_of_response_times_off(tmp_path: Path) 
     starts, elapsed = poisson(np.random.default_rng(8), 6000)
     elapsed *= 1 + 2 * starts / starts[-1]
     starts[3001:] += 1.0
-    found = judge(write_csv(tmp_path / "requests.csv", requests(starts, elapsed)))
+    found = judge_file(write_csv(tmp_path / "requests.csv", requests(starts, elapsed)))
     assert any(doubt.kind == "no_steady_state" and "response time" in doubt.message for doubt in found.doubts)
 
 
@@ -189,10 +189,10 @@ def test_starts_of_another_unit_are_refused_with_its_name(factor: float, unit: s
     path = tmp_path / "requests.csv"
     path.write_text("start_s,elapsed_ms\n" + "".join(f"{(1.7e9 + second) * factor:.0f},5\n" for second in range(50)))
     with pytest.raises(StudyError, match=f"start_s: must be in seconds, got {unit} since 1970"):
-        judge(path)
+        judge_file(path)
 
 
 def test_seconds_since_1970_are_read(tmp_path: Path) -> None:
     path = tmp_path / "requests.csv"
     path.write_text("start_s,elapsed_ms\n" + "".join(f"{1.7e9 + second:.0f},5\n" for second in range(50)))
-    assert judge(path).requests == 50
+    assert judge_file(path).requests == 50

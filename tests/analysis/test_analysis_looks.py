@@ -15,7 +15,7 @@ from towtank.analysis.claims.needs import Needs, runs_needed
 from towtank.analysis.combining import combined
 from towtank.analysis.statistics.estimates import RUNS, Estimate
 from towtank.analysis.statistics.looks import Looks, nominal_confidence
-from towtank.study.claim_holds import Bounds
+from towtank.study.claim_holds import NumberBounds
 
 
 # Critical values of Pocock's test with two-sided error 0.05: C. Jennison and B. W. Turnbull, Group Sequential Methods,
@@ -92,19 +92,19 @@ def test_the_runs_needed_follow_from_the_half_width() -> None:
     # (2.262 + 0.883) * 10 / sqrt(10) = 9.95 < 10.
     half = 12.706 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
-    assert runs_needed(estimate, Bounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
+    assert runs_needed(estimate, NumberBounds(100.0, math.inf)) == Needs(probably=10, at_least=4)
 
 
 def test_a_comparison_of_two_places_has_twice_the_degrees_of_freedom() -> None:
     half = 4.303 * 10 / math.sqrt(2)
     estimate = Estimate(110.0, 110.0 - half, 110.0 + half, RUNS, 2)
-    found = runs_needed(estimate, Bounds(100.0, math.inf), places=2)
+    found = runs_needed(estimate, NumberBounds(100.0, math.inf), places=2)
     # Nine runs at each of two levels have 16 degrees of freedom: (2.120 + 0.865) * 10 / sqrt(9) = 9.95 < 10.
     assert found == Needs(probably=9, at_least=3)
 
 
 def test_without_scatter_no_number_of_runs_is_known() -> None:
-    assert runs_needed(Estimate(1.0, n=1), Bounds(0.5, math.inf)) == Needs()
+    assert runs_needed(Estimate(1.0, n=1), NumberBounds(0.5, math.inf)) == Needs()
 
 
 def test_a_block_counts_when_all_of_its_runs_have_ended() -> None:
@@ -130,5 +130,5 @@ def test_runs_needed_rest_on_the_errors_within_runs_where_two_runs_agree() -> No
     are needed.
     """
     found = combined([Estimate(10.0, n=1)] * 2, windows=(1.0, 1.0))
-    needs = runs_needed(found, Bounds(8.0, math.inf))
+    needs = runs_needed(found, NumberBounds(8.0, math.inf))
     assert needs.probably is not None and 20 <= needs.probably <= 40

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.doubts import NOTHING_RECORDED, Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.doubts import (
+    NOTHING_RECORDED,
+    Doubt,
+    DoubtKind,
+    DoubtLevel,
+    percent_text,
+    seconds,
+    signed_percent,
+)
 from towtank.analysis.narrative import _failed, _limits, _quality, _response, headline, interval
 from towtank.estimates import few_digits, relative_error
 from towtank.model.fitting.goodness import _percent
@@ -108,7 +116,7 @@ def test_runs_are_counted_in_words_that_fit_one(runs: int, text: str) -> None:
 
 def test_no_message_has_a_power_of_ten_or_a_dash_for_a_minus() -> None:
     assert seconds(0.0009997) == "1,000 µs"
-    assert percent(10.4) == "1,040 %"
+    assert percent_text(10.4) == "1,040 %"
     assert signed_percent(-0.408) == "−40.8 %"
     assert signed_percent(0.12) == "+12 %"
     assert interval(estimate(1040.0)) == "1,040"
@@ -123,8 +131,8 @@ def test_no_number_of_a_text_has_a_power_of_ten() -> None:
 
 @pytest.mark.parametrize("died", [True, False])
 def test_a_run_in_which_nothing_came_up_is_told_why_and_not_to_take_longer(died: bool) -> None:
-    nothing = Doubt(Kind.NO_STEADY_STATE, Level.INVALID, "nothing was recorded", special=NOTHING_RECORDED)
-    ended = Doubt(Kind.SERVICE_DIED, Level.INVALID, "app-population ended with status 3")
+    nothing = Doubt(DoubtKind.NO_STEADY_STATE, DoubtLevel.INVALID, "nothing was recorded", special=NOTHING_RECORDED)
+    ended = Doubt(DoubtKind.SERVICE_DIED, DoubtLevel.INVALID, "app-population ended with status 3")
     reasons = [{**doubt.document(), "runs": ["r001"]} for doubt in ([nothing, ended] if died else [nothing])]
     configuration = {"key": "", "label": "all runs", "points": [{**point(2, None, None, "invalid"), "runs": ["r001"]}]}
     text = headline({"configurations": [configuration], "verdict": {"reasons": reasons}})

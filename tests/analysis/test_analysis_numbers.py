@@ -49,7 +49,7 @@ def searches(*limits):
 def test_three_searches_with_one_bracket_leave_the_limit_anywhere_in_it():
     found = searches(*[limit(400, 400, 500)] * 3)
     assert [found[key] for key in ("value", "low", "high", "confidence")] == [400, 400, 500, None]
-    assert of_runs.text_of(found) == "400 users (bracket 400 to 500, no confidence level)"
+    assert of_runs.limit_text(found) == "400 users (bracket 400 to 500, no confidence level)"
 
 
 def test_searches_that_agree_are_no_narrower_than_what_all_leave_open():
@@ -83,9 +83,13 @@ def test_one_run_against_one_is_no_difference():
     assert line["ratio"]["low"] > 1
     assert line["differs"] is None
     assert (line["assumed"]["run_to_run"], line["assumed"]["differs"]) == (0.1, False)
-    assert not comparison.is_certain(line)
+    assert not comparison.is_certain_change(line)
     tenfold = compared(point("small", 20, 100.0, 0.8, "batch means"), point("large", 20, 1000.0, 8.0, "batch means"))
-    assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain(tenfold)) == (None, True, True)
+    assert (tenfold["differs"], tenfold["assumed"]["differs"], comparison.is_certain_change(tenfold)) == (
+        None,
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize(("to_s", "shown"), [(56e-6, "1.2 times as much CPU time"), (48e-6, None), (None, None)])

@@ -28,22 +28,22 @@ from moved_runs import to_another_machine
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.results.folder import RunFolder
 
-HARMS: list[tuple[Callable[[RunFolder], None], Kind, str]] = [
-    (restarted, Kind.SERVICE_RESTARTED, "invalid"),
-    (died, Kind.SERVICE_DIED, "invalid"),
-    (launched_and_left, Kind.ROOT_LEFT, "suspect"),
-    (unattributed, Kind.NOT_ATTRIBUTED, "suspect"),
-    (steal, Kind.STEAL_TIME, "suspect"),
-    (heavy_steal, Kind.STEAL_TIME, "invalid"),
-    (slowed, Kind.MACHINE_SPEED, "note"),
-    (overflowing, Kind.LISTEN_OVERFLOW, "suspect"),
-    (retransmitting, Kind.RETRANSMITS, "suspect"),
-    (throttled, Kind.THROTTLED, "note"),
-    (out_of_descriptors, Kind.TIER_LIMIT, "suspect"),
-    (gap, Kind.OBSERVATION_GAP, "suspect"),
+HARMS: list[tuple[Callable[[RunFolder], None], DoubtKind, str]] = [
+    (restarted, DoubtKind.SERVICE_RESTARTED, "invalid"),
+    (died, DoubtKind.SERVICE_DIED, "invalid"),
+    (launched_and_left, DoubtKind.ROOT_LEFT, "suspect"),
+    (unattributed, DoubtKind.NOT_ATTRIBUTED, "suspect"),
+    (steal, DoubtKind.STEAL_TIME, "suspect"),
+    (heavy_steal, DoubtKind.STEAL_TIME, "invalid"),
+    (slowed, DoubtKind.MACHINE_SPEED, "note"),
+    (overflowing, DoubtKind.LISTEN_OVERFLOW, "suspect"),
+    (retransmitting, DoubtKind.RETRANSMITS, "suspect"),
+    (throttled, DoubtKind.THROTTLED, "note"),
+    (out_of_descriptors, DoubtKind.TIER_LIMIT, "suspect"),
+    (gap, DoubtKind.OBSERVATION_GAP, "suspect"),
 ]
 
 
@@ -66,7 +66,7 @@ def test_a_sound_run_has_no_doubt_about_another_machine(run: RunFolder, move: Ca
 
 @pytest.mark.parametrize(("harm", "kind", "level"), HARMS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_a_harm_of_another_machine_is_a_doubt(
-    harm: Callable[[RunFolder], None], kind: Kind, level: str, run: RunFolder, move: Callable[[], None]
+    harm: Callable[[RunFolder], None], kind: DoubtKind, level: str, run: RunFolder, move: Callable[[], None]
 ) -> None:
     harm(run)
     move()
@@ -79,7 +79,7 @@ def test_the_doubt_names_the_machine(
 ) -> None:
     harm(run)
     move()
-    kinds = {unattributed: Kind.NOT_ATTRIBUTED, steal: Kind.STEAL_TIME, gap: Kind.OBSERVATION_GAP}
+    kinds = {unattributed: DoubtKind.NOT_ATTRIBUTED, steal: DoubtKind.STEAL_TIME, gap: DoubtKind.OBSERVATION_GAP}
     assert " far" in reasons(run)[kinds[harm]]["message"]
 
 
@@ -100,13 +100,13 @@ def test_what_another_machine_did_for_no_tier_is_beside_its_name(run: RunFolder,
 def test_tiers_on_a_machine_without_samples_are_a_doubt(run: RunFolder, move: Callable[[], None]) -> None:
     move()
     (run.observe / "far.probe.ndjson").unlink()
-    assert "far" in reasons(run)[Kind.OBSERVATION_GAP]["message"]
+    assert "far" in reasons(run)[DoubtKind.OBSERVATION_GAP]["message"]
 
 
 def test_samples_of_another_machine_without_its_clock_are_a_doubt(run: RunFolder, move: Callable[[], None]) -> None:
     move()
     run.update(clocks={})
-    assert "far" in reasons(run)[Kind.OBSERVATION_GAP]["message"]
+    assert "far" in reasons(run)[DoubtKind.OBSERVATION_GAP]["message"]
 
 
 def test_a_process_of_another_machine_that_is_left_is_counted(run: RunFolder, move: Callable[[], None]) -> None:
@@ -117,5 +117,5 @@ def test_a_process_of_another_machine_that_is_left_is_counted(run: RunFolder, mo
     move()
     assert (
         "had ended at 20 s of the run, but 3 processes that it started still ran"
-        in reasons(run)[Kind.ROOT_LEFT]["message"]
+        in reasons(run)[DoubtKind.ROOT_LEFT]["message"]
     )

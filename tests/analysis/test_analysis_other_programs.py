@@ -7,7 +7,7 @@ from changed_recordings import on_samples, reasons, rewrite, script
 from synthetic_runs import write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 
 ADDRESS = "127.0.0.1:8080"
 
@@ -40,7 +40,7 @@ def test_a_quiet_machine_has_no_doubt(run):
 @pytest.mark.parametrize(("cpus", "level"), [(0.3, "suspect"), (0.8, "invalid"), (1.9, "invalid")])
 def test_the_load_of_others_is_a_doubt_and_from_a_quarter_on_not_valid(run, cpus, level):
     beside(run, cpus, 4711)
-    doubt = reasons(run)[Kind.INTERFERENCE]
+    doubt = reasons(run)[DoubtKind.INTERFERENCE]
     assert doubt["level"] == level
     assert doubt["seen"] == pytest.approx(cpus / 2, abs=0.01)
     assert "programs other than generator and target used" in doubt["message"]
@@ -52,7 +52,7 @@ def test_use_that_cannot_be_attributed_is_a_doubt_that_says_so(run, cpus):
     # In this run the tier is not pinned to CPUs, so only the CPU use of the whole machine is known.
     run.update(tiers={"content": {"kind": "content_server", "host": "here", "cpus": []}})
     found = reasons(run)
-    assert found[Kind.NOT_ATTRIBUTED]["level"] in ("suspect", "invalid")
+    assert found[DoubtKind.NOT_ATTRIBUTED]["level"] in ("suspect", "invalid")
     summary = summarize_run(run, tables=False)
     messages = [reason["message"] for reason in summary["verdict"]["reasons"]]
     assert any(f"its process ({ADDRESS}) was not found on this machine" in message for message in messages)

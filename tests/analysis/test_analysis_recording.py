@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towtank.analysis.checks import recording
-from towtank.analysis.doubts import Level
+from towtank.analysis.doubts import DoubtLevel
 
 
 def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int = 2, cost: float | None = None) -> Any:
@@ -18,7 +18,7 @@ def evidence(bad: int = 0, histograms: int = 0, torn: bool = False, found: int =
     )
 
 
-def brief(found: Any) -> list[tuple[Level, float | None, float | None]]:
+def brief(found: Any) -> list[tuple[DoubtLevel, float | None, float | None]]:
     return [(doubt.level, doubt.seen, doubt.limit) for doubt in found]
 
 
@@ -26,9 +26,9 @@ def brief(found: Any) -> list[tuple[Level, float | None, float | None]]:
     ("seen", "doubts"),
     [
         (evidence(), []),
-        (evidence(bad=3, histograms=2, torn=True), [(Level.SUSPECT, 5.0, 0.0)]),
-        (evidence(torn=True), [(Level.NOTE, None, None)]),
-        (evidence(found=1), [(Level.INVALID, 1.0, 0.0)]),
+        (evidence(bad=3, histograms=2, torn=True), [(DoubtLevel.SUSPECT, 5.0, 0.0)]),
+        (evidence(torn=True), [(DoubtLevel.NOTE, None, None)]),
+        (evidence(found=1), [(DoubtLevel.INVALID, 1.0, 0.0)]),
     ],
 )
 def test_damage_has_its_count_and_no_allowance(seen: Any, doubts: list[Any]) -> None:
@@ -40,9 +40,9 @@ def test_damage_has_its_count_and_no_allowance(seen: Any, doubts: list[Any]) -> 
     [
         (None, []),
         (0.01, []),
-        (0.02, [(Level.NOTE, 0.02, 0.01)]),
-        (0.05, [(Level.NOTE, 0.05, 0.01)]),
-        (0.06, [(Level.SUSPECT, 0.06, 0.01)]),
+        (0.02, [(DoubtLevel.NOTE, 0.02, 0.01)]),
+        (0.05, [(DoubtLevel.NOTE, 0.05, 0.01)]),
+        (0.06, [(DoubtLevel.SUSPECT, 0.06, 0.01)]),
     ],
 )
 def test_observing_may_take_a_hundredth_of_a_core(cost: float | None, doubts: list[Any]) -> None:

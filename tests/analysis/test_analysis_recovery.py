@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from towtank.analysis.measurement import Column
+from towtank.analysis.measurement import MeasuredColumn
 from towtank.analysis.recovery import StudyEvent, band_of, describe, first_inside, study_events
 from towtank.analysis.windows.window import Window, shortened
 
@@ -18,7 +18,7 @@ ORIGIN = 7_000_000_000
 def measurement(ok: list[float], failed: list[float] | None = None) -> Any:
     """Return a measurement with consecutive seconds of a steady stage."""
     number = len(ok)
-    column = Column.empty(number)
+    column = MeasuredColumn.empty(number)
     column.ok[:] = ok
     column.failed[:] = failed or [0.0] * number
     column.failed_by_kind = {"connect": column.failed}

@@ -9,7 +9,7 @@ from changed_recordings import script
 from synthetic_runs import MONOTONIC_NS, SECOND, write_run
 
 from towtank.analysis import service_logs, summarize_run
-from towtank.analysis.log_lines import TEXT_AT_MOST, folded, level_of_line, troubles
+from towtank.log_lines import TEXT_AT_MOST, folded_line, level_of_line, troubles
 
 ENTRY = "2026-11-23 18:22:{:02d}.{:03d} [{:x}] "
 BEFORE = [
@@ -186,7 +186,7 @@ def test_lines_that_report_trouble(line, level):
 def test_lines_that_differ_only_in_varying_parts_are_equal():
     first = "Mon Nov 23 18:22:48 UTC 2026 worker-3 0x7ffe12 fe80::1 1b4e28ba-2fa1-11d2-883f-0016d3cca427 refused"
     other = "Tue Dec 1 08:02:01 UTC 2027 worker-12 0x1 fe80::a2 6ba7b810-9dad-11d1-80b4-00c04fd430c8 refused"
-    assert folded(first) == folded(other)
+    assert folded_line(first) == folded_line(other)
 
 
 def test_a_summary_is_computed_again_when_its_log_changes(run):

@@ -9,7 +9,7 @@ import pytest
 
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.window import memory
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 
 OPEN = {"users": None, "rate": 100.0}
 
@@ -41,11 +41,11 @@ def found(
     [
         # Intervals from these windows contain the true value in less than 93 % of cases
         # (tests/certified/test_certified_coverage.py).
-        (0.90, 20, Level.NOTE),
-        (0.90, 30, Level.NOTE),
-        (0.95, 30, Level.SUSPECT),
-        (0.95, 60, Level.SUSPECT),
-        (0.95, 120, Level.NOTE),
+        (0.90, 20, DoubtLevel.NOTE),
+        (0.90, 30, DoubtLevel.NOTE),
+        (0.95, 30, DoubtLevel.SUSPECT),
+        (0.95, 60, DoubtLevel.SUSPECT),
+        (0.95, 120, DoubtLevel.NOTE),
         # Intervals from these windows contain the true value in at least 93 % of cases.
         (0.95, 300, None),
         (0.80, 20, None),
@@ -53,7 +53,7 @@ def found(
     ],
 )
 def test_a_window_that_is_short_beside_the_memory_of_a_queue_says_so(
-    busy: float, length_s: float, level: Level | None
+    busy: float, length_s: float, level: DoubtLevel | None
 ) -> None:
     levels = [doubt.level for doubt in found(OPEN, length_s, (busy, 1.0))]
     assert levels == ([] if level is None else [level])
@@ -63,7 +63,7 @@ def test_the_busiest_tier_and_the_length_that_would_do_are_named() -> None:
     # The relaxation time is 1.95 * 9.5 ms / 0.05^2 = 7.41 s; the window should last at least forty times as long, 296
     # s: 300 s with two digits, rounded up.
     (doubt,) = found(OPEN, 60.0, (0.1, 1.0), (0.95, 1.0))
-    assert doubt.kind == Kind.SHORT_WINDOW
+    assert doubt.kind == DoubtKind.SHORT_WINDOW
     assert "lasts 8.1 relaxation times of the queue at t1 (95 % busy);" in doubt.message
     assert doubt.message.endswith(" relaxation times on, about 300 s")
 
@@ -78,8 +78,8 @@ def test_a_long_window_is_named_in_minutes() -> None:
 def test_work_that_no_request_waits_for_is_no_service_time() -> None:
     # Two requests/s use 25 ms of CPU time each, and background work uses 0.85 CPUs. If the background work were counted
     # as work of the requests, their service time would be 450 ms.
-    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == Level.SUSPECT
-    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == Level.NOTE
+    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0)[0].level == DoubtLevel.SUSPECT
+    assert found(OPEN, 60.0, (0.9, 1.0), rate=2.0, response_s=0.03)[0].level == DoubtLevel.NOTE
 
 
 def test_a_queue_at_its_limit_is_no_reason_for_a_day_of_load() -> None:

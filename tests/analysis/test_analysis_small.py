@@ -14,13 +14,13 @@ from synthetic_runs import encode_histogram
 from towtank.analysis.audit.arrivals import _pooled
 from towtank.analysis.checks.network import RETRANSMITS_SHARE, Counted, retransmitted
 from towtank.analysis.demand import demands, regression
-from towtank.analysis.doubts import Level
+from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.drive import times_ms
 from towtank.analysis.generator import _of_envelope, _open_files, cores_of, most_connections
 from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.run.summary import _sending_cpus
 from towtank.analysis.statistics import goodness, histograms
-from towtank.analysis.statistics.estimates import NOTHING, Estimate
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.unfinished import _drain, failed_by_kind
 from towtank.analysis.windows.stretch import stretch_of, stretches
 
@@ -98,7 +98,7 @@ def test_the_demand_of_many_runs_is_the_slope_of_least_squares() -> None:
     half = stats.t.ppf(0.975, 4) * expected.stderr
     assert (found.low, found.high) == (pytest.approx(expected.slope - half), pytest.approx(expected.slope + half))
     assert regression([10.0, 20.0], [0.1, 0.3]) == (pytest.approx(-0.1), Estimate(pytest.approx(0.02), n=2))
-    assert regression([10.0, 10.0, 10.0], [0.1, 0.2, 0.3]) == (0.0, NOTHING)
+    assert regression([10.0, 10.0, 10.0], [0.1, 0.2, 0.3]) == (0.0, NO_ESTIMATE)
 
 
 @pytest.mark.parametrize(("loads", "demand"), [((5, 5), None), ((5, 10), 0.02)])
@@ -124,14 +124,14 @@ def test_repetitions_of_one_load_give_no_demand(loads: tuple[float, float], dema
     ("again", "needless", "asked", "level"),
     [
         (10.0, None, False, None),
-        (11.0, None, False, Level.SUSPECT),
-        (11.0, None, True, Level.NOTE),
-        (30.0, 19.0, False, Level.SUSPECT),
-        (30.0, 20.0, False, Level.NOTE),
+        (11.0, None, False, DoubtLevel.SUSPECT),
+        (11.0, None, True, DoubtLevel.NOTE),
+        (30.0, 19.0, False, DoubtLevel.SUSPECT),
+        (30.0, 20.0, False, DoubtLevel.NOTE),
     ],
 )
 def test_segments_sent_again_are_a_share_of_the_requests(
-    again: float, needless: float | None, asked: bool, level: Level | None
+    again: float, needless: float | None, asked: bool, level: DoubtLevel | None
 ) -> None:
     """The limit is one retransmission per 1,000 requests. A retransmitted segment that the peer already had does not
     count as lost.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from towtank.analysis.checks.storage import full_storage, throttled_disks
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.system.hosts import _full_in
 from towtank.system.host_model import Disk
 
@@ -27,37 +27,37 @@ def doubts(*least: float, **values: Any) -> list[Doubt]:
 
 def test_no_inodes_while_there_is_room_make_a_run_suspect() -> None:
     (doubt,) = doubts(free_inodes_least=0.0)
-    assert (doubt.kind, doubt.level) == (Kind.STORAGE_FULL, Level.SUSPECT)
+    assert (doubt.kind, doubt.level) == (DoubtKind.STORAGE_FULL, DoubtLevel.SUSPECT)
     assert doubt.message == "disk contents of host web had no inodes left: 0 of 3,000, with 80 % of its space left"
 
 
 def test_no_room_makes_a_run_suspect() -> None:
     (doubt,) = doubts(free_bytes_least=4096.0)
-    assert doubt.level is Level.SUSPECT
+    assert doubt.level is DoubtLevel.SUSPECT
     assert "had no space left: 4,096 of 1,000,000,000, with 50 % of its inodes left" in doubt.message
 
 
 def test_the_share_that_must_be_left_is_a_limit_of_the_study() -> None:
     (doubt,) = doubts(0.0, free_inodes_least=0.0)
-    assert doubt.level is Level.NOTE
+    assert doubt.level is DoubtLevel.NOTE
     (doubt,) = doubts(0.2, free_bytes_least=1.9e8)
-    assert (doubt.level, doubt.seen, doubt.limit) == (Level.SUSPECT, pytest.approx(0.19), 0.2)
+    assert (doubt.level, doubt.seen, doubt.limit) == (DoubtLevel.SUSPECT, pytest.approx(0.19), 0.2)
     assert "has 19 % of its space left, limit 20 %" in doubt.message
     assert doubts(0.2, free_bytes_least=2.1e8) == []
     (doubt,) = doubts(0.0005, free_bytes_least=8e5)
-    assert doubt.level is Level.NOTE
+    assert doubt.level is DoubtLevel.NOTE
 
 
 def test_what_is_used_up_within_ten_windows_is_noted_before_it_is() -> None:
     (doubt,) = doubts(inodes_full_in_s=95.4)
-    assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (Level.NOTE, 95.4, 400.0, "s")
+    assert (doubt.level, doubt.seen, doubt.limit, doubt.unit) == (DoubtLevel.NOTE, 95.4, 400.0, "s")
     assert "has 50 % of its inodes left: enough for 95 s after the window at the rate of the window" in doubt.message
     assert doubts(inodes_full_in_s=401.0) == []
 
 
 def test_little_is_noted_although_it_lasts() -> None:
     (doubt,) = doubts(free_bytes_least=4e7, bytes_full_in_s=1e6)
-    assert (doubt.level, doubt.seen, doubt.limit) == (Level.NOTE, pytest.approx(0.04), 0.05)
+    assert (doubt.level, doubt.seen, doubt.limit) == (DoubtLevel.NOTE, pytest.approx(0.04), 0.05)
 
 
 def test_a_roomy_disk_and_one_without_a_number_of_inodes_are_no_doubt() -> None:

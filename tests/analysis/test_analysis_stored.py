@@ -12,7 +12,7 @@ from towtank.analysis import objectives
 from towtank.analysis.checks.storage import lost_or_unknown as doubts
 from towtank.analysis.claims.places import in_run
 from towtank.analysis.combining import combined
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.narrative import _seen
 from towtank.analysis.statistics import difference_interval
 from towtank.analysis.stored import read_stored, scaled, stored
@@ -64,22 +64,22 @@ def test_a_sample_is_scaled_to_all_with_an_interval() -> None:
 
 def test_losses_and_ignorance_are_doubts_of_their_own() -> None:
     (lost,) = doubts(stored(document()))
-    assert (lost.kind, lost.seen) == (Kind.STORED_LOST, 3)
+    assert (lost.kind, lost.seen) == (DoubtKind.STORED_LOST, 3)
     assert lost.message == "of 100 documents confirmed as stored, 2 are lost and 1 changed"
     unread = {**document(lost=0, different=0, found=90, unreadable=4, unread=6), "reason": "content ended"}
     (unknown,) = doubts(stored(unread))
-    assert (unknown.kind, unknown.seen) == (Kind.STORED_UNKNOWN, 10)
+    assert (unknown.kind, unknown.seen) == (DoubtKind.STORED_UNKNOWN, 10)
     assert unknown.message.endswith("10 could not be read back: content ended")
 
 
 def test_a_loss_in_a_run_whose_study_makes_something_fail_is_its_result_and_no_doubt_about_it() -> None:
     lost = stored(document(found=91, different=0, unread=7))
     assert {doubt.kind: doubt.level for doubt in doubts(lost, had_events=True)} == {
-        Kind.STORED_LOST: "note",
-        Kind.STORED_UNKNOWN: "suspect",
+        DoubtKind.STORED_LOST: "note",
+        DoubtKind.STORED_UNKNOWN: "suspect",
     }
     (doubt,) = doubts(stored(document()), had_events=True)
-    assert (doubt.kind, doubt.level) == (Kind.STORED_LOST, "suspect"), "what has another content is no loss"
+    assert (doubt.kind, doubt.level) == (DoubtKind.STORED_LOST, "suspect"), "what has another content is no loss"
 
 
 def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_run_that_was_cut_off_says_what_was_not_read_back(tmp_path: Path) -> N
     note = {"k": "stored", "t_ns": 5, "begun_ns": 1, "of": "documents", "key": "d1", "bytes": 1, "sha256": "aa"}
     (run.engine / "stored-00.ndjson").write_bytes(lines.encode(note))
     (doubt,) = doubts(stored(read_stored(run)))
-    assert doubt.kind is Kind.STORED_UNKNOWN
+    assert doubt.kind is DoubtKind.STORED_UNKNOWN
     assert "the run was cut off before the read-back" in doubt.message
     run.stored.write_text(json.dumps(document()))
     assert read_stored(run) == document()
@@ -111,7 +111,7 @@ def stored_run(
     lost: int = 0,
     unread: int = 0,
     level: str = "valid",
-    kind: Kind = Kind.INTERFERENCE,
+    kind: DoubtKind = DoubtKind.INTERFERENCE,
     **others: int,
 ) -> dict:
     reasons = [{"kind": kind, "level": "note" if level == "valid" else level, "message": f"it was {kind}"}]
@@ -135,7 +135,7 @@ def test_an_objective_is_met_where_the_worst_run_meets_it() -> None:
 
 
 def test_what_was_not_read_back_may_be_lost() -> None:
-    found = judged(stored_run("r001", unread=9, level="suspect", kind=Kind.STORED_UNKNOWN))
+    found = judged(stored_run("r001", unread=9, level="suspect", kind=DoubtKind.STORED_UNKNOWN))
     assert (found["met"], found["seen"]) == (None, None)
     (gap,) = found["not_judged"]
     assert gap["why"] == "r001 leaves it open (9 of 9 could not be read back: the user stopped the run)"
@@ -154,7 +154,7 @@ def test_notes_that_cannot_be_read_may_be_of_things_that_were_lost() -> None:
 
 def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> None:
     def cut_off(lost: int) -> dict:
-        return stored_run("r002", lost=lost, level="invalid", kind=Kind.EVENT_FAILED)
+        return stored_run("r002", lost=lost, level="invalid", kind=DoubtKind.EVENT_FAILED)
 
     assert judged(cut_off(lost=0))["met"] is None
     assert judged(cut_off(lost=2))["met"] is False
@@ -163,12 +163,12 @@ def test_a_run_that_was_cut_off_shows_a_loss_and_not_that_there_is_none() -> Non
     # Other programs disturbed the measurement of this run, but the requested documents were stored and read back.
     assert judged(stored_run("r001", level="invalid"))["met"] is True
     # A note, such as that a recording of the probe is truncated, does not concern the stored data.
-    assert judged(stored_run("r001", kind=Kind.DATA_DAMAGED))["met"] is True
+    assert judged(stored_run("r001", kind=DoubtKind.DATA_DAMAGED))["met"] is True
 
 
 def test_records_of_another_run_show_neither_a_loss_nor_none() -> None:
     def copied(lost: int) -> dict:
-        return stored_run("r002", lost=lost, level="invalid", kind=Kind.COPIED_RUN)
+        return stored_run("r002", lost=lost, level="invalid", kind=DoubtKind.COPIED_RUN)
 
     assert judged(copied(lost=0))["met"] is None
     assert judged(copied(lost=2))["met"] is None

@@ -27,7 +27,7 @@ from harmed_runs import (
 from synthetic_runs import MONOTONIC_NS, write_run
 
 from towtank.analysis import summarize_run
-from towtank.analysis.doubts import EXPLANATIONS, Kind
+from towtank.analysis.doubts import EXPLANATIONS, DoubtKind
 from towtank.results import lines
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "summary.md"
@@ -188,7 +188,7 @@ def test_a_window_starts_once_its_backlog_is_worked_off(run, lasts_s):
     # The window begins after the first second with a normal number of requests in flight.
     assert window["start_s"] == window["asked_start_s"] + lasts_s + 1
     assert window["note"] == f"the first {lasts_s + 1} s of the steady stage were left out as transient"
-    assert Kind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
+    assert DoubtKind.BACKLOG not in {reason["kind"] for reason in summary["verdict"]["reasons"]}
     assert summary["backlog"]["excess_at_start"] == 0
 
 
@@ -420,14 +420,14 @@ def test_what_goes_away_again_in_the_middle_is_no_steady_state(tmp_path):
 
 def test_every_kind_has_a_test_an_explanation_and_a_place_in_the_reference():
     elsewhere = {
-        Kind.START_LAG, Kind.ERRORS_ABOVE_LIMIT, Kind.NO_STEADY_STATE, Kind.REST_NOT_SHOWN, Kind.COPIED_RUN,
-        Kind.SHORT_WINDOW, Kind.FIXED_PACE, Kind.COORDINATED_OMISSION, Kind.COARSE_TIMES, Kind.SUMMARIES_ONLY,
-        Kind.LOAD_GAP,
+        DoubtKind.START_LAG, DoubtKind.ERRORS_ABOVE_LIMIT, DoubtKind.NO_STEADY_STATE, DoubtKind.REST_NOT_SHOWN,
+        DoubtKind.COPIED_RUN, DoubtKind.SHORT_WINDOW, DoubtKind.FIXED_PACE, DoubtKind.COORDINATED_OMISSION,
+        DoubtKind.COARSE_TIMES, DoubtKind.SUMMARIES_ONLY, DoubtKind.LOAD_GAP,
     }  # fmt: skip
-    assert {kind for _, kind, _ in CASES} | elsewhere == set(Kind)
-    assert set(EXPLANATIONS) == set(Kind)
+    assert {kind for _, kind, _ in CASES} | elsewhere == set(DoubtKind)
+    assert set(EXPLANATIONS) == set(DoubtKind)
     listed = re.search(r"Kinds \(closed list\):\s*`([^`]+)`", REFERENCE.read_text("utf-8"))
-    assert set(re.split(r",\s*", listed[1])) == {str(kind) for kind in Kind}
+    assert set(re.split(r",\s*", listed[1])) == {str(kind) for kind in DoubtKind}
 
 
 def test_the_heaviest_reason_comes_first(run):
@@ -490,9 +490,9 @@ def test_without_the_counts_of_the_engine_their_check_is_not_made(run, harm):
 
 def test_what_the_clock_gained_while_the_machine_slept_is_no_jump(run):
     suspended(run)
-    assert Kind.CLOCK_JUMP not in reasons(run)
+    assert DoubtKind.CLOCK_JUMP not in reasons(run)
 
 
 def test_how_long_a_service_was_held_is_summed(run):
     held(run)
-    assert reasons(run)[Kind.SERVICE_HELD]["seen"] == pytest.approx(6.0)
+    assert reasons(run)[DoubtKind.SERVICE_HELD]["seen"] == pytest.approx(6.0)

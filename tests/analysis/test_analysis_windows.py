@@ -9,7 +9,7 @@ from simulated_windows import window_of
 
 from towtank.analysis import load
 from towtank.analysis.checks import window as checks
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.limits import plateaus
 from towtank.analysis.measurement import TimedHistograms
 from towtank.analysis.statistics import error_of
@@ -17,7 +17,7 @@ from towtank.analysis.statistics.histograms import Layout
 from towtank.analysis.system import tiers
 from towtank.analysis.windows import changes, growth, steady
 from towtank.analysis.windows.rest import Rest, is_at_rest, rest_of
-from towtank.analysis.windows.settling import Seconds, without_transient
+from towtank.analysis.windows.settling import SteadySeconds, without_transient
 from towtank.analysis.windows.tolerances import ALLOWED, TOLERANCE
 from towtank.analysis.windows.window import at_mean_throughput
 
@@ -30,7 +30,7 @@ def steady_window(seconds, per_s=20.0, response_s=0.01):
 
 def note_of(window):
     (doubt,) = checks.rest(SimpleNamespace(window=window))
-    assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
+    assert (doubt.kind, doubt.level) == (DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE)
     return doubt
 
 
@@ -154,7 +154,7 @@ def test_a_stage_and_the_analysis_decide_alike_on_a_cut_at_half(noise, kept_s):
     edges = np.arange(61.0)
     counts, sums = np.histogram(ends, edges)[0], np.histogram(ends, edges, weights=responses)[0]
     zero = np.zeros(60)
-    kept = without_transient(Seconds(edges[1:], np.ones(60), counts.astype(float), sums, zero, zero))
+    kept = without_transient(SteadySeconds(edges[1:], np.ones(60), counts.astype(float), sums, zero, zero))
     assert window.cuts_s["response_time"] == 30
     assert (None if kept is None else len(kept.ends_s)) == kept_s
     assert window.steady == (kept_s is not None)
@@ -166,7 +166,7 @@ def test_a_difference_of_a_percent_is_left_in_by_both():
     """
     counts = np.where(np.arange(60) < 15, 1000.0, 1008.0)
     zero = np.zeros(60)
-    record = Seconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
+    record = SteadySeconds(np.arange(1.0, 61), np.ones(60), counts, 0.1 * counts, zero, zero)
     assert without_transient(record) is record
 
 

@@ -18,7 +18,7 @@ import towtank
 from towtank.conduct import rating
 from towtank.errors import StudyError
 from towtank.size.machines import load_machines
-from towtank.size.rating import Measurement
+from towtank.size.rating import RatingMeasurement
 
 MODEL = """\
 schema: towtank/model/1
@@ -173,11 +173,11 @@ def test_the_imported_file_is_not_written_over(tmp_path: Path, force: bool) -> N
 def test_a_rating_has_scales_kernels_and_a_machine_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     handlers: list[Any] = []
 
-    def measure(_folder: Path, length: rating.RatingLength, progress: Any, _stop: Any) -> Measurement:
+    def measure(_folder: Path, length: rating.RatingLength, progress: Any, _stop: Any) -> RatingMeasurement:
         handlers.append(signal.getsignal(signal.SIGINT))
         progress({"kernel": "sort", "round": 0}, 4)
-        assert length == rating.QUICK
-        return Measurement.of_lines(lines())
+        assert length == rating.QUICK_RATING
+        return RatingMeasurement.of_lines(lines())
 
     monkeypatch.setattr(rating, "measure", measure)
     before, steps = signal.getsignal(signal.SIGINT), []

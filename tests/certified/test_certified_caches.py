@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cases import case
 
-from towtank.model.caching import CacheRequest, Index, index_document, trace_document
+from towtank.model.caching import CachedIndex, CacheRequest, index_document, trace_document
 
 
 def trace(folder: Path, keys: list[int], bytes_of_each: int = 1) -> str:
@@ -35,7 +35,7 @@ def test_f2_an_index_that_fits() -> None:
     giga = 10**9
     for number, fits in enumerate(verified["fits"]):
         sizes = (inputs[key][number] * giga for key in ("index_gb", "memory_gb", "heap_gb"))
-        document = index_document(Index(*sizes))
+        document = index_document(CachedIndex(*sizes))
         assert document["index"]["fits"] is fits
         assert document["index"]["room_bytes"] == verified["room_gb"][number] * giga
         # The first case needs 39 of 40 units of memory, so it has a warning that the margin is small.

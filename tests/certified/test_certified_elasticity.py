@@ -175,7 +175,7 @@ def claimed(system: str, load: float, effect: float, share: float = ASSUMED_SHAR
             {"key": {"cache": level}, "points": [point]} for level, point in zip(("a", "b"), points, strict=True)
         ]
         for line in comparison.comparisons([{"name": "cache", "levels": ["a", "b"]}], "users", configurations):
-            found[line["metric"]] += comparison.is_certain(line)
+            found[line["metric"]] += comparison.is_certain_change(line)
     return {metric: count / PAIRS for metric, count in found.items()}
 
 

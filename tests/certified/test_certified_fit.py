@@ -127,7 +127,7 @@ def test_kappa_at_its_bound_is_said_and_leaves_the_model() -> None:
     rates = found.throughput(np.array([96.0, 128.0]))
     assert rates == pytest.approx([verified["predict"]["96"], verified["predict"]["128"]], rel=PARAMETERS)
     judgement = goodness.judge(found, None)
-    assert judgement.level == goodness.REJECTED
+    assert judgement.level == goodness.FIT_REJECTED
     assert any("kappa is at its bound" in text for _, text in judgement.reasons)
     assert any("kappa = -0.000201" in text for _, text in judgement.reasons)
 
@@ -153,7 +153,7 @@ def test_four_points_for_three_parameters_are_rejected() -> None:
     expected = [verified[name] for name in ("gamma", "sigma", "kappa")]
     assert found.parameters == pytest.approx(expected, rel=1e-4)
     judgement = goodness.judge(fit_curve(USL, observations(load, rate)), None)
-    assert judgement.level == goodness.REJECTED
+    assert judgement.level == goodness.FIT_REJECTED
     assert any("1 degree of freedom" in text for _, text in judgement.reasons)
     with pytest.raises(ModelError, match="at least 4 different loads"):
         fit_curve(USL, observations(load[:3], rate[:3]))

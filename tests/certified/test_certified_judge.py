@@ -10,7 +10,7 @@ from certification import Section
 from covering import SERIES
 from known_requests import Known, lognormal, queue, write_csv
 
-from towtank.analysis.judgement import judge
+from towtank.analysis.judgement import judge_file
 
 FILES = SERIES or 4
 REQUESTS = 10_000
@@ -37,7 +37,7 @@ def test_intervals_of_files_hold(kind: str, parameter: float, tmp_path: Path, ta
     given, held = dict[str, int](), dict[str, int]()
     for _ in range(FILES):
         known: Known = _MAKE[kind](rng, REQUESTS, parameter)
-        times = judge(write_csv(tmp_path / "file.csv", known.requests)).figures.response_time_s
+        times = judge_file(write_csv(tmp_path / "file.csv", known.requests)).figures.response_time_s
         for name in ("mean", "p50", "p90", "p95", "p99"):
             estimate = times[name]
             if estimate.low is not None and estimate.high is not None:

@@ -11,7 +11,7 @@ import pytest
 from certification import Section, percent
 
 from towtank.analysis.limits.estimate import BRACKET, TESTED, estimate_limit
-from towtank.analysis.limits.search import Failure, Outcome, SearchPlan, Step, decide
+from towtank.analysis.limits.search import PlateauFailure, PlateauOutcome, SearchPlan, Step, decide_search
 
 # The utilization is limited to just below 1, because a plateau beyond the capacity ends while its queue still grows.
 _OVERLOAD = 1 - 1 / 2000
@@ -40,10 +40,10 @@ def exact_limit(servers, objective):
 def search(servers, objective, noise, stream):
     plan = SearchPlan(0.3 * servers, 3.0 * servers, (Step(by=0.12 * servers),), whole=False, refine_to=0.05, repeats=3)
     outcomes = []
-    while (decision := decide(plan, outcomes)).ended is None:
+    while (decision := decide_search(plan, outcomes)).ended is None:
         seen = response(servers, min(decision.level, servers * _OVERLOAD)) * math.exp(stream.normal() * noise)
         margin = math.log(seen / objective)
-        outcomes.append(Outcome(decision.level, Failure.OBJECTIVE_MISSED if margin > 0 else None, margin))
+        outcomes.append(PlateauOutcome(decision.level, PlateauFailure.OBJECTIVE_MISSED if margin > 0 else None, margin))
     levels, margins = [outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes]
     return estimate_limit(levels, margins, decision.low, decision.high), len(outcomes)
 

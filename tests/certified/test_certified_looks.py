@@ -14,7 +14,7 @@ from towtank.analysis.claims.needs import runs_needed
 from towtank.analysis.statistics import ratio_interval, t_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import Looks
-from towtank.study.claim_holds import Bounds
+from towtank.study.claim_holds import NumberBounds
 
 pytestmark = pytest.mark.waits
 
@@ -44,7 +44,7 @@ def test_equal_systems_differ_in_five_of_a_hundred_studies_at_most(blocks: int, 
 def test_the_stated_number_of_runs_decides_most_studies(deviation: float, ratio_of_means: float, block: int) -> None:
     """Studies that are undecided after a block state a number of runs. Most of them are decided with this number."""
     random, confidence, decided, stated = np.random.default_rng(7), Looks(10).confidence, 0, 0
-    bounds = Bounds(1.0, math.inf)
+    bounds = NumberBounds(1.0, math.inf)
     for _ in range(600):
         values = np.array([[ratio_of_means], [1.0]]) * np.exp(deviation * random.standard_normal((2, 1000)))
 

@@ -5,7 +5,7 @@ import pytest
 
 from towtank.analysis.statistics import ratio_of_sums
 from towtank.analysis.windows.precision import Precision
-from towtank.analysis.windows.settling import Seconds
+from towtank.analysis.windows.settling import SteadySeconds
 
 RUNS = 300
 RATE = 120.0
@@ -14,7 +14,7 @@ RATE = 120.0
 def record(counts, response_s=0.01):
     ends = np.arange(1.0, len(counts) + 1)
     zero = np.zeros(len(counts))
-    return Seconds(ends, np.ones(len(counts)), counts, counts * response_s, zero, zero, None)
+    return SteadySeconds(ends, np.ones(len(counts)), counts, counts * response_s, zero, zero, None)
 
 
 def series(stream, correlation, most):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from towtank.size.rules import Rule, load_rules, outcome, with_defaults
+from towtank.size.rules import Rule, example_outcome, inputs_with_defaults, load_rules
 from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import in_unit, parse_quantity
-from towtank.size.rules.rule import answer
+from towtank.size.rules.rule import answer_rule
 
 DATA = Path(__file__).parent / "data"
 # Pattern of a number that is not part of a name such as R1 or 3590E.
@@ -34,8 +34,8 @@ def examples_of(case: str) -> list[tuple[Rule, RuleExample]]:
 
 def value_of(rule: Rule, example: RuleExample) -> float:
     """Apply a rule to an example, and return the result in the unit of the rule."""
-    given = with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
-    found = answer(rule, given).value
+    given = inputs_with_defaults(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
+    found = answer_rule(rule, given).value
     assert found is not None
     return in_unit(float(found), rule.unit)
 
@@ -60,7 +60,7 @@ def test_case_studies(row):
         assert min(abs(value - number) for number in expected) <= (
             1e-9 * value if row["tolerance"] == "exact" else tolerance
         )
-        assert outcome(rule, example).comes_out
+        assert example_outcome(rule, example).comes_out
     if row["id"] not in _INPUTS_OTHERWISE:
         given = [number for rule, example in found for number in inputs_of(rule, example)]
         assert set(numbers(row["inputs"])) <= set(given)
@@ -70,7 +70,7 @@ def test_case_studies(row):
 def test_whether_the_index_is_cached(case):
     (row,) = (study for study in rows("rules_case_studies.csv") if study["id"] == case)
     ((rule, example),) = examples_of(case)
-    found = answer(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
+    found = answer_rule(rule, {name: rule.read(name, value) for name, value in example.inputs.items()})
     assert found.follows == ("not cached" not in row["expected"])
 
 
@@ -83,7 +83,7 @@ def test_server_reference(row):
     if row["printed_result"]:
         assert abs(value - float(row["printed_result"])) <= float(row["tolerance"]) + 1e-9
         assert float(example.result) == float(row["printed_result"])
-    assert outcome(rule, example).comes_out
+    assert example_outcome(rule, example).comes_out
 
 
 @pytest.mark.parametrize("row", rows("rules_save_rates.csv"), ids=lambda row: f"{row['device']} {row['workload']}")
@@ -94,7 +94,7 @@ def test_save_rates(row):
         "kept": float(row["kept_fraction"]),
         "compaction": float(row["compaction"]),
     }
-    per_hour = in_unit(float(answer(rule, given).value), rule.unit) * 1000
+    per_hour = in_unit(float(answer_rule(rule, given).value), rule.unit) * 1000
     # In one row, the source document multiplies a rate that it had already rounded.
     exact = 2565.0 if "unrounded 2565" in row["note"] else float(row["mb_per_hr"])
     assert per_hour == pytest.approx(exact, rel=1e-9)
@@ -110,7 +110,7 @@ def test_kept_fractions(row):
     rule = load_rules()["kept_fraction"]
     data = {"Large": "large_file", "User": "user_mix", "Source": "source"}[row["workload_class"].split()[0]]
     device = row["device_class"].replace("-", "_").replace(" ", "_")
-    assert answer(rule, {"device": device, "data": data}).value == float(row["kept_fraction"])
+    assert answer_rule(rule, {"device": device, "data": data}).value == float(row["kept_fraction"])
 
 
 def in_a_table(topic: str, section: str, line: str, values: list[str], unit: str) -> bool:
@@ -136,7 +136,7 @@ def test_every_example_comes_out():
         (rule.name, example.case, example.result, found.got)
         for rule in load_rules().values()
         for example in rule.entry.examples
-        if not (found := outcome(rule, example)).comes_out
+        if not (found := example_outcome(rule, example)).comes_out
     ]
     assert wrong == []
 

@@ -46,7 +46,7 @@ def is_called_different(pair):
     # `differs` is None for single runs. With two runs on each side it may also be None: if they differ much, their
     # ratio has no interval.
     assert (line["differs"] is None) == (len(pair[0]) == 1) or len(pair[0]) == 2
-    return comparison.is_certain(line)
+    return comparison.is_certain_change(line)
 
 
 def pairs_of(seed, repetitions, run_to_run, effect=1.0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from towtank.analysis.windows.settling import LOOKS, Seconds, Settling, least_window_s, look, without_transient
+from towtank.analysis.windows.settling import LOOKS, Settling, SteadySeconds, least_window_s, look, without_transient
 
 SECONDS = 400
 RATE, RESPONSE_S = 200.0, 0.1
@@ -19,7 +19,9 @@ def series(stream, tau_s, seconds=SECONDS, backlog_per_s=0.0, noise=(0.05, 0.10)
     transient = np.exp(-times / tau_s) if tau_s else np.zeros(seconds)
     rate = RATE * (1 - 0.4 * transient) * (1 + wander(stream, seconds, noise[0]))
     response = RESPONSE_S * (1 + transient) * np.exp(wander(stream, seconds, noise[1]))
-    return Seconds(times, np.ones(seconds), rate, rate * response, rate * response, backlog_per_s * times), transient
+    return SteadySeconds(
+        times, np.ones(seconds), rate, rate * response, rate * response, backlog_per_s * times
+    ), transient
 
 
 def wander(stream, count, deviation, correlation=0.5):
@@ -32,7 +34,7 @@ def wander(stream, count, deviation, correlation=0.5):
 
 
 def first(seconds, count):
-    return Seconds(
+    return SteadySeconds(
         *(getattr(seconds, name)[:count] for name in ("ends_s", "lengths_s", "ended", "response_sum_s")),
         seconds.in_flight[:count],
         seconds.waiting[:count],
@@ -84,7 +86,7 @@ def test_shortest_window_holds_three_cycles_of_a_user():
     """The cycle of a user lasts N / X = 2,000 / 200 s = 10 s, so three cycles are 30 s."""
     count = 20
     flat = [np.arange(1.0, count + 1), np.ones(count), np.full(count, 200.0), np.full(count, 20.0)]
-    seconds = Seconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
+    seconds = SteadySeconds(*flat, np.full(count, 20.0), np.zeros(count), users=2000.0)
     assert least_window_s(seconds) == pytest.approx(30.0)
     assert not look(seconds).steady
 
@@ -98,7 +100,7 @@ def test_observations_hold_five_transactions_each():
     count = 44
     rate = np.full(count, 2.0)
     sums = rate * np.where(np.arange(count) < 14, 1.0, 0.1)
-    seconds = Seconds(np.arange(1.0, count + 1), np.ones(count), rate, sums, np.zeros(count), np.zeros(count))
+    seconds = SteadySeconds(np.arange(1.0, count + 1), np.ones(count), rate, sums, np.zeros(count), np.zeros(count))
     kept = without_transient(seconds)
     assert len(kept.ends_s) == 30
     assert kept.ends_s[0] == 15
@@ -107,5 +109,5 @@ def test_observations_hold_five_transactions_each():
 def test_nothing_that_ends_is_not_rest():
     count = 30
     none = np.zeros(count)
-    seconds = Seconds(np.arange(1.0, count + 1), np.ones(count), none, none, none, none, users=5.0)
+    seconds = SteadySeconds(np.arange(1.0, count + 1), np.ones(count), none, none, none, none, users=5.0)
     assert look(seconds).why == "no transaction has ended yet"

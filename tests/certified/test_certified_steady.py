@@ -11,7 +11,7 @@ from cases import case, column
 from simulated_windows import closed_queue, open_queue, verdict_on, window_of
 
 from towtank.analysis.checks import window as checks
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.windows import changes, steady
 
 NAMES = ["exp_decay", "ar1_from_empty", "trend"]
@@ -227,7 +227,7 @@ def test_a_window_that_excludes_nothing_says_how_long_one_would_have_to_be():
     assert rest.at_most > rest.allowed
     assert rest.needed_s > 12
     (doubt,) = checks.rest(SimpleNamespace(window=window))
-    assert (doubt.kind, doubt.level) == (Kind.REST_NOT_SHOWN, Level.NOTE)
+    assert (doubt.kind, doubt.level) == (DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE)
     assert "does not exclude a change of response time by up to" in doubt.message
     # A window with the length that the doubt states excludes the change.
     ends = np.arange(0.025, 2 * rest.needed_s, 0.05)

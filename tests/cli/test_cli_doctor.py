@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from towtank import engine
 from towtank.cli import doctor_command
-from towtank.conduct import calibration
 from towtank.errors import EngineError, ExitStatus
 from towtank.observe.host import host_facts
 
@@ -82,7 +81,7 @@ def found_envelope() -> dict[str, object]:
 
 def test_a_calibration_is_shown_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOWTANK_STATE", str(tmp_path / "state"))
-    monkeypatch.setattr(calibration, "calibrate_here", lambda note: note("rate") or found_envelope())
+    monkeypatch.setattr("towtank.conduct.calibrate_here", lambda note: note("rate") or found_envelope())
     before, _ = invoke("--results", str(tmp_path))
     assert "not calibrated as a load generator: run `towtank doctor --calibrate`" in before.stdout
     made, status = invoke("--calibrate", "--results", str(tmp_path))

@@ -12,7 +12,7 @@ import pytest
 from cases import DATA, case
 from results_1 import RESULTS_1, copy_of_results_1
 
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.cli import main
 from towtank.cli.fit_table import _classes, _knees, _resources
 from towtank.model.fitting.demand_levels import demand_from_levels
@@ -187,7 +187,10 @@ def test_invalid_runs_are_not_modelled_and_nothing_left_is_status_4(capsys: Any,
     document_of(capsys, "fit", "linear", str(results.path))
     for path in results.path.glob("runs/*/summary.json"):
         summary = json.loads(path.read_text("utf-8"))
-        summary["verdict"] = {"level": "invalid", "reasons": [Doubt(Kind.DISK_FULL, Level.INVALID, TOLD).document()]}
+        summary["verdict"] = {
+            "level": "invalid",
+            "reasons": [Doubt(DoubtKind.DISK_FULL, DoubtLevel.INVALID, TOLD).document()],
+        }
         write_json(path, summary)
     status, out, err = run(capsys, "fit", "auto", str(results.path), "--json")
     assert (status, out) == (4, "")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rating_lines import lines
 
-from towtank.size.machines import catalogue
+from towtank.size.machines import machine_catalogue
 from towtank.size.rating_document import reference_values
 
 pytestmark = pytest.mark.waits
@@ -29,7 +29,7 @@ def engine(tmp_path: Path) -> Path:
 
 
 def say(program: Path, **options: Any) -> None:
-    written = lines(reference_values(catalogue()), **options)
+    written = lines(reference_values(machine_catalogue()), **options)
     program.with_suffix(".lines").write_text("".join(json.dumps(line) + "\n" for line in written))
 
 
@@ -55,7 +55,7 @@ def test_json_is_one_document_and_the_file_is_a_machine(engine: Path) -> None:
     assert document["ratings"]["towtank"]["whole"]["value"] == pytest.approx(200)
     assert document["against"]["machine"] == "towtank-reference"
     assert document["against"]["cpu"]["kernels"]["memory_chase"] > 0
-    machines = catalogue(engine.parent / "box.yaml")
+    machines = machine_catalogue(engine.parent / "box.yaml")
     assert machines["box"].ratings["towtank"].value == pytest.approx(200)
     again = rate(engine, "--against", str(engine.parent / "box.yaml"))
     assert again.returncode == 0

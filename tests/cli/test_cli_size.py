@@ -15,7 +15,7 @@ from towtank.cli import main
 from towtank.model import load_model, solve_models
 from towtank.report.content import build_document
 from towtank.report.html import render
-from towtank.report.source import load
+from towtank.report.source import load_results
 
 MODEL = """
 classes:
@@ -330,7 +330,7 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     found = capsys.readouterr().out
     assert "based on" in found
     kept = json.loads((folder / "sizing.json").read_text("utf-8"))
-    page = render(build_document(load(folder)))
+    page = render(build_document(load_results(folder)))
     assert "Steps of the calculation" in page
     assert kept["answer"]["configuration"] in page
     assert "Dates on which the load reaches the limit" in page
@@ -344,7 +344,7 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
 def test_a_kept_sizing_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     (folder / "sizing.json").write_text("{", "utf-8")
-    assert "sizing.json cannot be read" in render(build_document(load(folder)))
+    assert "sizing.json cannot be read" in render(build_document(load_results(folder)))
 
 
 @pytest.mark.waits

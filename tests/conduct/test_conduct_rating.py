@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rating_lines import lines
 
-from towtank.conduct.rating import QUICK, file_system, huge_pages, measure
+from towtank.conduct.rating import QUICK_RATING, file_system, huge_pages, measure
 from towtank.errors import EngineError, StudyError
 
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_turns_are_reported_and_nothing_is_left(engine: Path, folder: Path) -> None:
     found: list[tuple[str, int]] = []
-    measurement = measure(folder, QUICK, lambda turn, total: found.append((turn["kernel"], total)))
+    measurement = measure(folder, QUICK_RATING, lambda turn, total: found.append((turn["kernel"], total)))
     assert len(measurement.turns) == len(found) == 120
     assert {total for _, total in found} == {120}
     seen = os.fsdecode(engine.with_suffix(".seen").read_bytes())
@@ -59,13 +59,13 @@ def test_an_engine_that_fails_is_reported(engine: Path, folder: Path, text: str,
     engine.with_suffix(".lines").write_text(text)
     engine.with_suffix(".status").write_text(str(status))
     with pytest.raises(EngineError, match=reason):
-        measure(folder, QUICK)
+        measure(folder, QUICK_RATING)
     assert list(folder.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_reported(engine: Path, folder: Path) -> None:
     with pytest.raises(StudyError, match="--folder: must be a folder that exists"):
-        measure(folder / "nowhere", QUICK)
+        measure(folder / "nowhere", QUICK_RATING)
 
 
 def test_the_file_system_is_that_of_the_last_of_the_longest_mounts(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from towtank.conduct.provenance import data_files, keep_files
-from towtank.conduct.request import StudyRequest, new_folder, recorded_request
+from towtank.conduct.request import StudyRequest, new_results_folder, recorded_request
 from towtank.errors import StudyError
 from towtank.results.folder import ResultsFolder, RunFolder
 from towtank.study import load_study
@@ -144,7 +144,7 @@ def test_new_folder_is_never_one_that_is_there(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("time.strftime", lambda form: "20261120-180501")
     names = []
     for _ in range(3):
-        folder = new_folder("tiny")
+        folder = new_results_folder("tiny")
         folder.mkdir(parents=True)
         names.append(str(folder))
     assert names == [f"results/tiny-20261120-180501{suffix}" for suffix in ("", "-2", "-3")]

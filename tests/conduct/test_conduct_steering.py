@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from stepped_engine import SteppedEngine
 
-from towtank.analysis.limits.found import search_of
-from towtank.analysis.limits.of_runs import found_limit, text_of
+from towtank.analysis.limits.found import search_of_run
+from towtank.analysis.limits.of_runs import found_limit, limit_text
 from towtank.analysis.measurement import Measurement
 from towtank.conduct.piloting import pilot_load, read_pilot
 from towtank.conduct.searching import PilotSteering, SearchSteering
@@ -71,7 +71,7 @@ def search(run, load, answer, waiting=None, *, objectives=(OBJECTIVE,), prepare=
         prepare(engine)
     engine.run(steering)
     recording = segments.read(run.engine)
-    found = search_of(Measurement(recording), load.document(), list(objectives), list(run.events()))
+    found = search_of_run(Measurement(recording), load.document(), list(objectives), list(run.events()))
     return engine, said, found
 
 
@@ -89,7 +89,7 @@ def test_search_narrows_the_limit_and_the_analysis_repeats_it(run):
     assert document == [plateau["level"] for plateau in limit["plateaus"]]
     assert document[:4] == [60, 100, 140, 120]
     assert said[0] == "  60 users passed (109 /s, mean < 200 ms: 0.05); next 100 users (raised)"
-    assert said[-1].endswith(f"refined: limit {text_of(limit)}")
+    assert said[-1].endswith(f"refined: limit {limit_text(limit)}")
     assert engine.stages[-1]["name"] == "ramp_down"
     assert kinds(run)[-1] == "plateau" and "search_ended" in kinds(run)
     assert found.best.level == limit["window_level"] == limit["low"]
@@ -106,8 +106,8 @@ def test_the_live_line_and_the_headline_have_one_value(run, answer):
     _, said, found = search(run, load_of(stop_when=["objective missed"]), answer)
     limit = found.document()
     assert (limit["confidence"] is None) == (answer is flickering)
-    assert said[-1].endswith(f": limit {text_of(limit)}")
-    assert text_of(found_limit([{"run": "r001", "limit": limit}])) == text_of(limit)
+    assert said[-1].endswith(f": limit {limit_text(limit)}")
+    assert limit_text(found_limit([{"run": "r001", "limit": limit}])) == limit_text(limit)
     assert ("bracket" in said[-1]) == (answer is flickering)
 
 

@@ -125,13 +125,10 @@ def world(fake_engine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
             Pinning(),
         )
 
-    analysis = SimpleNamespace(summarize_run=summarize_run, summarize_study=lambda results: state.summary)
-    report = SimpleNamespace(write_report=lambda results: results.path / "report.html")
-    monkeypatch.setitem(sys.modules, "towtank.analysis", analysis)
-    monkeypatch.setitem(sys.modules, "towtank.report", report)
-    monkeypatch.setitem(
-        sys.modules, "towtank.observe.host", SimpleNamespace(host_facts=lambda: {"cpus": 2, "fingerprint": "0"})
-    )
+    monkeypatch.setattr("towtank.analysis.summarize_run", summarize_run)
+    monkeypatch.setattr("towtank.analysis.summarize_study", lambda results: state.summary)
+    monkeypatch.setattr("towtank.report.write_report", lambda results: results.path / "report.html")
+    monkeypatch.setattr("towtank.observe.host_facts", lambda: {"cpus": 2, "fingerprint": "0"})
     monkeypatch.setattr(conducting, "make_task", make_task)
     monkeypatch.setattr(conducting.provenance, "keep_files", lambda study, folder: [])
     monkeypatch.setattr(conducting.provenance, "data_files", lambda study: [])
@@ -310,11 +307,13 @@ def test_full_disk_ends_the_study_with_a_clear_message(tmp_path: Path, monkeypat
     assert statuses(tmp_path / "results") == {"r001": "running"}
 
 
-def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(tmp_path: Path, world: SimpleNamespace) -> None:
+def test_analysis_that_fails_does_not_keep_the_next_run_from_being_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(run: RunFolder) -> None:
         raise ValueError("no numbers")
 
-    sys.modules["towtank.analysis"].summarize_run = broken  # type: ignore[attr-defined]
+    monkeypatch.setattr("towtank.analysis.summarize_run", broken)
     go(SmallStudy(), tmp_path / "results")
     assert len(statuses(tmp_path / "results")) == 3
     failed = [event for event in ResultsFolder.open(tmp_path / "results").events() if event["k"] == "analysis_failed"]

@@ -12,7 +12,7 @@ import pytest
 from any_conditions import TINY, sh
 
 from towtank.conduct.request import StudyRequest, recorded_request
-from towtank.conduct.side_effects import side_effects
+from towtank.conduct.side_effects import describe_side_effects
 from towtank.errors import StudyError
 from towtank.report.content.appendix import _request
 from towtank.study import find_shipped, load_study, refuse_files_outside
@@ -104,7 +104,7 @@ def test_files_beside_a_workload_that_studies_share_are_its_own(study: Path, tmp
     change(shared, "workload.yaml", "[get: /]", f"[{SENT.replace('FILE', 'body')}]")
     change(study, "study.yaml", "workload: workload.yaml", "workload: ../shared/workload.yaml")
     loaded = StudyRequest(str(study)).load()
-    assert f"  reads {shared / 'workload.yaml'}, {shared / 'body'}" in side_effects(loaded)
+    assert f"  reads {shared / 'workload.yaml'}, {shared / 'body'}" in describe_side_effects(loaded)
 
 
 def test_trust_is_asked_for_again_where_results_are_gone_on_with(study: Path, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_a_study_does_outside_of_its_folder_is_said(study: Path) -> None:
         text.replace("hosts: {here: {provider: local}}", "hosts:\n  here: {provider: local}")
     )
     loaded = load_study(study / "study.yaml")
-    assert side_effects(loaded) == [
+    assert describe_side_effects(loaded) == [
         f"{study / 'study.yaml'} does not ship with Towtank. Outside of its folder it",
         "  starts nginx (web); null_server (content)",
         "  logs in to 127.0.0.2 by SSH as bob and starts programs there",
@@ -150,7 +150,7 @@ def test_what_a_study_does_outside_of_its_folder_is_said(study: Path) -> None:
 def test_of_a_study_that_ships_nothing_is_said() -> None:
     path = find_shipped("content-users")
     assert path is not None
-    assert side_effects(load_study(path)) == []
+    assert describe_side_effects(load_study(path)) == []
 
 
 def test_it_is_said_on_the_command_line_before_the_first_run(study: Path) -> None:

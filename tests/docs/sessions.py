@@ -22,7 +22,7 @@ from pages import ROOT
 from results_1 import RESULTS_1
 from two_tiers import write_two_tiers
 
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.engine import binary
 
 ADDRESS = "127.0.0.1:8080"
@@ -30,23 +30,23 @@ PROXY = "127.0.0.1:8899"
 WITHIN_S = 60.0
 # Doubts that tests ignore. Causes are other programs on the machine, or stages that a test has shortened.
 DISTURBANCES = {
-    Kind.GENERATOR_SATURATED,
-    Kind.GENERATOR_STALLED,
-    Kind.START_LAG,
-    Kind.NO_STEADY_STATE,
-    Kind.TOO_FEW_SAMPLES,
-    Kind.BACKLOG,
-    Kind.STEAL_TIME,
-    Kind.INTERFERENCE,
-    Kind.NOT_ATTRIBUTED,
-    Kind.UTILIZATION_LAW,
-    Kind.LITTLE_LAW,
-    Kind.OBSERVATION_GAP,
-    Kind.OBSERVATION_COST,
-    Kind.NOT_SETTLED,
-    Kind.LISTEN_OVERFLOW,
-    Kind.RETRANSMITS,
-    Kind.MACHINE_SUSPENDED,
+    DoubtKind.GENERATOR_SATURATED,
+    DoubtKind.GENERATOR_STALLED,
+    DoubtKind.START_LAG,
+    DoubtKind.NO_STEADY_STATE,
+    DoubtKind.TOO_FEW_SAMPLES,
+    DoubtKind.BACKLOG,
+    DoubtKind.STEAL_TIME,
+    DoubtKind.INTERFERENCE,
+    DoubtKind.NOT_ATTRIBUTED,
+    DoubtKind.UTILIZATION_LAW,
+    DoubtKind.LITTLE_LAW,
+    DoubtKind.OBSERVATION_GAP,
+    DoubtKind.OBSERVATION_COST,
+    DoubtKind.NOT_SETTLED,
+    DoubtKind.LISTEN_OVERFLOW,
+    DoubtKind.RETRANSMITS,
+    DoubtKind.MACHINE_SUSPENDED,
 }
 # Patterns that find the doubts of `DISTURBANCES` in the output of commands that write no results folder.
 _DISTURBED = re.compile(
@@ -283,7 +283,7 @@ class Session:
             return {reason for reason in found[1].split("; ") if not _DISTURBED.match(reason)}
         return None
 
-    def doubts(self, *levels: Level) -> set[str]:
+    def doubts(self, *levels: DoubtLevel) -> set[str]:
         """Return the kinds of doubts about the runs of the last study; by default those that made runs invalid."""
         folders = [path.parent for path in self.here.glob("results/*/study-summary.json")]
         if not folders:
@@ -294,5 +294,5 @@ class Session:
             reason["kind"]
             for summary in summaries
             for reason in summary["verdict"]["reasons"]
-            if reason["level"] in (levels or (Level.INVALID,))
+            if reason["level"] in (levels or (DoubtLevel.INVALID,))
         }

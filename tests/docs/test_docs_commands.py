@@ -22,10 +22,10 @@ from pages import ROOT, Block, page
 from sessions import ADDRESS, DISTURBANCES, NULL_SERVER, SHOP, Ended, Session, commands
 from shapes import missing
 
-from towtank.analysis.doubts import Level
+from towtank.analysis.doubts import DoubtLevel
 from towtank.conduct.request import StudyRequest
 from towtank.errors import ExitStatus, TargetError
-from towtank.study import needed
+from towtank.study import needed_packages
 from towtank.system.offers import offer_of
 
 pytestmark = pytest.mark.waits
@@ -160,12 +160,12 @@ def is_disturbed(done: Ended, session: Session) -> bool:
     """Return True if values may be missing: runs are invalid, or suspect because of other programs on the machine."""
     if done.status == ExitStatus.INVALID_MEASUREMENT:
         return True
-    return done.command.startswith("towtank run") and not DISTURBANCES.isdisjoint(session.doubts(Level.SUSPECT))
+    return done.command.startswith("towtank run") and not DISTURBANCES.isdisjoint(session.doubts(DoubtLevel.SUSPECT))
 
 
 def lacking(name: str) -> list[str]:
     """Return the programs that a system or study needs and this machine lacks; the tests install nothing."""
-    needs = needed(name)
+    needs = needed_packages(name)
     return [offer_of(need).name.replace("_", " ") for need in needs if need.found() is None]
 
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from pages import ROOT, page
 
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.cli import commands_page
 from towtank.errors import ExitStatus
 from towtank.schemas import FILES, REFERENCES, json_schema
@@ -47,8 +47,8 @@ def test_every_kind_of_service_is_in_the_table_and_has_a_section(kind: str) -> N
     assert re.search(rf"`{kind}`|`kind: {kind}`", text_of("reference/files.md"))
 
 
-@pytest.mark.parametrize("kind", Kind, ids=str)
-def test_the_reference_says_when_a_doubt_is_raised(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", DoubtKind, ids=str)
+def test_the_reference_says_when_a_doubt_is_raised(kind: DoubtKind) -> None:
     rows = re.findall(
         r"^\| (`[^|]*`) \|", text_of("reference/summary.md").partition("## When a doubt")[2], re.MULTILINE
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from towtank.errors import StudyError
-from towtank.foreign import read
+from towtank.foreign import read_foreign
 from towtank.foreign.forms import FORMS
 
 JMETER = (
@@ -160,7 +160,7 @@ def written(folder: Path, text: str | bytes, name: str = "results") -> Path:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.form)
 def test_single_requests_are_read(case: Case, tmp_path: Path) -> None:
-    found = read(written(tmp_path, case.text))
+    found = read_foreign(written(tmp_path, case.text))
     assert (found.form, found.not_sent, found.skipped.rows, found.cut) == (case.form, case.not_sent, 0, "")
     requests = found.requests
     assert requests is not None
@@ -177,7 +177,7 @@ def test_every_form_has_an_example() -> None:
 
 
 def test_summary_of_fio(tmp_path: Path) -> None:
-    found = read(written(tmp_path, FIO)).summary
+    found = read_foreign(written(tmp_path, FIO)).summary
     assert found is not None
     assert (found.requests, found.errors, found.length_s, found.throughput_per_s) == (1000, 0, 10.0, 100.0)
     assert found.mean_s == pytest.approx(0.002)
@@ -185,14 +185,14 @@ def test_summary_of_fio(tmp_path: Path) -> None:
 
 
 def test_summary_of_oha_counts_answers_of_the_server_that_are_errors(tmp_path: Path) -> None:
-    found = read(written(tmp_path, OHA_JSON)).summary
+    found = read_foreign(written(tmp_path, OHA_JSON)).summary
     assert found is not None
     assert (found.requests, found.errors, found.throughput_per_s) == (1000, 10, 99.0)
     assert {name: found.percentiles_s[name] for name in ("p50", "p99")} == {"p50": 0.01, "p99": 0.05}
 
 
 def test_summary_of_wrk2(tmp_path: Path) -> None:
-    found = read(written(tmp_path, WRK2))
+    found = read_foreign(written(tmp_path, WRK2))
     summary = found.summary
     assert summary is not None
     assert (summary.requests, summary.errors, summary.length_s) == (1500, 15, 30.0)
@@ -206,7 +206,7 @@ def test_summary_of_wrk2(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [LOCUST, LOCUST_STATS], ids=["history", "stats"])
 def test_summary_of_locust(text: str, tmp_path: Path) -> None:
-    found = read(written(tmp_path, text)).summary
+    found = read_foreign(written(tmp_path, text)).summary
     assert found is not None
     assert (found.requests, found.errors) == (600, 6)
     assert found.mean_s == pytest.approx(0.0125)
@@ -220,19 +220,19 @@ def test_samples_of_transaction_controllers_are_not_counted_twice(tmp_path: Path
         "1700000000000,600,checkout,,"
         '"Number of samples in transaction : 2, number of failing samples : 1",Users 1-1,,false,,1,1,1,1,null,0,0,0\n'
     )
-    found = read(written(tmp_path, JMETER + controller))
+    found = read_foreign(written(tmp_path, JMETER + controller))
     assert found.requests is not None
     assert len(found.requests) == 2
     assert any("1 samples of Transaction Controllers" in note for note in found.notes)
     alone = JMETER.splitlines(keepends=True)[0] + controller
-    requests = read(written(tmp_path, alone)).requests
+    requests = read_foreign(written(tmp_path, alone)).requests
     assert requests is not None
     assert len(requests) == 1
 
 
 def test_bad_rows_are_skipped_and_counted_by_reason(tmp_path: Path) -> None:
     rows = "0,5,1\n1,x,1\n2,,1\n3,-1,1\n4,nan,1\ninf,5,1\n6,5,maybe\n7,5,0\n8\n\n9,5"
-    found = read(written(tmp_path, f"start_s,elapsed_ms,ok\n{rows}"))
+    found = read_foreign(written(tmp_path, f"start_s,elapsed_ms,ok\n{rows}"))
     assert found.requests is not None
     assert len(found.requests) == 3
     assert found.skipped.by_reason == {
@@ -251,7 +251,7 @@ def test_other_separators_byte_order_marks_and_line_ends(separator: str, tmp_pat
     text = "\ufeffstart_s,elapsed_ms\r\n0,1\r\n1,2\r\n".replace(",", separator)
     for encoding in ("utf-8", "utf-16"):
         content = text.removeprefix("\ufeff").encode(encoding) if encoding == "utf-16" else text.encode()
-        requests = read(written(tmp_path, content)).requests
+        requests = read_foreign(written(tmp_path, content)).requests
         assert requests is not None
         assert requests.elapsed_s.tolist() == [0.001, 0.002]
 
@@ -259,10 +259,10 @@ def test_other_separators_byte_order_marks_and_line_ends(separator: str, tmp_pat
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.form)
 def test_compressed_files_are_read_and_cut_ones_as_far_as_they_go(case: Case, tmp_path: Path) -> None:
     packed = gzip.compress(case.text.encode())
-    requests = read(written(tmp_path, packed)).requests
+    requests = read_foreign(written(tmp_path, packed)).requests
     assert requests is not None
     assert len(requests) == 2
-    found = read(written(tmp_path, gzip.compress((case.text * 1).encode() + b"\n" * 100_000)[:-30]))
+    found = read_foreign(written(tmp_path, gzip.compress((case.text * 1).encode() + b"\n" * 100_000)[:-30]))
     assert "cut off" in found.cut
 
 
@@ -271,7 +271,7 @@ def test_a_file_cut_at_any_byte_is_read_or_is_an_error_of_the_input(form: int, t
     text = CASES[form].text.encode()
     for end in range(0, len(text), 7):
         try:
-            found = read(written(tmp_path, text[:end]))
+            found = read_foreign(written(tmp_path, text[:end]))
         except StudyError:
             continue
         assert found.requests is None or len(found.requests) <= 2
@@ -281,7 +281,7 @@ def test_a_file_cut_at_any_byte_is_read_or_is_an_error_of_the_input(form: int, t
 def test_a_summary_cut_at_any_byte_is_read_or_is_an_error_of_the_input(text: str, tmp_path: Path) -> None:
     for end in range(0, len(text), 5):
         try:
-            found = read(written(tmp_path, text.encode()[:end]))
+            found = read_foreign(written(tmp_path, text.encode()[:end]))
         except StudyError:
             continue
         assert found.summary is not None
@@ -293,7 +293,7 @@ def test_a_summary_cut_at_any_byte_is_read_or_is_an_error_of_the_input(text: str
 def test_a_file_of_no_known_form_is_an_error_that_names_the_forms(content: bytes, tmp_path: Path) -> None:
     path = written(tmp_path, content)
     with pytest.raises(StudyError) as caught:
-        read(path)
+        read_foreign(path)
     message = str(caught.value)
     assert message.startswith(str(path))
     assert all(form.NAME in message for form in FORMS)
@@ -302,4 +302,4 @@ def test_a_file_of_no_known_form_is_an_error_that_names_the_forms(content: bytes
 def test_a_folder_and_a_missing_file_are_errors_of_the_input(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(StudyError, match="must be a result file"):
-            read(path)
+            read_foreign(path)

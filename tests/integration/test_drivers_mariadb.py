@@ -120,7 +120,7 @@ def drive(bench: Bench, steps: str, address: str, *, seconds: float = 1.0, **cha
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads((out / "engine.json").read_text())
     recording = segments.read(out)
-    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
+    names = [name.partition(" / ")[2] for name in segments.names_of(recording, "step")]
     result["ok"] = dict.fromkeys(names, 0)
     for series in (series for interval in recording.intervals for series in interval.series if series.of == "step"):
         result["ok"][names[series.number]] += series.ok

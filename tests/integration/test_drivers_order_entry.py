@@ -106,7 +106,7 @@ def drive(plan: dict[str, Any], folder: Path) -> dict[str, Any]:
 def committed(out: Path, step: str) -> int:
     """Return the number of successful executions of a step."""
     recording = segments.read(out)
-    index = list(segments.names(recording, "step")).index(step)
+    index = list(segments.names_of(recording, "step")).index(step)
     each = [series for interval in recording.intervals for series in interval.series]
     return sum(series.ok for series in each if series.of == "step" and series.number == index)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from integration_bench import Bench
 
-from towtank.study import needed
+from towtank.study import needed_packages
 
 pytestmark = pytest.mark.waits
 
@@ -22,7 +22,7 @@ USERS = 20
 
 @pytest.mark.timeout(300)
 def test_gateways_spread_requests_as_their_policy_says(bench: Bench) -> None:
-    missing = [package for package in needed(str(EXAMPLE)) if package.found() is None]
+    missing = [package for package in needed_packages(str(EXAMPLE)) if package.found() is None]
     if missing:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
     stages = ("load.stages.steady=10 s", "load.stages.settle=1 s", "load.stages.ramp_up=500 ms")

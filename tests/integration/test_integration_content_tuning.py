@@ -9,7 +9,7 @@ import pytest
 from host_support import requires, virtual_host
 from integration_bench import Bench
 
-from towtank.study import needed
+from towtank.study import needed_packages
 
 pytestmark = pytest.mark.waits
 
@@ -22,7 +22,7 @@ LEVELS = "{default: {}, all: {services.content.settings.threads: 32, services.co
 def test_tuning_runs_at_a_small_scale(bench: Bench) -> None:
     requires(virtual_host(memory="64 MiB", disks={"data": {"size": "16 MiB", "write_operations": "200 /s"}}))
     pytest.importorskip("content_server")
-    missing = [package for package in needed(str(STUDY)) if package.found() is None]
+    missing = [package for package in needed_packages(str(STUDY)) if package.found() is None]
     if missing:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
     stages = "{ramp_up: 1 s, settle: 1 s, steady: 5 s}"

@@ -13,7 +13,7 @@ import pytest
 from integration_bench import Bench
 from waiting import until
 
-from towtank.system.process import tail
+from towtank.system.process import log_tail
 
 pytestmark = pytest.mark.waits
 
@@ -215,7 +215,7 @@ def test_ctrl_c_gives_what_was_measured(bench: Bench, serve: Callable[..., str])
     out = bench.folder / "kept"
     arguments = ["--duration", "60s", "--think", "5ms", "--json", "--out", str(out)]
     process = bench.start("drive", f"http://{serve()}/", *arguments)
-    until(lambda: len(tail(next((out / "engine").glob("*.ndjson"), Path()), 9)) >= 4)
+    until(lambda: len(log_tail(next((out / "engine").glob("*.ndjson"), Path()), 9)) >= 4)
     process.send_signal(signal.SIGINT)
     text, _ = process.communicate(timeout=240)
     assert process.returncode == 5

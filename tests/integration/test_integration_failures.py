@@ -10,7 +10,7 @@ import pytest
 from host_support import requires, virtual_host
 from integration_bench import Bench
 
-from towtank.study import needed
+from towtank.study import needed_packages
 
 STUDY = Path(__file__).parents[2] / "studies" / "content-failures"
 DISK = {"size": "256 MiB", "file_system": "ext4"}
@@ -41,7 +41,7 @@ def run(bench: Bench, failure: str, sets: str) -> dict[str, Any]:
     """Execute a run with one failure; return the summary of the run."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"contents": DISK}))
-    missing = [package for package in needed(str(STUDY)) if package.found() is None]
+    missing = [package for package in needed_packages(str(STUDY)) if package.found() is None]
     if missing:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
     changes = [part for change in (*SMALLER, f"factors.failure={{{failure}: {sets}}}") for part in ("--set", change)]

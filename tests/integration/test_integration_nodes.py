@@ -9,7 +9,7 @@ import pytest
 from host_support import requires, virtual_host
 from integration_bench import Bench
 
-from towtank.study import needed
+from towtank.study import needed_packages
 
 pytestmark = pytest.mark.waits
 
@@ -38,7 +38,7 @@ def hosts_of(bench: Bench, run: str, kind: str) -> dict[str, str]:
 @pytest.mark.timeout(400)
 def test_four_nodes_share_the_load_and_one_is_lost(bench: Bench) -> None:
     requires(virtual_host(cpus=0.5, memory="64 MiB", disks={"data": {"size": "400 MiB", "file_system": "xfs"}}))
-    if missing := [package for package in needed("content-nodes") if package.found() is None]:
+    if missing := [package for package in needed_packages("content-nodes") if package.found() is None]:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
     changes = [part for change in SMALLER for part in ("--set", change)]
     command = ("run", "content-nodes", "--quick", "--quiet", "--no-report", "--out", bench.results, *changes)

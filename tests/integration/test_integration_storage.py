@@ -15,7 +15,7 @@ from host_support import requires, virtual_host
 from integration_bench import Bench
 from ruamel.yaml import YAML
 
-from towtank.study import needed
+from towtank.study import needed_packages
 
 STUDIES = Path(__file__).parents[2] / "studies"
 DISK = {"size": "400 MiB", "file_system": "xfs", "write_rate": "20 MB/s"}
@@ -26,7 +26,7 @@ def small(bench: Bench, name: str, users: int, levels: dict[str, list[str]], **p
     """Run a study with some levels of the factors, each for a few seconds; return the summaries by factor levels."""
     pytest.importorskip("content_server")
     requires(virtual_host(cpus=0.5, memory="64 MiB", network={"offloads": False}, disks={"data": DISK}))
-    missing = [package for package in needed(str(STUDIES / name)) if package.found() is None]
+    missing = [package for package in needed_packages(str(STUDIES / name)) if package.found() is None]
     if missing:
         pytest.skip("; ".join(f"{package.kind}: {package.install}" for package in missing))
     shutil.copytree(STUDIES, bench.folder / "studies")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from towtank.errors import EngineError, StudyError
-from towtank.model.caching import CacheRequest, Disk, Index, index_document, trace_document, zipf_document
+from towtank.model.caching import CachedIndex, CacheDisk, CacheRequest, index_document, trace_document, zipf_document
 from towtank.model.caching.engine import run_caches
 
 
@@ -25,7 +25,7 @@ def test_what_misses_goes_to_the_disk(tmp_path: Path) -> None:
     # The keys of the trace are a b a c a b. In a cache of two entries a has two hits, and the other 4 of 6 references
     # miss.
     source = write(tmp_path, "time,key,bytes\n0,a,10\n1,b,20\n2,a,10\n3,c,5\n4,a,10\n5,b,20\n")
-    request = CacheRequest(entries=(2,), bytes=(15, 35), disk=Disk(reads=3, time_s=0.3))
+    request = CacheRequest(entries=(2,), bytes=(15, 35), disk=CacheDisk(reads=3, time_s=0.3))
     document = trace_document(source, request)
     assert document["trace"] == {
         "references": 6,
@@ -100,7 +100,7 @@ def test_a_sample_is_near_the_exact_curve(tmp_path: Path) -> None:
 
 
 def test_a_law_in_place_of_a_trace() -> None:
-    document = zipf_document(1000, 0.0, CacheRequest(entries=(250, 1000), disk=Disk(reads=2)))
+    document = zipf_document(1000, 0.0, CacheRequest(entries=(250, 1000), disk=CacheDisk(reads=2)))
     # All keys are equally popular, so the hit ratio is exactly the share of keys that fit in the cache.
     assert [row["miss_ratio"] for row in document["curve"]] == pytest.approx([0.75, 0.0], abs=1e-9)
     assert document["curve"][0]["disk_visits"] == pytest.approx(1.5)
@@ -109,7 +109,7 @@ def test_a_law_in_place_of_a_trace() -> None:
 
 
 def test_an_index_that_does_not_fit_is_read_in_part() -> None:
-    document = index_document(Index(75 * 10**9, 64 * 10**9, 24 * 10**9, 8192), Disk(reads=10, time_s=0.008))
+    document = index_document(CachedIndex(75 * 10**9, 64 * 10**9, 24 * 10**9, 8192), CacheDisk(reads=10, time_s=0.008))
     assert not document["index"]["fits"]
     assert document["index"]["memory_needed_bytes"] == 99 * 10**9
     rows = document["by_skew"]
@@ -117,7 +117,7 @@ def test_an_index_that_does_not_fit_is_read_in_part() -> None:
     assert rows[0]["hit_ratio"] == pytest.approx(40 / 75, abs=1e-6)
     assert [row["hit_ratio"] for row in rows] == sorted(row["hit_ratio"] for row in rows)
     assert rows[0]["disk_demand_s"] == pytest.approx(10 * (1 - 40 / 75) * 0.008, rel=1e-5)
-    fitting = index_document(Index(75 * 10**9, 128 * 10**9, 24 * 10**9, skew=0.8))
+    fitting = index_document(CachedIndex(75 * 10**9, 128 * 10**9, 24 * 10**9, skew=0.8))
     assert fitting["index"]["fits"]
     assert [row["skew"] for row in fitting["by_skew"]] == [0.8]
     assert fitting["warnings"] == []

@@ -21,7 +21,7 @@ from towtank.model.fitting.goodness import judge
 from towtank.model.fitting.observations import observations
 from towtank.model.fitting.replicates import further_measurement
 from towtank.model.fitting.shape import CPU_TIME, Evidence, _sentence
-from towtank.model.percentiles import EXACT, erlang_c, response_percentiles
+from towtank.model.percentiles import EXACT_PERCENTILES, erlang_c, response_percentiles
 from towtank.model.stations import stations_of
 
 SHARES = (0.5, 0.9, 0.95, 0.99)
@@ -34,7 +34,7 @@ def percentiles(folder: Path, stations: dict[str, Any], classes: dict[str, Any],
     model = load_model(path).document
     answer = solve_models([model])[0]["answer"]
     found, method = response_percentiles(model, answer, stations_of(answer), name)
-    assert method != EXACT
+    assert method != EXACT_PERCENTILES
     return [found(share) for share in SHARES]
 
 

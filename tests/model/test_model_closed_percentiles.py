@@ -11,7 +11,7 @@ import pytest
 from towtank.model import SimulationSettings, load_model, simulate_models, solve_models
 from towtank.model.closed_percentiles import _spread_of_wait, repairman_moments, sharing_moments
 from towtank.model.percentiles import response_percentiles
-from towtank.model.stations import NODE, stations_of
+from towtank.model.stations import NODE_SEPARATOR, stations_of
 
 
 def test_two_users_who_never_think_share_the_server_for_ever() -> None:
@@ -176,7 +176,7 @@ def test_percentiles_at_nodes_are_those_of_the_simulator(names: list[str], tmp_p
     nodes = [
         {
             **station,
-            "name": f"cpu{NODE}{number}",
+            "name": f"cpu{NODE_SEPARATOR}{number}",
             "services": [{**each, "visits": 1 / 3} for each in station["services"]],
         }
         for number, station in enumerate(model["stations"], start=1)

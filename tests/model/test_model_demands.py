@@ -177,8 +177,8 @@ def test_the_command_ends_with_4_without_demands(
     why: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {"label": "all runs", "key": {}, "excluded": [], "resources": {}, "classes": {}, "why_none": why}
-    monkeypatch.setattr("towtank.model.fitting.is_results", lambda _: True)
-    monkeypatch.setattr("towtank.model.fitting.demands_document", lambda _: {"configurations": [found]})
+    monkeypatch.setattr("towtank.model.is_results", lambda _: True)
+    monkeypatch.setattr("towtank.model.demands_document", lambda _: {"configurations": [found]})
     assert app.run(["model", "demands", str(tmp_path)]) == status
     printed = capsys.readouterr().out
     assert (f"no service demand: {why}" in printed) == bool(why)

@@ -22,7 +22,7 @@ from towtank.model import SimulationSettings, load_model, simulate_models
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.fit import fit_curve
-from towtank.model.fitting.goodness import REJECTED, joint_aicc
+from towtank.model.fitting.goodness import FIT_REJECTED, joint_aicc
 from towtank.model.fitting.intervals import t_intervals
 from towtank.model.fitting.model_file import checked, model_text, stations
 from towtank.model.fitting.network import network_throughput
@@ -240,7 +240,7 @@ def test_without_the_use_of_the_bottleneck_there_is_no_such_curve() -> None:
 def test_a_demand_that_changes_beyond_one_way_of_working_is_rejected() -> None:
     curve = DependentCurve(1, 1.0, with_busy=True)
     points = measured(curve, (0.004, 0.02, 6.0), 1)
-    assert candidate("load-dependent", points, 1, 1.0, None).judgement.level == REJECTED
+    assert candidate("load-dependent", points, 1, 1.0, None).judgement.level == FIT_REJECTED
 
 
 def test_the_joint_criterion_by_hand() -> None:

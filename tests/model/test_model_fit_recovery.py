@@ -13,9 +13,9 @@ from towtank.model.fitting import intervals
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import AMDAHL, LINEAR, USL
 from towtank.model.fitting.fit import fit_curve
-from towtank.model.fitting.goodness import REJECTED, aicc, at_most_runs, judge
+from towtank.model.fitting.goodness import FIT_REJECTED, aicc, at_most_runs, judge
 from towtank.model.fitting.observations import observations, pooled_errors
-from towtank.model.fitting.prediction import _reach_down, predict
+from towtank.model.fitting.prediction import _reach_down, predict_curve
 from towtank.model.fitting.replicates import block_length, replicates
 from towtank.model.fitting.selection import candidate, choose
 
@@ -148,7 +148,7 @@ def test_points_without_a_curve_are_rejected_in_words() -> None:
 
 def test_a_straight_line_through_a_saturating_system_is_rejected() -> None:
     judgement = judge(fit_curve(LINEAR, measured(3)), None)
-    assert judgement.level == REJECTED
+    assert judgement.level == FIT_REJECTED
     assert any("amdahl describes the points better" in text for _, text in judgement.reasons)
 
 
@@ -159,7 +159,7 @@ def test_repetitions_show_a_lack_of_fit() -> None:
     test = next(each for each in judgement.tests if each["test"] == "lack of fit")
     assert test["p_value"] < 1e-6
     assert test["freedom"] == [6, 16]
-    assert judgement.level == REJECTED
+    assert judgement.level == FIT_REJECTED
 
 
 def test_lack_of_fit_by_hand() -> None:
@@ -206,7 +206,7 @@ def test_the_highest_level_is_predicted_without_having_been_seen() -> None:
 
 def test_predictions_have_bands_within_bands_and_an_end() -> None:
     fitted = candidate("usl", measured(2), 1, 0.0, None)
-    rows = {row["load"]: row for row in predict(fitted, [24.0, 40.0, 80.0, 200.0], 0.0)}
+    rows = {row["load"]: row for row in predict_curve(fitted, [24.0, 40.0, 80.0, 200.0], 0.0)}
     assert [row["range"] for row in rows.values()] == ["measured", "between", "beyond", "beyond"]
     assert "2 times the highest load measured" in rows[200.0]["refused"]
     wide = [rows[at]["throughput"]["band_95"] for at in (24.0, 80.0)]
@@ -226,7 +226,7 @@ def test_a_line_knows_no_limit_beyond_what_was_measured() -> None:
     # these data, so it must be inside the prediction bands.
     load = np.repeat([20.0, 40, 80, 160], 3)
     rate = 2 * load * (1 + 0.01 * np.random.default_rng(5).normal(size=12))
-    inside, beyond = predict(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
+    inside, beyond = predict_curve(candidate("linear", observations(load, rate), 1, 0.45, None), [160.0, 320.0], 0.45)
     assert "bound" not in inside
     assert beyond["bound"] == "upper"
     for band in ("band_80", "band_95", "measurement_95"):
@@ -258,7 +258,7 @@ def test_a_band_of_a_line_that_reaches_down_to_zero_stays_there() -> None:
 
 def test_a_rejected_curve_is_not_carried_beyond_what_was_measured() -> None:
     fitted = candidate("linear", measured(3), 1, 0.0, None)
-    rows = predict(fitted, [48.0, 60.0], 0.0)
+    rows = predict_curve(fitted, [48.0, 60.0], 0.0)
     assert "throughput" in rows[0]
     assert "rejected" in rows[1]["refused"]
 

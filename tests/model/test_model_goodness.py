@@ -184,7 +184,7 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
     points = observations(load, exact * (1 + 0.005 * stream.standard_normal(len(load))))
     found = candidate("usl", points, 1, 0.0, None)
     assert found.fit.parameters[1] == pytest.approx(sigma, abs=0.002)
-    assert found.judgement.level == goodness.DOUBTFUL
+    assert found.judgement.level == goodness.FIT_DOUBTFUL
     (doubt,) = [sentence for _, sentence in found.judgement.reasons if "more than in proportion" in sentence]
     assert "find the cause" in doubt
 

@@ -28,7 +28,7 @@ from two_tiers import (
 from towtank.cli.network_table import _held_out, _held_out_classes, _levels
 from towtank.errors import MeasurementError
 from towtank.model import load_model, solve_models
-from towtank.model.fitting.goodness import DOUBTFUL, REJECTED, SUPPORTED
+from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED
 from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.measured import _resource
 from towtank.model.fitting.networks.answers import _carried, limits, network_answers, predicted
@@ -100,7 +100,7 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
     assert abs(row["response_error"]) < 1e-5
     network = fit_network(known, count=3)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
-    assert judged(network, solved, found, [])["level"] == SUPPORTED
+    assert judged(network, solved, found, [])["level"] == FIT_SUPPORTED
 
 
 def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) -> None:
@@ -121,7 +121,7 @@ def test_a_level_that_the_others_do_not_foretell_is_rejected(known: Measured) ->
     network = fit_network(spoilt, count=3)
     solved = solve(spoilt, [(network.parameters, condition) for condition in conditions(spoilt)])
     verdict = judged(network, solved, found, [])
-    assert verdict["level"] == REJECTED
+    assert verdict["level"] == FIT_REJECTED
     assert f"fitted without the level of {LEVELS[-1]} users, the network predicts the throughput there" in str(
         verdict["reasons"]
     )
@@ -247,7 +247,7 @@ def test_a_results_folder_becomes_a_model_file_that_says_the_same(folder: Path, 
     held = configuration["held_out"]["points"][0]
     assert held["load"] == LEVELS[-1]
     assert abs(held["error"]) < 0.1
-    assert configuration["verdict"]["level"] in (SUPPORTED, DOUBTFUL)
+    assert configuration["verdict"]["level"] in (FIT_SUPPORTED, FIT_DOUBTFUL)
     low, high = (end / held["measured_throughput"] - 1 for end in held["throughput_band_95"])
     kept = load_model(out).fitted
     assert kept is not None
@@ -362,7 +362,7 @@ def test_a_csv_file_makes_no_network(tmp_path: Path) -> None:
 @pytest.mark.waits
 def test_a_rejected_network_is_not_written(known: Measured) -> None:
     answer = network_answers(RESULTS_1, "present")[0]
-    answer.document["verdict"] = {"level": REJECTED, "reasons": [{"level": REJECTED, "text": "it misses"}]}
+    answer.document["verdict"] = {"level": FIT_REJECTED, "reasons": [{"level": FIT_REJECTED, "text": "it misses"}]}
     with pytest.raises(Exception, match="the network is rejected: it misses"):
         network_text(answer, "somewhere")
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from towtank.analysis.statistics.robust import huber
 from towtank.model.fitting.demand_estimators import Series
 from towtank.model.fitting.demand_series import RunSeries, _busy, pooled
 from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.mix import _scatter
 from towtank.model.fitting.networks.groups import BY_RESPONSE, grouped
 from towtank.model.fitting.networks.seconds import Measured, Run, Station, _classes, _run
+from towtank.robust import huber
 
 SECONDS = 4
 

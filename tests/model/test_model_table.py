@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from towtank.errors import StudyError
-from towtank.model.fitting.table import Columns, read_points
+from towtank.model.fitting.table import PointColumns, read_points
 
 
-def faults_of(path: Path, columns: Columns | None = None) -> list[str]:
+def faults_of(path: Path, columns: PointColumns | None = None) -> list[str]:
     with pytest.raises(StudyError) as caught:
-        read_points(path, columns or Columns())
+        read_points(path, columns or PointColumns())
     return [str(fault).removeprefix(str(path)) for fault in caught.value.faults]
 
 
@@ -24,7 +24,7 @@ def written(path: Path, text: str) -> Path:
 
 def test_known_columns_are_found_and_rows_sorted(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "note,Users,Throughput\nb,20,190\n# a comment\n\na,10,100\n")
-    points = read_points(path, Columns())
+    points = read_points(path, PointColumns())
     assert points.load.tolist() == [10.0, 20.0]
     assert points.throughput.tolist() == [100.0, 190.0]
     assert points.names == ("line 5", "line 2")
@@ -35,7 +35,7 @@ def test_known_columns_are_found_and_rows_sorted(tmp_path: Path) -> None:
 def test_separators_and_all_columns(tmp_path: Path, separator: str) -> None:
     rows = [["n", "x", "r", "s", "z"], ["10", "5", "0.5", "0.1", "1.5"], ["20", "9", "0.6", "0.2", "1.5"]]
     path = written(tmp_path / "a.csv", "\ufeff" + "\n".join(separator.join(row) for row in rows))
-    points = read_points(path, Columns("n", "x", "r", "s", "z"))
+    points = read_points(path, PointColumns("n", "x", "r", "s", "z"))
     assert points.response is not None
     assert points.error is not None
     assert points.response.tolist() == [0.5, 0.6]
@@ -44,7 +44,7 @@ def test_separators_and_all_columns(tmp_path: Path, separator: str) -> None:
 
 
 def test_a_think_time_for_all_rows(tmp_path: Path) -> None:
-    points = read_points(written(tmp_path / "a.csv", "n,x\n1,5\n2,9\n"), Columns(think="250 ms"))
+    points = read_points(written(tmp_path / "a.csv", "n,x\n1,5\n2,9\n"), PointColumns(think="250 ms"))
     assert points.think_s() == pytest.approx(np.array([0.25, 0.25]))
 
 
@@ -69,7 +69,7 @@ def test_rows_of_another_length(tmp_path: Path) -> None:
 
 def test_columns_that_are_not_there(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "users,throughput,p95\n1,2,3\n")
-    found = faults_of(path, Columns("user", "tput", think="5 apples"))
+    found = faults_of(path, PointColumns("user", "tput", think="5 apples"))
     assert len(found) == 3
     assert any(
         fault.startswith(":1:1: --x: must be one of users, throughput, p95, got 'user' instead") for fault in found
@@ -95,4 +95,4 @@ def test_a_cell_that_no_reader_takes_is_a_fault_of_its_line(tmp_path: Path) -> N
     for text, line in ((f"{'x' * 200_000},throughput\n1,2\n", 1), (f"users,throughput\n1,2\n{'9' * 200_000},2\n", 3)):
         path.write_text(text)
         with pytest.raises(StudyError, match=rf":{line}:1: must have cells of at most 131,072 characters"):
-            read_points(path, Columns())
+            read_points(path, PointColumns())

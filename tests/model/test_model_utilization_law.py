@@ -14,7 +14,7 @@ import pytest
 from towtank.cli import main
 from towtank.model.fitting.goodness import Judgement
 from towtank.model.fitting.observations import observations
-from towtank.model.fitting.prediction import predict
+from towtank.model.fitting.prediction import predict_curve
 from towtank.model.fitting.selection import choose
 from towtank.model.fitting.utilization_law import highest_throughput, judge_one_system
 
@@ -82,7 +82,7 @@ def test_no_prediction_is_above_all_servers_busy(seed: int) -> None:
     chosen = choose(("linear", "closed"), straight(seed), SERVERS, 8.0, None).chosen
     assert chosen is not None
     assert chosen.name == "closed"
-    row = predict(chosen, [4000.0], 8.0)[0]
+    row = predict_curve(chosen, [4000.0], 8.0)[0]
     assert 0.95 * 400 < row["throughput"]["curve"] < 1.02 * 400
 
 
@@ -90,7 +90,7 @@ def test_a_straight_line_alone_is_not_carried_above_all_servers_busy() -> None:
     choice = choose(("linear",), straight(), SERVERS, 8.0, None)
     assert choice.chosen is None
     assert "its prediction at a load of 4800 of 597 /s is above" in choice.why
-    rows = predict(choice.candidates[0], [2400.0, 4000.0], 8.0)
+    rows = predict_curve(choice.candidates[0], [2400.0, 4000.0], 8.0)
     assert "throughput" in rows[0]
     assert "rejected" in rows[1]["refused"]
 
@@ -100,7 +100,7 @@ def test_a_straight_line_below_the_limit_of_the_servers_stands() -> None:
     half = observations(points.load, points.throughput, busy=points.busy / 2)
     chosen = choose(("linear",), half, SERVERS, 8.0, None).chosen
     assert chosen is not None
-    assert predict(chosen, [4000.0], 8.0)[0]["throughput"]["curve"] == pytest.approx(4000 / 8.05, rel=0.01)
+    assert predict_curve(chosen, [4000.0], 8.0)[0]["throughput"]["curve"] == pytest.approx(4000 / 8.05, rel=0.01)
 
 
 @pytest.mark.parametrize(("top", "known"), [(7.98, True), (8.01, True), (8.15, True), (8.2, False), (9.0, False)])

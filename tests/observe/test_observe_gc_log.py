@@ -13,7 +13,7 @@ import pytest
 
 from towtank.observe import ScrapeError, gc_log, jetty
 from towtank.observe.gc_log import GcCounts, GcLogScraper
-from towtank.observe.scraper import series
+from towtank.observe.scraper import series_name
 from towtank.observe.service_metrics import JETTY, JVM
 
 LOGS = Path(__file__).parents[1] / "data" / "gc"
@@ -39,7 +39,7 @@ def read(path: Path) -> dict[str, float]:
 def test_pauses_of_each_collector_are_counted_by_kind(collector: str) -> None:
     values = read(LOGS / f"{collector}.log")
     for kind, number in PAUSES[collector].items():
-        assert values[series("jvm_gc_pauses_total", kind=kind)] == number
+        assert values[series_name("jvm_gc_pauses_total", kind=kind)] == number
     assert sum(1 for name in values if name.startswith("jvm_gc_pauses_total")) == len(PAUSES[collector])
     took = sum(value for name, value in values.items() if name.startswith("jvm_gc_pause_seconds_total"))
     assert took == pytest.approx(PAUSE_S[collector], abs=1e-9)
@@ -103,8 +103,8 @@ def test_a_log_is_read_as_it_grows(tmp_path: Path) -> None:
     assert "jvm_heap_after_gc_bytes" not in scraper.scrape()
     with path.open("ab") as log:
         log.write(lines[middle:])
-    assert scraper.scrape()[series("jvm_gc_pauses_total", kind="remark")] == 1
-    assert scraper.scrape()[series("jvm_gc_pauses_total", kind="young")] == 1
+    assert scraper.scrape()[series_name("jvm_gc_pauses_total", kind="remark")] == 1
+    assert scraper.scrape()[series_name("jvm_gc_pauses_total", kind="young")] == 1
     assert scraper.scrape()["jvm_gc_longest_pause_seconds"] == 0
 
 
@@ -165,10 +165,10 @@ def test_jetty_reports_requests_connections_and_heap() -> None:
         "jetty_sent_bytes_total": 3625,
         "jvm_heap_used_bytes": 37399552,
         "jvm_non_heap_used_bytes": 43984352,
-        series("jetty_answers_total", status="2xx"): 1,
-        series("jetty_answers_total", status="3xx"): 2,
-        series("jetty_answers_total", status="4xx"): 0,
-        series("jetty_answers_total", status="5xx"): 0,
+        series_name("jetty_answers_total", status="2xx"): 1,
+        series_name("jetty_answers_total", status="3xx"): 2,
+        series_name("jetty_answers_total", status="4xx"): 0,
+        series_name("jetty_answers_total", status="5xx"): 0,
     }
     assert {name.partition("{")[0] for name in values} == {metric.name for metric in JETTY.metrics}
 

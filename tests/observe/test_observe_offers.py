@@ -10,7 +10,7 @@ import pytest
 
 from towtank.errors import EngineError
 from towtank.observe import offers
-from towtank.observe.offers import Offer, examine
+from towtank.observe.offers import Offer, examine_machine
 
 FACTS: dict[str, Any] = {"kernel": "6.1", "cpus_usable": 4, "memory_bytes": 8 << 30}
 
@@ -22,11 +22,11 @@ def by_name(found: list[Offer]) -> dict[str, Offer]:
 
 def machine(monkeypatch: pytest.MonkeyPatch, **facts: Any) -> dict[str, Offer]:
     monkeypatch.setattr(offers, "host_facts", lambda: {**FACTS, **facts})
-    return by_name(examine(Path("results")))
+    return by_name(examine_machine(Path("results")))
 
 
 def test_everything_is_looked_at(tmp_path: Path) -> None:
-    found = by_name(examine(tmp_path / "not" / "yet"))
+    found = by_name(examine_machine(tmp_path / "not" / "yet"))
     assert found.keys() >= {
         *("kernel", "engine", "cpus", "pinning", "memory_bytes", "open_files_limit", "pressure", "cgroup_version"),
         *("chromium", "free_disk_bytes", "local_ports", "somaxconn", "clock_source"),
@@ -41,19 +41,19 @@ def test_an_engine_that_is_missing_or_broken_is_missing(monkeypatch: pytest.Monk
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TOWTANK_ENGINE", str(broken))
-    assert by_name(examine(tmp_path))["engine"].status == "missing"
+    assert by_name(examine_machine(tmp_path))["engine"].status == "missing"
 
     def missing() -> Path:
         raise EngineError("towtank-engine is not installed")
 
     monkeypatch.setattr(offers.engine, "binary", missing)
-    engine = by_name(examine(tmp_path))["engine"]
+    engine = by_name(examine_machine(tmp_path))["engine"]
     assert (engine.status, engine.install) == ("missing", "make setup")
 
 
 def test_programs_that_are_missing_come_with_their_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(offers.shutil, "which", lambda name, path=None: None)
-    found = by_name(examine(tmp_path))
+    found = by_name(examine_machine(tmp_path))
     for name, install in {"chromium": "chromium"}.items():
         assert (found[name].status, found[name].install) == ("note", f"apt-get install {install}")
 
@@ -82,4 +82,4 @@ def test_a_large_machine_is_all_right(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_little_disk_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(offers, "ENOUGH_DISK_BYTES", 1 << 62)
-    assert by_name(examine(tmp_path))["free_disk_bytes"].status == "note"
+    assert by_name(examine_machine(tmp_path))["free_disk_bytes"].status == "note"

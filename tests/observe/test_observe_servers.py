@@ -11,7 +11,7 @@ from waiting import PATIENCE_S
 from towtank.observe import ScrapeError, haproxy, httpd, nginx, openldap, redis
 from towtank.observe.gc_log import GcCounts
 from towtank.observe.nginx import MembersLog
-from towtank.observe.scraper import series
+from towtank.observe.scraper import series_name
 from towtank.observe.service_metrics import HAPROXY, HTTPD, NGINX, OPENLDAP, REDIS
 
 # Response of Apache httpd 2.4.71, without some lines.
@@ -80,7 +80,7 @@ LDAP_ENTRIES = [
 
 
 def member(name: str) -> str:
-    return series("balancer_member_requests_total", member=name)
+    return series_name("balancer_member_requests_total", member=name)
 
 
 def test_httpd_reports_workers_and_members_by_name() -> None:
@@ -96,12 +96,12 @@ def test_httpd_reports_workers_and_members_by_name() -> None:
         "httpd_connections": 4,
         "httpd_connections_kept": 3,
         member("web-1"): 6,
-        series("httpd_member_busy", member="web-1"): 2,
-        series("httpd_member_sent_bytes_total", member="web-1"): 12 * 1024,
-        series("httpd_member_received_bytes_total", member="web-1"): 1.5 * 1024**2,
-        series("httpd_member_ok", member="web-1"): 1,
+        series_name("httpd_member_busy", member="web-1"): 2,
+        series_name("httpd_member_sent_bytes_total", member="web-1"): 12 * 1024,
+        series_name("httpd_member_received_bytes_total", member="web-1"): 1.5 * 1024**2,
+        series_name("httpd_member_ok", member="web-1"): 1,
         member("127.0.0.1:18102"): 4,
-        series("httpd_member_ok", member="127.0.0.1:18102"): 0,
+        series_name("httpd_member_ok", member="127.0.0.1:18102"): 0,
     }
     assert bare(values) <= {metric.name for metric in HTTPD.metrics}
 
@@ -124,7 +124,7 @@ def test_the_log_of_members_is_read_once_and_lines_in_halves_are_whole(tmp_path:
     path = tmp_path / "members.log"
     path.write_bytes(b"0\n1\n0\n1")
     log = MembersLog(path, ["web-1", "web-2"])
-    other = series("nginx_member_requests_unclear_total", member="other")
+    other = series_name("nginx_member_requests_unclear_total", member="other")
     assert log.counts() == {member("web-1"): 2, member("web-2"): 1, other: 0}
     with path.open("ab") as stream:
         # These bytes complete the last line, "1", to "10", which is not the number of a member.
@@ -146,10 +146,10 @@ def test_haproxy_reports_members_queues_and_answers() -> None:
     values = haproxy.parse_stat(HAPROXY_STAT)
     assert values[member("web-1")] == 2
     assert values[member("web-2")] == 3
-    assert values[series("haproxy_member_queue", member="web-2")] == 3
+    assert values[series_name("haproxy_member_queue", member="web-2")] == 3
     assert values["haproxy_queue"] == 3
     assert values["haproxy_frontend_sessions"] == 1
-    assert values[series("haproxy_answers_total", status="5xx")] == 1
+    assert values[series_name("haproxy_answers_total", status="5xx")] == 1
     assert bare(values) <= {metric.name for metric in HAPROXY.metrics}
 
 
@@ -162,9 +162,9 @@ def test_redis_reports_memory_hits_and_calls() -> None:
         "redis_commands_total": 17,
         "redis_hits_total": 5,
         "redis_misses_total": 1,
-        series("redis_calls_total", command="get"): 6,
-        series("redis_call_seconds_total", command="get"): pytest.approx(30e-6),
-        series("redis_keys", database="0"): 12,
+        series_name("redis_calls_total", command="get"): 6,
+        series_name("redis_call_seconds_total", command="get"): pytest.approx(30e-6),
+        series_name("redis_keys", database="0"): 12,
     }
     assert bare(values) <= {metric.name for metric in REDIS.metrics}
 
@@ -172,8 +172,8 @@ def test_redis_reports_memory_hits_and_calls() -> None:
 def test_openldap_reports_operations_threads_and_pages() -> None:
     values = openldap.read(LDAP_ENTRIES)
     assert values == {
-        series("openldap_initiated_total", operation="search"): 5,
-        series("openldap_completed_total", operation="search"): 4,
+        series_name("openldap_initiated_total", operation="search"): 5,
+        series_name("openldap_completed_total", operation="search"): 4,
         "openldap_connections": 2,
         "openldap_threads_limit": 16,
         "openldap_pages_limit": 2048,
@@ -220,7 +220,7 @@ def test_a_number_of_a_collector_without_end_is_passed_over() -> None:
 def test_answers_of_redis_are_bounded(first: bytes, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis, "_TIMEOUT_S", 0.2 if words.startswith("timed out") else PATIENCE_S)
     with dripping(first) as address, pytest.raises(ScrapeError, match=words):
-        redis.ask(address, "PING")
+        redis.ask_redis(address, "PING")
 
 
 def bare(values: dict[str, float]) -> set[str]:

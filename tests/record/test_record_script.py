@@ -10,7 +10,7 @@ import pytest
 from towtank import yamlfile
 from towtank.errors import StudyError
 from towtank.filecheck import check_file
-from towtank.record.script import Action, load_script, opened
+from towtank.record.script import BrowserAction, actions_opening, load_script
 from towtank.schemas import json_schema
 
 GOOD = """schema: towtank/browser-script/1
@@ -49,7 +49,7 @@ def test_steps_have_their_places(tmp_path: Path) -> None:
         ("click", "button[type=submit]"),
         ("wait", 1.5),
     ]
-    assert actions[2] == Action("click", "button[type=submit]", str(path), 5, 12, "steps[2].click")
+    assert actions[2] == BrowserAction("click", "button[type=submit]", str(path), 5, 12, "steps[2].click")
     assert check_file(path).faults == []
     assert check_file(path).kind == "browser-script"
     validator = jsonschema.Draft202012Validator(json_schema("browser-script"))
@@ -78,7 +78,7 @@ def test_every_fault_at_once(tmp_path: Path) -> None:
 
 
 def test_urls_of_the_command_line() -> None:
-    assert opened(["http://a/", "https://b:1/x"])[1] == Action("open", "https://b:1/x")
+    assert actions_opening(["http://a/", "https://b:1/x"])[1] == BrowserAction("open", "https://b:1/x")
     with pytest.raises(StudyError) as caught:
-        opened(["a", "http://b/", "file:///etc/passwd"])
+        actions_opening(["a", "http://b/", "file:///etc/passwd"])
     assert len(caught.value.faults) == 2

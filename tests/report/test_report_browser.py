@@ -12,7 +12,7 @@ import report_synthetic as synthetic
 from chromium import needs_chromium
 from tabs import Tab, in_a_tab
 
-from towtank.report import write
+from towtank.report import write_loaded_report
 
 pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
@@ -20,7 +20,9 @@ pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mar
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
-    return write(synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}), folder / "report.html")
+    return write_loaded_report(
+        synthetic.results(verdicts={"r002": "suspect", "r003": "invalid"}), folder / "report.html"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from towtank.report.content import capacity_model, demand_table, limits, misfits
 from towtank.report.document import Table
 from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, utilization_by_load
 from towtank.report.pictures import static_svg
-from towtank.report.source import Results, load
+from towtank.report.source import Results, load_results
 
 # The document is created once for all tests of this file, because its creation takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_capacity")]
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_capacity")]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return load(copy_of_results_1(tmp_path_factory.mktemp("capacity") / "results").path)
+    return load_results(copy_of_results_1(tmp_path_factory.mktemp("capacity") / "results").path)
 
 
 def tables(section: Any) -> dict[str, Table]:
@@ -197,7 +197,7 @@ def test_the_error_at_the_level_held_out_has_the_digits_that_its_band_supports(r
 
 def test_the_model_lies_in_the_results_folder(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
-    found = load(folder)
+    found = load_results(folder)
     kept = json.loads((folder / "model.json").read_text("utf-8"))
     assert set(kept.pop("made_from")) == {"files", "code", "content"}
     assert kept == found.model

@@ -15,8 +15,8 @@ import report_synthetic as synthetic
 from results_1 import copy_with_model
 
 from towtank.cli import app
-from towtank.report import write, write_report
-from towtank.report.source import load
+from towtank.report import write_loaded_report, write_report
+from towtank.report.source import load_results
 from towtank.results.kept import finite
 
 RUNS = 8
@@ -153,11 +153,11 @@ def test_results_of_a_single_run(results: Path) -> None:
 
 def test_runs_set_aside_are_not_shown(results: Path) -> None:
     shutil.copytree(results / "runs" / "r001", results / "runs" / "r001.interrupted-1")
-    assert [run.run_id for run in load(results).runs] == [f"r{number:03d}" for number in range(1, RUNS + 1)]
+    assert [run.run_id for run in load_results(results).runs] == [f"r{number:03d}" for number in range(1, RUNS + 1)]
 
 
 def test_hashes_can_be_checked_by_hand(results: Path) -> None:
-    found = {entry.path: entry for entry in load(results).hashes}
+    found = {entry.path: entry for entry in load_results(results).hashes}
     assert found["study.json"].sha256 == hashlib.sha256((results / "study.json").read_bytes()).hexdigest()
     run = results / "runs" / "r001"
     names = [run / "run.json", *sorted((run / "engine").iterdir()), *sorted((run / "observe").iterdir())]
@@ -184,8 +184,8 @@ def test_damage_of_one_run_spares_the_others(results: Path, damage: str) -> None
     path = results / name
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * kept)])
-    found = load(results)
-    assert write(found, results / "report.html").is_file()
+    found = load_results(results)
+    assert write_loaded_report(found, results / "report.html").is_file()
     assert [run.run_id for run in found.runs if run.summary][-7:] == [f"r{number:03d}" for number in range(2, 9)]
 
 

@@ -21,7 +21,7 @@ from towtank.report import html, pictures
 from towtank.report.content import SECTIONS, build_document, part_of
 from towtank.report.document import Figure
 from towtank.report.figures import FIGURES, MAIN
-from towtank.report.source import Results, load
+from towtank.report.source import Results, load_results
 
 
 class BrokenError(RuntimeError):
@@ -54,7 +54,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def read(small: Path) -> Results:
-    return load(small)
+    return load_results(small)
 
 
 def break_part(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
@@ -118,7 +118,7 @@ def test_every_other_part_of_the_command_may_fail(
     """The tested parts are all that a report makes at present, so new parts are included."""
     monkeypatch.setattr(pictures, "static_svg", lambda spec: "<svg></svg>")
     with contained() as parts:
-        load(small)
+        load_results(small)
     wrong = []
     for part in dict.fromkeys(parts.attempted):
         out = tmp_path / "out.html"

@@ -20,7 +20,7 @@ from results_1 import copy_of_results_1
 
 from towtank.report.content import build_document
 from towtank.report.html import render
-from towtank.report.source import load
+from towtank.report.source import load_results
 
 pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("browser")]
 
@@ -149,11 +149,11 @@ def test_many_configurations_and_transactions_stay_short_and_small(tmp_path: Pat
 
 def test_a_study_of_two_configurations_stays_short(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
-    assert screens(tmp_path, render(build_document(load(folder)))) <= KEPT_SCREENS_AT_MOST
+    assert screens(tmp_path, render(build_document(load_results(folder)))) <= KEPT_SCREENS_AT_MOST
 
 
 def test_question_answer_figure_results_and_doubts_stand_on_one_small_screen(tmp_path: Path, page: str) -> None:
-    for each in (page, render(build_document(load(copy_of_results_1(tmp_path / "results").path)))):
+    for each in (page, render(build_document(load_results(copy_of_results_1(tmp_path / "results").path)))):
         bottoms = said(tmp_path, each, _FRONT)
         assert len(bottoms) == 4
         assert max(bottoms) <= SMALL_HEIGHT

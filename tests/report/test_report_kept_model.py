@@ -12,7 +12,7 @@ from results_1 import copy_of_results_1
 from towtank import containment
 from towtank.containment import contained
 from towtank.model.fitting import capacity
-from towtank.report.source import load
+from towtank.report.source import load_results
 from towtank.results import kept
 
 
@@ -27,7 +27,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         folders.append(folder)
         return {"schema": capacity.SCHEMA, "refused": None, "configurations": [{"number": float("nan")}]}
 
-    monkeypatch.setattr(capacity, "capacity_document", make)
+    monkeypatch.setattr("towtank.model.capacity_document", make)
     return folders
 
 
@@ -37,40 +37,40 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_kept_model_is_the_model(folder: Path, made: list[Path]) -> None:
-    first = load(folder).model
+    first = load_results(folder).model
     assert first["configurations"] == [{"number": None}]
-    assert load(folder).model == first
+    assert load_results(folder).model == first
     assert made == [folder]
 
 
 @pytest.mark.parametrize("changed", ["study.json", "runs/r001/run.json", "recorded"])
 def test_other_recorded_files_have_another_model(folder: Path, made: list[Path], changed: str) -> None:
-    load(folder)
+    load_results(folder)
     path = next((folder / "runs/r001/engine").iterdir()) if changed == "recorded" else folder / changed
     path.write_bytes(path.read_bytes() + b"\n")
-    load(folder)
+    load_results(folder)
     assert len(made) == 2
 
 
 def test_a_summary_is_no_recorded_file(folder: Path, made: list[Path]) -> None:
-    load(folder)
+    load_results(folder)
     for path in folder.glob("runs/*/summary.json"):
         path.unlink()
-    load(folder)
+    load_results(folder)
     assert len(made) == 1
 
 
 def test_another_program_makes_another_model(folder: Path, made: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    load(folder)
+    load_results(folder)
     monkeypatch.setattr(kept, "code", lambda: "another")
-    load(folder)
+    load_results(folder)
     assert len(made) == 2
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"made_from": null}', '{"made_from": {"files": "x"}}'])
 def test_a_damaged_model_is_made_again(folder: Path, made: list[Path], text: str) -> None:
     (folder / "model.json").write_text(text)
-    assert load(folder).model["configurations"] == [{"number": None}]
+    assert load_results(folder).model["configurations"] == [{"number": None}]
     assert len(made) == 1
 
 
@@ -88,10 +88,10 @@ def test_a_model_without_one_of_its_parts_is_not_used_again(
 
         return {"schema": capacity.SCHEMA, "part": containment.attempt_or("a part", None, part)}
 
-    monkeypatch.setattr(capacity, "capacity_document", make)
+    monkeypatch.setattr("towtank.model.capacity_document", make)
     for expected, is_kept in ((None, False), (1, True), (1, True)):
         with contained():
-            assert load(folder).model["part"] == expected
+            assert load_results(folder).model["part"] == expected
         kept = json.loads((folder / "model.json").read_text("utf-8"))
         assert (kept["made_from"] is not None) == is_kept
     assert next(faults) is False

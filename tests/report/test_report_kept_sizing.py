@@ -12,7 +12,6 @@ import pytest
 from towtank.errors import ModelError
 from towtank.report import sizing_source
 from towtank.report.sizing_source import sizing_of
-from towtank.size import basis, sizing
 
 TEXT = """
 schema: towtank/sizing/1
@@ -59,8 +58,8 @@ class Question:
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Question:
     found = Question(tmp_path)
     found.write()
-    monkeypatch.setattr(basis, "load_basis", lambda folder: folder)
-    monkeypatch.setattr(sizing, "size", found.size)
+    monkeypatch.setattr("towtank.size.load_basis", lambda folder: folder)
+    monkeypatch.setattr("towtank.size.size", found.size)
     return found
 
 

@@ -11,7 +11,7 @@ from towtank.report.content import capacity_model, demand_table, network_model
 from towtank.report.document import Table
 from towtank.report.figures import utilization_by_load
 from towtank.report.figures.capacity_curve import modelled
-from towtank.report.source import Results, load
+from towtank.report.source import Results, load_results
 
 # The document is created once for all tests of this file, because its creation takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_network")]
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_network")]
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("report") / "results"
     write_two_tiers(folder)
-    return load(folder)
+    return load_results(folder)
 
 
 def tables(section: Any) -> dict[str, Table]:

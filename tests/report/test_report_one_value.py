@@ -15,7 +15,7 @@ from results_1 import copy_of_results_1
 from towtank.report.content import build_document
 from towtank.report.content.methods import KNEES, VALUES
 from towtank.report.document import Bullets, Document, Figure, Run, Table
-from towtank.report.source import Results, load
+from towtank.report.source import Results, load_results
 
 # The committed results folder is analysed once for all tests of this file, because the analysis takes seconds.
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("report_one_value")]
@@ -30,7 +30,7 @@ SHAPES: dict[str, Callable[[], Results]] = {
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return load(copy_of_results_1(tmp_path_factory.mktemp("one_value") / "results").path)
+    return load_results(copy_of_results_1(tmp_path_factory.mktemp("one_value") / "results").path)
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from results_1 import copy_with_model
 
+from towtank import model
 from towtank.analysis import study
 from towtank.analysis.run import summary
 from towtank.cli import app
-from towtank.model.fitting import capacity
 from towtank.report import pictures
 
 
@@ -55,7 +55,7 @@ def test_a_second_report_only_reads(results: Path, monkeypatch: pytest.MonkeyPat
     for place, name in (
         (summary, "describe"),
         (study, "describe_study"),
-        (capacity, "capacity_document"),
+        (model, "capacity_document"),
         (pictures, "static_svg"),
         (subprocess, "Popen"),
     ):

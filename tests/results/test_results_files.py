@@ -15,7 +15,7 @@ from towtank.conduct.provenance import require_no_results
 from towtank.errors import StudyError
 from towtank.files import NotAFileError, put, put_text, read_regular
 from towtank.results.folder import ResultsFolder, RunFolder
-from towtank.results.manifests import RunManifest, usable
+from towtank.results.manifests import RunManifest, usable_part
 from towtank.secrets import open_private, put_private
 
 
@@ -221,5 +221,5 @@ def test_a_cpu_that_cannot_be_is_refused_with_its_place(tmp_path: Path, text: st
 
 def test_of_a_manifest_with_one_wrong_key_the_others_are_usable() -> None:
     tiers = {"content": {"cpus": [0], "kind": "content_server"}}
-    found = usable({"run": "r001", "tiers": tiers, "pinning": {"system": [0.5]}, "users": 4}, RunManifest)
+    found = usable_part({"run": "r001", "tiers": tiers, "pinning": {"system": [0.5]}, "users": 4}, RunManifest)
     assert found == {"run": "r001", "tiers": tiers, "users": 4}

@@ -53,8 +53,8 @@ def test_a_whole_recording(run):
 
 def test_names_of_pages_and_steps_include_their_transaction(run):
     recording = segments.read(run.engine)
-    assert list(segments.names(recording, "transaction")) == ["read", "write"]
-    assert list(segments.names(recording, "step")) == ["read / request", "write / request"]
+    assert list(segments.names_of(recording, "transaction")) == ["read", "write"]
+    assert list(segments.names_of(recording, "step")) == ["read / request", "write / request"]
 
 
 def test_no_folder_is_an_empty_recording(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from towtank.results import lines, stored
-from towtank.results.stored import Thing, fate, read_ledger
+from towtank.results.stored import StoredItem, fate, read_ledger
 
 OLD, NEW = (10, "aa"), (12, "bb")
 
@@ -18,7 +18,7 @@ def note(k: str, t: int, key: str = "d1", content: tuple[int, str] | None = None
     return {"k": k, "t_ns": t, "of": "documents", "key": key, **result, **more}
 
 
-def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.Ledger:
+def ledger(folder: Path, *workers: list[dict[str, Any]]) -> stored.StoredLedger:
     for number, notes in enumerate(workers):
         header = {"k": "header", "schema": "towtank/stored-notes/1", "worker": number}
         (folder / f"stored-{number:02}.ndjson").write_bytes(b"".join(map(lines.encode, [header, *notes])))
@@ -29,7 +29,7 @@ def confirmed(t: int = 5, begun: int = 1, content: tuple[int, str] = OLD) -> dic
     return note("stored", t, content=content, begun_ns=begun)
 
 
-def only(found: stored.Ledger) -> Thing:
+def only(found: stored.StoredLedger) -> StoredItem:
     (thing,) = found.of("documents").values()
     return thing
 
@@ -131,11 +131,11 @@ def test_content_that_was_never_sent_whole_is_not_right(tmp_path: Path) -> None:
     ],
 )
 def test_every_answer_has_one_fate(read: dict[str, Any] | None, expected: str) -> None:
-    assert fate(Thing(5, {OLD}), read) == expected
+    assert fate(StoredItem(5, {OLD}), read) == expected
 
 
 def test_statuses_that_mean_absent_are_those_of_the_workload() -> None:
-    assert fate(Thing(5, {OLD}), {"status": 400, "failure": "status_4xx"}, (400,)) == "lost"
+    assert fate(StoredItem(5, {OLD}), {"status": 400, "failure": "status_4xx"}, (400,)) == "lost"
 
 
 def test_torn_and_broken_notes_are_counted_and_the_rest_counts(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from write_requests import decode
 
 from towtank.results.folder import RunFolder
 from towtank.sending import live
-from towtank.sending.live import sending
-from towtank.sending.receiver import receivers
-from towtank.sending.update import Source
+from towtank.sending.live import send_live
+from towtank.sending.receiver import read_receivers
+from towtank.sending.update import SentRun
 
-SOURCE = Source("study", "r001", {"users": "5"})
+SOURCE = SentRun("study", "r001", {"users": "5"})
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def receiver():
 
 def send(run, texts, *, meanwhile=lambda: None, headers=()):
     notes: list[str] = []
-    with sending(run, SOURCE, receivers(texts, headers=headers), notes.append) as report:
+    with send_live(run, SOURCE, read_receivers(texts, headers=headers), notes.append) as report:
         meanwhile()
     return report, notes
 

@@ -9,16 +9,16 @@ import pytest
 from mixed_run import EXCHANGES, TRANSACTIONS, write_mixed_run
 from synthetic_runs import WALL_NS
 
-from towtank.analysis.exporting import Reader
+from towtank.analysis.exporting import MaterialReader
 from towtank.sending.gathering import Gatherer
 from towtank.sending.otlp import OtlpEncoder
-from towtank.sending.update import Source
+from towtank.sending.update import SentRun
 
 
 @pytest.fixture
 def document(tmp_path):
     update = Gatherer(write_mixed_run(tmp_path / "r001")).update(last=True)
-    encoder = OtlpEncoder(Source("a study", "r001", {"users": "5"}), Reader())
+    encoder = OtlpEncoder(SentRun("a study", "r001", {"users": "5"}), MaterialReader())
     (body,) = encoder.encode(update)
     assert encoder.finish() == []
     document = json.loads(body.content)

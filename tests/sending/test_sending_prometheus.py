@@ -14,19 +14,19 @@ from mixed_run import EXCHANGES, TRANSACTIONS, UNTIMED, write_mixed_run
 from synthetic_runs import WALL_NS
 from write_requests import Point, decode
 
-from towtank.analysis.exporting import Reader
+from towtank.analysis.exporting import MaterialReader
 from towtank.sending import remote_write
 from towtank.sending.gathering import Gatherer
 from towtank.sending.prometheus import BOUNDS_S, PrometheusEncoder, counts_up_to, label_name
-from towtank.sending.update import Source
+from towtank.sending.update import SentRun
 
-SOURCE = Source("a study", "r001", {"users": "5", "search index": 'a "b"\\c'})
+SOURCE = SentRun("a study", "r001", {"users": "5", "search index": 'a "b"\\c'})
 
 
 @pytest.fixture
 def bodies(tmp_path):
     run = write_mixed_run(tmp_path / "r001")
-    encoder = PrometheusEncoder(SOURCE, Reader())
+    encoder = PrometheusEncoder(SOURCE, MaterialReader())
     update = Gatherer(run).update(last=True)
     return [body for found in (encoder.encode(update), encoder.finish()) for body in found]
 
@@ -135,7 +135,7 @@ def test_points_are_counted(bodies):
 
 def test_a_thread_that_comes_late_changes_no_past(tmp_path):
     run = write_mixed_run(tmp_path / "r001")
-    encoder = PrometheusEncoder(SOURCE, Reader())
+    encoder = PrometheusEncoder(SOURCE, MaterialReader())
     update = Gatherer(run).update(last=True)
     ends = defaultdict(list)
     for _ in range(2):  # The same seconds are added a second time, so they are late.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from towtank.errors import StudyError
-from towtank.sending.receiver import receivers
+from towtank.sending.receiver import read_receivers
 
 
 def fault(*texts, **more):
     with pytest.raises(StudyError) as raised:
-        receivers(texts, **more)
+        read_receivers(texts, **more)
     return raised.value
 
 
@@ -27,7 +27,7 @@ def fault(*texts, **more):
     ],
 )
 def test_requests_go_to_the_path_of_the_form(text, url):
-    (found,) = receivers([text])
+    (found,) = read_receivers([text])
     assert found.shown == url
     assert found.addresses in (("127.0.0.1",), ("::1",))
 
@@ -62,5 +62,5 @@ def test_another_network_must_be_allowed_by_name():
     reported = fault("otlp=http://203.0.113.7:4318")
     assert "--send: must be on this machine or in a private network, got 203.0.113.7" in str(reported)
     assert "--i-may-send 203.0.113.7" in str(reported.hint)
-    (found,) = receivers(["otlp=http://203.0.113.7:4318"], ["203.0.113.7"])
+    (found,) = read_receivers(["otlp=http://203.0.113.7:4318"], ["203.0.113.7"])
     assert found.addresses == ("203.0.113.7",)

@@ -17,7 +17,14 @@ from towtank.size.rules import load_rules
 from towtank.size.rules.advising import advise
 from towtank.size.rules.documents import advice_document
 from towtank.size.rules.facts import COMMON, OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
-from towtank.size.rules.measured import _idle, _share_of, memory_of_host, postgresql_size, situations, study_file
+from towtank.size.rules.measured import (
+    _idle,
+    _share_of,
+    measured_situations,
+    memory_of_host,
+    postgresql_size,
+    study_file_of,
+)
 from towtank.size.rules.sheet import known_names, load_sheet
 
 
@@ -46,7 +53,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_results_give_a_situation_for_each_configuration(results):
-    found = situations(results)
+    found = measured_situations(results)
     assert [situation.label for situation in found] == ["search_index present", "search_index absent"]
     for situation in found:
         assert situation.common["load.users"].value == "72.0 users"
@@ -56,7 +63,7 @@ def test_results_give_a_situation_for_each_configuration(results):
 
 
 def test_facts_are_those_of_the_run(results):
-    (situation,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    (situation,) = (found for found in measured_situations(results, users=48) if found.label == "search_index absent")
     summary = json.loads((results / "runs" / "r001" / "summary.json").read_text("utf-8"))
     assert situation.note.startswith("run r001 at 48 users, 7 to 27 s")
     assert situation.common["load.users"].value == "48.0 users"
@@ -89,7 +96,7 @@ def test_memory_of_a_tier_says_how_it_was_measured(results, tmp_path, tier, valu
         # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
-    (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
+    (situation,) = (found for found in measured_situations(folder, users=48) if found.label == "search_index absent")
     fact = situation.services["content"][1]["memory"]
     assert (fact.value, fact.origin) == (f"{value!r} B", f"{how} in run r001")
 
@@ -109,13 +116,13 @@ def test_the_busiest_disk_may_be_one_with_a_limit_on_a_host(results, tmp_path):
         # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
-    (situation,) = (found for found in situations(folder, users=48) if found.label == "search_index absent")
+    (situation,) = (found for found in measured_situations(folder, users=48) if found.label == "search_index absent")
     # The disk utilization is 80 %, and the rule allows at most 42 %.
     assert verdicts(situation)["disk_utilization"] == "differs"
 
 
 def test_verdicts_on_results(results):
-    present, absent = (verdicts(situation) for situation in situations(results, users=48))
+    present, absent = (verdicts(situation) for situation in measured_situations(results, users=48))
     assert (present["unindexed_columns content"], absent["unindexed_columns content"]) == ("follows", "differs")
     assert absent["cpu_utilization content"] == "differs"  # The utilization is 96 % of one CPU.
     assert absent["content_server_pool_for_threads content"] == "differs"  # The pool has 16 connections for 8 threads.
@@ -130,7 +137,7 @@ def test_verdicts_on_results(results):
 
 
 def test_advice_says_what_is_set_and_seen(results):
-    (absent,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    (absent,) = (found for found in measured_situations(results, users=48) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
     assert document["schema"] == "towtank/advice/1"
     (situation,) = document["situations"]
@@ -146,7 +153,7 @@ def test_advice_says_what_is_set_and_seen(results):
 
 
 def test_measured_facts_have_the_digits_that_their_intervals_support(results):
-    (absent,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    (absent,) = (found for found in measured_situations(results, users=48) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
     seen = {each["rule"]: each["seen"] | each["given"] for each in document["situations"][0]["advice"]}
     summary = json.loads((results / "runs" / "r001" / "summary.json").read_text("utf-8"))
@@ -168,7 +175,7 @@ def test_an_interval_that_is_only_rounding_gives_no_digits(results):
     """The CPU of this run was busy in every second. The interval of its utilization is only a rounding error, in the
     15th digit.
     """
-    (absent,) = (found for found in situations(results, users=72) if found.label == "search_index absent")
+    (absent,) = (found for found in measured_situations(results, users=72) if found.label == "search_index absent")
     document = advice_document("results", [(absent, advise(load_rules(), absent))])
     found = next(each for each in document["situations"][0]["advice"] if each["rule"] == "cpu_utilization")
     assert found["seen"]["utilization"]["value"] == "100 %"
@@ -187,21 +194,21 @@ def test_idle_cpus_are_those_that_are_not_used():
 
 def test_a_level_that_nobody_ran(results):
     with pytest.raises(MeasurementError, match="no run at 13 users can be used"):
-        situations(results, users=13)
+        measured_situations(results, users=13)
 
 
 def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tmp_path):
     folder = tmp_path / "results"
     shutil.copytree(results, folder)
     law = "interactive_response_time_law"
-    assert law in verdicts(situations(folder, users=48)[0])
+    assert law in verdicts(measured_situations(folder, users=48)[0])
     for path in folder.glob("runs/*/summary.json"):
         summary = json.loads(path.read_text("utf-8"))
         summary["laws"]["little"] |= {"r_s": 0.001, "untimed_share": 0.3, "residual": None, "holds": None}
         # A summary without digests of its inputs is reused unchanged, so the edits above take effect.
         summary.pop("inputs", None)
         path.write_text(json.dumps(summary), "utf-8")
-    for situation in situations(folder, users=48):
+    for situation in measured_situations(folder, users=48):
         assert verdicts(situation).get(law) in (None, "cannot_be_told")
         assert "laws.response_time" not in situation.common
 
@@ -209,16 +216,16 @@ def test_the_response_time_law_is_not_judged_where_times_are_missing(results, tm
 def test_a_run_whose_manifest_was_torn_gives_no_facts(results, tmp_path):
     torn = tmp_path / "results"
     shutil.copytree(results, torn)
-    names = {situation.note.split()[1] for situation in situations(torn, users=48)}
+    names = {situation.note.split()[1] for situation in measured_situations(torn, users=48)}
     for name in names:
         (torn / "runs" / name / "run.json").write_text('{"run": "r0', "utf-8")
-    left = situations(torn)
+    left = measured_situations(torn)
     assert left
     assert not names & {situation.note.split()[1] for situation in left}
 
 
 def test_the_study_of_results_that_is_gone(results):
-    assert study_file(results) is None
+    assert study_file_of(results) is None
 
 
 def system(**database: object) -> Situation:
@@ -306,7 +313,7 @@ def test_a_sheet(tmp_path):
 
 def test_a_sheet_over_results(results, tmp_path):
     facts = load_sheet(sheet(tmp_path, "content_server.sync: off\njava.maximum_heap: 4 GiB\n"), load_rules())
-    (situation,) = (found for found in situations(results, users=48) if found.label == "search_index absent")
+    (situation,) = (found for found in measured_situations(results, users=48) if found.label == "search_index absent")
     found = verdicts(situation.with_sheet(facts))
     assert found["content_server_sync content"] == "differs"
     assert found["java_heap"] == "follows"  # The heap of 4 GiB is half of the memory of 8 GiB.
@@ -374,7 +381,7 @@ def test_buffers_are_judged_by_the_host_of_the_database(results, tmp_path):
         summary = json.loads(path.read_text("utf-8"))
         summary["tiers"]["content"] |= {"kind": "postgresql", "host": "data"}
         path.write_text(json.dumps(summary), "utf-8")
-    for situation in situations(folder):
+    for situation in measured_situations(folder):
         kind, facts = situation.services["content"]
         assert kind == "postgresql"
         assert facts["host_memory"].value == f"{float(4 * 2**30)!r} B"

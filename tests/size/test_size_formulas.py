@@ -14,7 +14,7 @@ from certified_shares import record_share
 
 from towtank.errors import StudyError
 from towtank.model import load_model, solve_models
-from towtank.model.percentiles import EXACT, erlang_b, erlang_c, mmm_percentile, response_percentiles
+from towtank.model.percentiles import EXACT_PERCENTILES, erlang_b, erlang_c, mmm_percentile, response_percentiles
 from towtank.model.stations import stations_of
 from towtank.size.growth import GivenGrowth, HistoricGrowth, highest_drawn, highest_factor, reached
 from towtank.size.history import History, read_history
@@ -105,7 +105,7 @@ def percentile(tmp_path: Path, text: str, name: str, share: float) -> tuple[floa
 def test_an_open_queue_has_exact_percentiles(tmp_path: Path) -> None:
     text = "classes: {a: {rate: 8 /s}}\nstations:\n  q: {servers: 1, demand: 100 ms}\n"
     found, method = percentile(tmp_path, text, "a", 0.95)
-    assert (found, method) == (pytest.approx(math.log(20) / 2, rel=1e-9), EXACT)
+    assert (found, method) == (pytest.approx(math.log(20) / 2, rel=1e-9), EXACT_PERCENTILES)
 
 
 def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_two_equal_queues_in_a_row_have_erlang_percentiles(tmp_path: Path) -> No
     """
     text = "classes: {a: {rate: 8 /s}}\nstations:\n  p: {demand: 100 ms}\n  q: {demand: 100 ms}\n"
     found, method = percentile(tmp_path, text, "a", 0.95)
-    assert method != EXACT
+    assert method != EXACT_PERCENTILES
     assert (1 + 2 * found) * math.exp(-2 * found) == pytest.approx(0.05, rel=1e-6)
 
 
@@ -283,12 +283,12 @@ def test_a_demand_that_depends_on_the_load_is_scaled_with_its_servers() -> None:
     The ratio r stays the same.
     """
     from towtank.model.fitting.dependent_curve import DependentCurve  # noqa: PLC0415
-    from towtank.model.stations import rates_with, servers_of  # noqa: PLC0415
+    from towtank.model.stations import rates_with_servers, servers_of  # noqa: PLC0415
 
     parameters = np.array([0.03, 0.05, 1.6])
     of_two = list(DependentCurve(2, 1.0).rates(parameters))
     assert servers_of({"servers": 1, "rates": of_two}) == 2
-    assert rates_with(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
+    assert rates_with_servers(of_two, 5) == pytest.approx(list(DependentCurve(5, 1.0).rates(parameters)), rel=1e-12)
     assert servers_of({"servers": 1, "rates": [1.0, 1.5, 1.7]}) is None
     assert servers_of({"servers": 7, "rates": []}) == 7
 

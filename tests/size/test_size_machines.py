@@ -9,7 +9,7 @@ import pytest
 from towtank.errors import ModelError, StudyError
 from towtank.filecheck import check_file
 from towtank.size.machine_file import DiskFile, KernelFile, MachineEntry, MeasuredFile, RatingFile
-from towtank.size.machines import SHIPPED, Machine, catalogue, load_machines
+from towtank.size.machines import SHIPPED, Machine, load_machines, machine_catalogue
 
 
 def machine(
@@ -35,7 +35,7 @@ def test_mcu_ratio_is_the_published_one() -> None:
 
     Towtank's ratio is per CPU; the machines have 4 and 6 CPUs.
     """
-    machines = catalogue()
+    machines = machine_catalogue()
     ratio = machines["iseries-570-0920"].speed_against(machines["iseries-825-2473"], "mcu")
     assert ratio.value * 4 / 6 == pytest.approx(1.4885, abs=5e-5)
     assert (ratio.low, ratio.high) == (ratio.value, ratio.value)
@@ -44,13 +44,13 @@ def test_mcu_ratio_is_the_published_one() -> None:
 
 def test_disks_are_compared_by_their_stated_operations() -> None:
     """The published operations per second of the two disks have the ratio 5773.35 / 465.67 = 12.4."""
-    machines = catalogue()
+    machines = machine_catalogue()
     ratio = machines["dng-rm-ssd"].speed_against(machines["dng-rm-hdd"], kernel="disk")
     assert ratio.value == pytest.approx(12.4, abs=0.01)
 
 
 def test_every_machine_that_ships_names_its_source_and_no_price() -> None:
-    machines = catalogue()
+    machines = machine_catalogue()
     assert len(machines) > 60
     assert [entry.name for entry in machines.values() if not entry.source] == []
     assert [entry.name for entry in machines.values() if entry.price is not None] == []
@@ -166,7 +166,7 @@ def test_machines_of_the_user_go_before(tmp_path: Path) -> None:
         "  generic-2x8: {cpus: 2, memory: 8 GiB, price: {amount: 41.5, currency: EUR, per: month}}\n"
         "  own: {cpus: 3, network: 125 MB/s, ratings: {ours: 7}, source: our word}\n"
     )
-    machines = catalogue(path)
+    machines = machine_catalogue(path)
     price = machines["generic-2x8"].price
     assert price is not None and (price.amount, price.currency) == (41.5, "EUR")
     assert (machines["generic-2x8"].source, machines["own"].source) == ("our list", "our word")
@@ -178,7 +178,7 @@ def test_faults_of_several_files_come_together(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text("schema: towtank/machine/1\nmachines: {a: {cpus: x}}\n")
     with pytest.raises(StudyError) as caught:
-        catalogue([tmp_path / "one.yaml", tmp_path / "two.yaml"])
+        machine_catalogue([tmp_path / "one.yaml", tmp_path / "two.yaml"])
     assert len(caught.value.faults) == 2
 
 

@@ -13,14 +13,14 @@ from rating_lines import lines
 from towtank import yamlfile
 from towtank.errors import EngineError, ModelError
 from towtank.size.kernels import KERNELS, chosen, names
-from towtank.size.machines import Machine, catalogue, check_machines, load_machines
-from towtank.size.rating import Estimate, Measurement, capacity_units, coverage, kernel_estimates, ratings
+from towtank.size.machines import Machine, check_machines, load_machines, machine_catalogue
+from towtank.size.rating import RatingEstimate, RatingMeasurement, capacity_units, coverage, kernel_estimates, ratings
 from towtank.size.rating_document import (
-    Rated,
+    RatedMachine,
     against_document,
+    document_of_rating,
     machine_name,
     machine_text,
-    rating_document,
     reference_values,
 )
 
@@ -28,13 +28,13 @@ REFERENCE = dict.fromkeys(KERNELS, 1000.0)
 FACTS = {"name": "box-1.test", "cpu_model": "Some CPU", "memory_bytes": 8 << 30, "file_system": "ext4"}
 
 
-def rated(**options: Any) -> Rated:
-    measurement = Measurement.of_lines(lines(**options))
-    return Rated.of(measurement, FACTS, "2026-01-31T12:00:00Z", REFERENCE)
+def rated(**options: Any) -> RatedMachine:
+    measurement = RatingMeasurement.of_lines(lines(**options))
+    return RatedMachine.of(measurement, FACTS, "2026-01-31T12:00:00Z", REFERENCE)
 
 
 def test_the_reference_machine_has_100_units_on_one_cpu_alone() -> None:
-    got = ratings(kernel_estimates(Measurement.of_lines(lines())), REFERENCE)
+    got = ratings(kernel_estimates(RatingMeasurement.of_lines(lines())), REFERENCE)
     for scale in ("towtank", "towtank-disk"):
         assert got[scale].alone.value == pytest.approx(100, rel=1e-12)
         assert got[scale].whole.value == pytest.approx(200, rel=1e-12)
@@ -78,7 +78,7 @@ def test_the_disk_does_not_move_the_capacity_units() -> None:
 
 
 def test_disturbed_slices_and_a_disturbed_round_move_no_value_but_the_interval() -> None:
-    estimate = kernel_estimates(Measurement.of_lines(lines(factors=(1.0, 0.5, 1.0))))["tls_handshake"].single
+    estimate = kernel_estimates(RatingMeasurement.of_lines(lines(factors=(1.0, 0.5, 1.0))))["tls_handshake"].single
     assert (estimate.value, estimate.low, estimate.high) == (1000.0, 500.0, 1000.0)
     rating = rated(factors=(1.0, 0.98, 1.01)).ratings["towtank"].whole
     assert (rating.value, rating.low, rating.high) == pytest.approx((200, 196, 202), rel=1e-12)
@@ -93,7 +93,7 @@ def test_coverage_is_what_counting_says() -> None:
 
 
 def test_an_interval_holds_its_value() -> None:
-    estimate = Estimate.of_rounds([2.0, 3.0], value=4.0)
+    estimate = RatingEstimate.of_rounds([2.0, 3.0], value=4.0)
     assert (estimate.low, estimate.value, estimate.high) == (2.0, 4.0, 4.0)
     assert estimate.half_width == 0.25
 
@@ -101,7 +101,7 @@ def test_an_interval_holds_its_value() -> None:
 def test_a_kernel_that_failed_leaves_its_scale_without_rating() -> None:
     got = rated(failed={"disk_read": "no way past the page cache"})
     assert set(got.ratings) == {"towtank"}
-    document = rating_document(got)
+    document = document_of_rating(got)
     assert document["valid"] is True
     assert document["not_measured"] == {"disk_read": "no way past the page cache"}
     assert [doubt["kind"] for doubt in document["doubts"]] == ["not_measured"]
@@ -113,7 +113,7 @@ def test_a_kernel_that_failed_leaves_its_scale_without_rating() -> None:
 def test_lines_that_break_off_are_no_measurement() -> None:
     for broken in ([], lines()[:-1], lines()[1:]):
         with pytest.raises(EngineError, match="ended before the last kernel"):
-            Measurement.of_lines(broken)
+            RatingMeasurement.of_lines(broken)
 
 
 DOUBTFUL = {
@@ -146,13 +146,13 @@ def test_other_doubts_about_the_machine() -> None:
         line["conditions"] = {**line["conditions"], "clock_steps_per_s": 1e9 * (1 + 0.1 * line["round"])}
     written[0]["memory_bytes"] = 64 << 20
     facts = {**FACTS, "file_system": "tmpfs", "cpu_limit": 1.5}
-    got = Rated.of(Measurement.of_lines(written), facts, "now", REFERENCE)
+    got = RatedMachine.of(RatingMeasurement.of_lines(written), facts, "now", REFERENCE)
     assert [str(doubt.kind) for doubt in got.doubts] == ["clock_moved", "folder_in_memory", "small_memory", "cpu_limit"]
     assert got.invalid_because == []
 
 
 def test_the_document_has_what_the_reference_says() -> None:
-    document = rating_document(rated(factors=(1.0, 0.98, 1.01)))
+    document = document_of_rating(rated(factors=(1.0, 0.98, 1.01)))
     assert document["schema"] == "towtank/rating/1"
     assert document["ratings"]["towtank"]["per_cpu"] == pytest.approx({"value": 100, "low": 98, "high": 101}, rel=1e-12)
     assert document["coverage"] == 0.75
@@ -194,7 +194,7 @@ def test_names_of_hosts_become_names_of_machines() -> None:
 
 
 def test_the_reference_that_ships_has_every_kernel() -> None:
-    values = reference_values(catalogue())
+    values = reference_values(machine_catalogue())
     assert set(values) == set(KERNELS)
     assert all(math.isfinite(value) and value > 0 for value in values.values())
     with pytest.raises(ModelError, match="must be in the catalogue"):
@@ -203,9 +203,9 @@ def test_the_reference_that_ships_has_every_kernel() -> None:
 
 def test_the_reference_that_ships_rates_itself() -> None:
     """The published ratings of the reference machine must follow from the rates of its kernels."""
-    machine = catalogue()["towtank-reference"]
+    machine = machine_catalogue()["towtank-reference"]
     assert machine.measured is not None
-    reference = reference_values(catalogue())
+    reference = reference_values(machine_catalogue())
     whole = {name: kernel.all.value for name, kernel in machine.measured.kernels.items()}
     assert capacity_units(reference, reference, "cpu") == pytest.approx(100, rel=1e-12)
     assert capacity_units(whole, reference, "cpu") == pytest.approx(machine.ratings["towtank"].value, rel=1e-4)

@@ -8,7 +8,7 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.filecheck import check_file
-from towtank.size.rules import answer, load_rules, outcome, rules_beside, with_defaults
+from towtank.size.rules import answer_rule, example_outcome, inputs_with_defaults, load_rules, rules_beside
 from towtank.size.rules.file import KINDS
 
 GOOD = """\
@@ -49,7 +49,7 @@ def test_rules_of_the_user_stand_beside_those_that_ship(tmp_path):
     rules = load_rules([written(tmp_path, GOOD)])
     assert {"pods", "save_rate"} <= set(rules)
     rule = rules["pods"]
-    found = answer(rule, with_defaults(rule, {"rate": rule.read("rate", "18000 /min"), "pods": 2.0}))
+    found = answer_rule(rule, inputs_with_defaults(rule, {"rate": rule.read("rate", "18000 /min"), "pods": 2.0}))
     assert (found.value, found.text, found.follows) == (3.0, "3 pods", False)
     assert [line.numbers for line in found.lines] == ["ceil(300 1/s / 100 1/s)", "2 pods >= 3 pods"]
     assert check_file(tmp_path / "ours.yaml").faults == []
@@ -135,8 +135,8 @@ rules:
 
 def test_a_table(tmp_path):
     rule = load_rules([written(tmp_path, TABLE)])["size"]
-    assert answer(rule, {"kind": "large"}).value == 8 * 2**30
-    assert outcome(rule, rule.entry.examples[0]).comes_out
+    assert answer_rule(rule, {"kind": "large"}).value == 8 * 2**30
+    assert example_outcome(rule, rule.entry.examples[0]).comes_out
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_faults_of_tables(tmp_path, old, new, words):
 
 def test_an_example_that_does_not_come_out_is_reported(tmp_path):
     rule = load_rules([written(tmp_path, GOOD.replace("result: 3, origin", "result: 4, origin"))])["pods"]
-    found = outcome(rule, rule.entry.examples[0])
+    found = example_outcome(rule, rule.entry.examples[0])
     assert (found.comes_out, found.got, found.difference) == (False, "3 pods", 1.0)
 
 
@@ -170,7 +170,7 @@ def test_values_out_of_range_are_refused(tmp_path, value, words):
 
 def test_outside_of_its_range_a_rule_doubts_itself():
     rule = load_rules()["position_above_knee"]
-    found = answer(rule, {"interactive": 0.2, "knee": 0.3, "maximum": 0.4})
+    found = answer_rule(rule, {"interactive": 0.2, "knee": 0.3, "maximum": 0.4})
     assert found.doubts == [
         "outside of the rule's range: interactive >= knee and interactive <= maximum and maximum > knee does not hold"
     ]

@@ -12,11 +12,11 @@ from towtank.cli.advise_table import advice_lines
 from towtank.errors import ModelError
 from towtank.size.rules import load_rules
 from towtank.size.rules.advising import Advice, advise
-from towtank.size.rules.examples import with_defaults
-from towtank.size.rules.facts import COMMON, OF_A_TIER, Fact, Facts, Situation, measured
+from towtank.size.rules.examples import inputs_with_defaults
+from towtank.size.rules.facts import COMMON, OF_A_TIER, Fact, Situation, SystemFacts, measured
 from towtank.size.rules.measured import _idle
 from towtank.size.rules.reach import reach
-from towtank.size.rules.rule import Rule, answer
+from towtank.size.rules.rule import Rule, answer_rule
 
 SHIPPED = load_rules()
 
@@ -58,7 +58,7 @@ def advice(rule: Rule, throughput: object, demand: object, cpus: float = 4) -> A
     return found
 
 
-def facts(throughput: object, demand: object, cpus: float) -> tuple[Facts, dict[str, tuple[str, Facts]]]:
+def facts(throughput: object, demand: object, cpus: float) -> tuple[SystemFacts, dict[str, tuple[str, SystemFacts]]]:
     common = measured(COMMON, {"throughput": throughput, "host.cpus": cpus}, "test")
     return common, {"web": ("httpd", measured(OF_A_TIER, {"cpu_demand": demand}, "test"))}
 
@@ -270,7 +270,7 @@ def test_the_corners_of_the_intervals_are_the_extremes_of_every_shipped_rule(nam
     if rule.entry.identity or not rule.is_workable:
         return
     for example in rule.entry.examples:
-        given = with_defaults(rule, {key: rule.read(key, value) for key, value in example.inputs.items()})
+        given = inputs_with_defaults(rule, {key: rule.read(key, value) for key, value in example.inputs.items()})
         numbers = {key: value for key, value in given.items() if not isinstance(value, bool | str) and value > 0}
         measured_names = [
             key for key in numbers if rule.entry.inputs[key].binds or rule.entry.inputs[key].role == "seen"
@@ -280,10 +280,11 @@ def test_the_corners_of_the_intervals_are_the_extremes_of_every_shipped_rule(nam
             continue
         try:
             corners = [
-                answer(rule, {**given, **dict(zip(spans, corner, strict=True))}) for corner in product(*spans.values())
+                answer_rule(rule, {**given, **dict(zip(spans, corner, strict=True))})
+                for corner in product(*spans.values())
             ]
             inside = [
-                answer(rule, {**given, **dict(zip(spans, point, strict=True))})
+                answer_rule(rule, {**given, **dict(zip(spans, point, strict=True))})
                 for point in product(*(np.linspace(*ends, 4).tolist() for ends in spans.values()))
             ]
         except ModelError:

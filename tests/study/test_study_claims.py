@@ -10,8 +10,8 @@ from small_study import STUDY_WITH_CLAIMS, Files, write_files
 
 from towtank.cli import main
 from towtank.study import load_study
-from towtank.study.claim_holds import AtLevels, Bounds, Direction, read_holds
-from towtank.study.claim_metrics import read_metric, unit_of
+from towtank.study.claim_holds import AtLevels, NumberBounds, TrendDirection, read_holds
+from towtank.study.claim_metrics import read_metric, unit_of_metric
 from towtank.study.claims import Claim
 
 
@@ -195,15 +195,15 @@ def test_all_faults_of_all_claims_come_at_once(files: Files, capfd: pytest.Captu
 )
 def test_quantities_are_paths_with_units(text: str, path: tuple[str, ...], unit: str) -> None:
     assert read_metric(text) == path
-    assert unit_of(path) == unit
+    assert unit_of_metric(path) == unit
 
 
 def test_what_must_hold_is_read_by_the_kind_of_measure() -> None:
-    assert read_holds("ratio", ">= 70 %") == Bounds(0.7, float("inf"))
-    assert read_holds("ratio", "> 250 %") == Bounds(2.5, float("inf"))
-    assert read_holds("difference", "between -20 ms and 0", "s") == Bounds(-0.02, 0.0)
-    assert read_holds("value", "< 2 MiB/s", "B/s") == Bounds(-float("inf"), 2 * 1024**2)
-    assert read_holds("trend", "stays") == Direction("stays")
+    assert read_holds("ratio", ">= 70 %") == NumberBounds(0.7, float("inf"))
+    assert read_holds("ratio", "> 250 %") == NumberBounds(2.5, float("inf"))
+    assert read_holds("difference", "between -20 ms and 0", "s") == NumberBounds(-0.02, 0.0)
+    assert read_holds("value", "< 2 MiB/s", "B/s") == NumberBounds(-float("inf"), 2 * 1024**2)
+    assert read_holds("trend", "stays") == TrendDirection("stays")
     assert read_holds("lowest", "at 20k or 40k") == AtLevels(("20k", "40k"))
     assert read_holds("highest", "inside") == AtLevels(())
     with pytest.raises(ValueError, match="without a unit"):
@@ -223,5 +223,5 @@ def test_what_must_hold_is_read_by_the_kind_of_measure() -> None:
 )
 def test_a_bound_belongs_to_the_numbers_that_hold(holds: str, low: float, high: float, verdict: bool | None) -> None:
     bounds = read_holds("value", holds)
-    assert isinstance(bounds, Bounds)
+    assert isinstance(bounds, NumberBounds)
     assert bounds.verdict(low, high) is verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_study import Files
 
-from towtank.analysis.limits.search import ladder, plan_of
+from towtank.analysis.limits.search import search_levels, search_plan_of
 from towtank.cli import main
 from towtank.study import load_study
 from towtank.study.model import FindLimit
@@ -144,7 +144,7 @@ def test_example_has_the_published_stage_plan() -> None:
     run = load_study(EXAMPLE, "stages-of-90-minutes").design()[0]
     assert run.search is not None
     assert run.search["refine"] is None
-    levels = ladder(plan_of(run.search))
+    levels = search_levels(search_plan_of(run.search))
     assert [next(levels) for _ in range(7)] == [100, 200, 300, 400, 450, 500, 550]
     assert [stage["duration_s"] for stage in run.stages[:3]] == [900.0, 900.0, 2700.0]
     assert run.parameters == {"think": "1 min"}

@@ -11,7 +11,7 @@ from small_study import Files
 
 from towtank import yamlfile
 from towtank.schemas import FILES, documents, json_schema
-from towtank.study import shipped
+from towtank.study import shipped_studies
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def test_schema_is_one(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["study", "workload", "system"])
 def test_right_files_pass_the_schema(kind: str, files: Files) -> None:
     validator = jsonschema.Draft202012Validator(json_schema(kind))
-    for study in (files.study, *shipped().values()):
+    for study in (files.study, *shipped_studies().values()):
         # A study may use the workload of another folder, so the path of the workload is read from the study file.
         named = study if kind == "study" else study.parent / yamlfile.load(study).data[kind]
         data = yamlfile.load(named).data

@@ -31,7 +31,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     )
     monkeypatch.setattr(names["shutil"], "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(names["os"], "geteuid", lambda: 0)
-    monkeypatch.setattr(names["study"], "needed", lambda text: [])
+    monkeypatch.setattr(names["study"], "needed_packages", lambda text: [])
     return names
 
 

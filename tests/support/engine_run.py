@@ -48,7 +48,7 @@ def drive(plan: dict[str, Any], folder: Path) -> tuple[dict[str, Any], dict[str,
     assert ended.returncode == 0, ended.stderr
     out = Path(plan["out"])
     recording = segments.read(out)
-    names = [name.partition(" / ")[2] for name in segments.names(recording, "step")]
+    names = [name.partition(" / ")[2] for name in segments.names_of(recording, "step")]
     sums = {name: Counter[str]() for name in names}
     for row in (row for interval in recording.intervals for row in interval.series if row.of == "step"):
         sums[names[row.number]].update({"ok": row.ok, "in": row.bytes_in, "out": row.bytes_out})

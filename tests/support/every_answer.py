@@ -24,7 +24,7 @@ from towtank.model.fitting.across import write_prediction
 from towtank.model.fitting.networks import judging
 from towtank.model.fitting.networks import replicates as network_replicates
 from towtank.report import pictures
-from towtank.results.exports import FORMATS
+from towtank.results.exports import EXPORT_FORMATS
 
 ANSWERS = (ExitStatus.DONE, ExitStatus.INPUT, ExitStatus.OBJECTIVE_MISSED, ExitStatus.INVALID_MEASUREMENT)
 _FEW = 20
@@ -45,7 +45,9 @@ def commands(folder: Path, out: Path, turn: int) -> list[list[str]]:
         ["model", "fit", "network", results],
         ["size", results, *_SIZE, *((), ("--model", "curve", "--beyond"))[turn % 2]],
     ]
-    exports = [["export", results, "--to", name, "--out", str(out / name)] for name in FORMATS if name != "github"]
+    exports = [
+        ["export", results, "--to", name, "--out", str(out / name)] for name in EXPORT_FORMATS if name != "github"
+    ]
     return [*given, *exports]
 
 

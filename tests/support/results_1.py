@@ -31,7 +31,7 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Fitting the model takes most of the time of a first report. So only the first worker that needs the model fits it,
     and all workers share the result.
     """
-    from towtank.report.source import MODEL_FILE, load  # noqa: PLC0415 - heavy, and not needed by most tests
+    from towtank.report.source import MODEL_FILE, load_results  # noqa: PLC0415 - heavy, and not needed by most tests
 
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -42,7 +42,7 @@ def kept_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not (folder / MODEL_FILE).exists():
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(RESULTS_1, folder)
-            load(folder)
+            load_results(folder)
     return folder / MODEL_FILE
 
 

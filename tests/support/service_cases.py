@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from towtank.observe.command_socket import ask_once
-from towtank.observe.redis import ask
+from towtank.observe.redis import ask_redis
 from towtank.observe.scraper import ScrapeError
 from towtank.system.services.directory_users import PEOPLE, users
 from towtank.system.services.openldap import ADMINISTRATOR
@@ -115,14 +115,14 @@ def haproxy_info(gateway: Any) -> tuple[str, str]:
 def sets_and_gets(store: Any) -> None:
     """Check that Redis returns a stored value, and None for an unknown key."""
     secret = store._password
-    assert ask(store.address, "SET", "key", "a value", password=secret) == "OK"
-    assert ask(store.address, "GET", "key", password=secret) == "a value"
-    assert ask(store.address, "GET", "another", password=secret) is None
+    assert ask_redis(store.address, "SET", "key", "a value", password=secret) == "OK"
+    assert ask_redis(store.address, "GET", "key", password=secret) == "a value"
+    assert ask_redis(store.address, "GET", "another", password=secret) is None
 
 
 def redis_info(store: Any) -> tuple[str, str]:
     """Return the memory limit and the eviction policy that Redis reports."""
-    text = ask(store.address, "INFO", "memory", password=store._password) or ""
+    text = ask_redis(store.address, "INFO", "memory", password=store._password) or ""
     memory = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return memory["maxmemory"], memory["maxmemory_policy"]
 
@@ -148,12 +148,12 @@ def is_closed_to_strangers(store: Any) -> None:
     """
     for words in (("PING",), ("GET", "key")):
         with pytest.raises(ScrapeError, match="NOAUTH"):
-            ask(store.address, *words)
+            ask_redis(store.address, *words)
     with pytest.raises(ScrapeError, match="WRONGPASS"):
-        ask(store.address, "PING", password="towtank")
+        ask_redis(store.address, "PING", password="towtank")
     for words in (("CONFIG", "SET", "dir", "/tmp"), ("MODULE", "LOAD", "/tmp/x.so"), ("REPLICAOF", "127.0.0.1", "1")):
         with pytest.raises(ScrapeError, match="unknown command"):
-            ask(store.address, *words, password=store._password)
+            ask_redis(store.address, *words, password=store._password)
 
 
 def takes_commands_of_its_owner_alone(gateway: Any) -> None:

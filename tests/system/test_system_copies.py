@@ -8,7 +8,7 @@ import pytest
 
 from towtank import yamlfile
 from towtank.errors import StudyError
-from towtank.system.copies import copies_in, names_in
+from towtank.system.copies import host_and_service_names, host_copies
 from towtank.system.model import SystemFile, load_system
 
 pytestmark = pytest.mark.waits
@@ -143,10 +143,10 @@ def test_names_of_copies_are_known_before_anybody_says_how_many(tmp_path: Path) 
     path = tmp_path / "system.yaml"
     path.write_text(SYSTEM)
     root = yamlfile.load(path).root
-    hosts, services = names_in(root, "hosts"), names_in(root, "services")
+    hosts, services = host_and_service_names(root, "hosts"), host_and_service_names(root, "services")
     assert hosts is not None
     assert services is not None
     assert {"here", "node", "node-1", "node-7"} <= set(hosts)
     assert {"web", "shop", "shop-7"} <= set(services)
     assert "web-1" not in services
-    assert copies_in(root) == {"node": 3}
+    assert host_copies(root) == {"node": 3}

@@ -18,7 +18,7 @@ from towtank.errors import TargetError
 from towtank.system import keeper
 from towtank.system.identity import identity
 from towtank.system.reach import refuses_connection
-from towtank.system.state import SystemState, lives, remember, states
+from towtank.system.state import SystemState, lives, remember, system_states
 
 pytestmark = pytest.mark.waits
 
@@ -55,7 +55,7 @@ def test_up_status_down(tmp_path: Path) -> None:
     assert up["status"] == "up"
     address = up["addresses"]["content"][0]
     assert refuses_connection(address) is None
-    (described,) = (keeper.describe(state) for state in states())
+    (described,) = (keeper.describe_system(state) for state in system_states())
     assert described["status"] == "up"
     assert described["processes"]["content"]["running"]
     assert keeper.take_down() == ["small"]
@@ -81,7 +81,7 @@ def test_state_has_addresses_with_their_scheme_and_is_private(tmp_path: Path) ->
         "files": up["addresses"]["files"],
     }
     assert up["addresses"]["files"][0].startswith("file:///")
-    (state,) = states()
+    (state,) = system_states()
     assert stat.S_IMODE(state.path.stat().st_mode) == 0o600
 
 
@@ -98,10 +98,10 @@ def test_keeper_killed_takes_its_system_along_and_down_cleans_up(tmp_path: Path)
     os.kill(up["keeper"]["pid"], signal.SIGKILL)
     while any(lives(process) for process in up["processes"].values()):
         pass
-    (state,) = states()
-    assert keeper.describe(state)["status"] == "gone"
+    (state,) = system_states()
+    assert keeper.describe_system(state)["status"] == "gone"
     assert keeper.take_down() == ["small"]
-    assert states() == []
+    assert system_states() == []
 
 
 def test_service_killed_shows_as_damaged(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_service_killed_shows_as_damaged(tmp_path: Path) -> None:
     os.kill(process["pid"], signal.SIGTERM)
     while lives(process):
         pass
-    (state,) = states()
-    assert keeper.describe(state)["status"] == "damaged"
+    (state,) = system_states()
+    assert keeper.describe_system(state)["status"] == "damaged"
 
 
 def test_stale_state_with_a_reused_process_id_harms_nobody(state: Path) -> None:
@@ -134,11 +134,11 @@ def test_system_that_cannot_come_up_is_reported_and_leaves_no_state(tmp_path: Pa
         port = server.getsockname()[1]
         with pytest.raises(TargetError, match=f"content: port {port} on 127.0.0.1 is already in use by"):
             keeper.bring_up("small", system_file(tmp_path, port), silent)
-    assert states() == []
+    assert system_states() == []
 
 
 def test_damaged_state_file_is_cleaned(state: Path) -> None:
     (state / "up").mkdir(parents=True)
     (state / "up" / "broken.json").write_text("{")
-    assert json.loads(json.dumps(keeper.describe(states()[0])))["status"] == "gone"
+    assert json.loads(json.dumps(keeper.describe_system(system_states()[0])))["status"] == "gone"
     assert keeper.take_down() == ["broken"]

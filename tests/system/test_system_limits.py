@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from towtank.system.limits import PORTS, limits_below, parse_limits, parse_ports, ports_here, read_here
-from towtank.system.process import ProcessSpec, ServiceProcess, run_to_end, tail
+from towtank.system.process import ProcessSpec, ServiceProcess, log_tail, run_to_end
 from towtank.system.service import Place, PlainService
 from towtank.system.system import System
 
@@ -40,7 +40,7 @@ def printed_limit(folder: Path, stated: int | None = None) -> int:
     code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     spec = ProcessSpec("worker", [sys.executable, "-c", code], open_files=stated)
     run_to_end(ServiceProcess(spec, folder / "worker.log"))
-    return int(tail(folder / "worker.log")[-1])
+    return int(log_tail(folder / "worker.log")[-1])
 
 
 def test_service_gets_its_hard_limit_of_open_files(tmp_path: Path, login_limit: int) -> None:
@@ -61,7 +61,7 @@ class Sleeper(PlainService):
         return [ProcessSpec(self.name, [sys.executable, "-c", code])]
 
     def ready(self) -> str | None:
-        return None if tail(self.log) else "it said nothing yet"
+        return None if log_tail(self.log) else "it said nothing yet"
 
 
 def test_limits_in_force_are_among_the_facts_of_a_tier(tmp_path: Path, login_limit: int) -> None:

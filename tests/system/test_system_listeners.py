@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from towtank.system import listeners
-from towtank.system.listeners import Seen, is_below, is_here, listening_root, servers_behind
+from towtank.system.listeners import SeenServer, is_descendant, is_this_machine, listening_root, servers_behind
 from towtank.system.sock_diag import UnixSocket, tcp_sockets, unix_sockets
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -173,7 +173,7 @@ def test_a_repeated_search_reads_the_files_of_the_trees_only(databases: Path, mo
         return held(folder)
 
     monkeypatch.setattr(listeners, "_held", noting)
-    seen: dict[str, Seen] = {}
+    seen: dict[str, SeenServer] = {}
     assert servers_behind(20, databases, no_unix_sockets, seen) == {40, 41}
     assert "30" in read
     read.clear()
@@ -206,7 +206,7 @@ def test_the_kernel_names_the_server_at_the_other_end_of_a_unix_socket(tmp_path:
 
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_the_kernel_reports_tcp_sockets_as_in_its_tables(family: socket.AddressFamily, host: str) -> None:
-    if not is_here(host):
+    if not is_this_machine(host):
         pytest.skip(f"no network with {host}")
     with socket.create_server((host, 0), family=family) as server, socket.socket(family) as client:
         client.connect(server.getsockname()[:2])
@@ -220,9 +220,9 @@ def test_the_kernel_reports_tcp_sockets_as_in_its_tables(family: socket.AddressF
 
 
 def test_a_process_is_below_itself_and_its_parents(proc: Path) -> None:
-    assert is_below(21, [20], proc)
-    assert is_below(20, [20], proc)
-    assert not is_below(20, [21, 30], proc)
+    assert is_descendant(21, [20], proc)
+    assert is_descendant(20, [20], proc)
+    assert not is_descendant(20, [21, 30], proc)
 
 
 def test_a_listener_of_this_process_is_found() -> None:
@@ -231,6 +231,6 @@ def test_a_listener_of_this_process_is_found() -> None:
 
 
 def test_addresses_of_this_machine_are_known() -> None:
-    assert is_here("127.0.0.1")
-    assert not is_here("203.0.113.1")
-    assert not is_here("localhost")
+    assert is_this_machine("127.0.0.1")
+    assert not is_this_machine("203.0.113.1")
+    assert not is_this_machine("localhost")

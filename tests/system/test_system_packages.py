@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towtank.study import needed
+from towtank.study import needed_packages
 from towtank.system import debian, packages
 from towtank.system.hosts.capabilities import REMARKS, Capability
 from towtank.system.offers import examine_services, offer_of
@@ -26,7 +26,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "balanced"
 
 
 def kinds(text: str) -> list[str]:
-    return [package.kind for package in needed(text)]
+    return [package.kind for package in needed_packages(text)]
 
 
 def test_services_that_a_service_brings_with_it_are_needed_too(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_hosts_need_programs_too(tmp_path: Path) -> None:
     path = tmp_path / "system.yaml"
     host = "{provider: namespaces, network: {rate: 1 Gbit/s}, disks: {data: {size: 300 MiB, file_system: xfs}}}"
     path.write_text(SYSTEM.replace("{provider: local}", host))
-    found = {package.kind: package.install for package in needed(str(path))}
+    found = {package.kind: package.install for package in needed_packages(str(path))}
     abilities = ["hosts_bridge", "hosts_cgroup", "hosts_loop", "hosts_namespaces", "hosts_tbf"]
     assert list(found) == ["hosts_ip", "hosts_tc", "hosts_mkfs.xfs", *abilities, "haproxy", "postgresql"]
     assert found["hosts_mkfs.xfs"] == "apt-get install xfsprogs"
@@ -63,7 +63,7 @@ def test_a_missing_capability_of_the_kernel_has_its_reason(monkeypatch: pytest.M
         return {name: Capability(name, f"no {name} here", remark) for name, remark in REMARKS.items()}
 
     monkeypatch.setattr(packages, "probe", offered)
-    needs = {need.kind: need for need in needed(str(STUDIES / "network-devices"))}
+    needs = {need.kind: need for need in needed_packages(str(STUDIES / "network-devices"))}
     offer = offer_of(needs["hosts_macvlan"])
     assert (offer.status, offer.value, offer.install) == ("note", None, None)
     assert offer.note == "no macvlan here; for hosts joined by link macvlan"
@@ -71,7 +71,7 @@ def test_a_missing_capability_of_the_kernel_has_its_reason(monkeypatch: pytest.M
 
 def test_a_mount_of_glusterfs_needs_fuse(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(packages, "_FUSE", str(tmp_path / "fuse"))
-    needs = {need.kind: need for need in needed(str(STUDIES / "content-network-storage"))}
+    needs = {need.kind: need for need in needed_packages(str(STUDIES / "content-network-storage"))}
     assert needs["fuse"].found() is None
     assert offer_of(needs["fuse"]).note == f"{tmp_path / 'fuse'}: No such file or directory; for mounts of GlusterFS"
 
@@ -83,7 +83,7 @@ def test_a_host_of_provider_ssh_needs_the_library_here_and_its_servers_there(
     text = SYSTEM.replace("{here: {provider: local}}", "{here: {provider: ssh, address: 127.0.0.1}}")
     path.write_text("".join(line for line in text.splitlines(keepends=True) if "haproxy" not in line))
     monkeypatch.setattr(packages, "find_spec", lambda name: None)
-    (need,) = needed(str(path))
+    (need,) = needed_packages(str(path))
     assert (need.kind, need.found()) == ("hosts_ssh", None)
     assert need.install == f"{sys.executable} -m pip install asyncssh"
 
@@ -115,7 +115,7 @@ def test_files_that_no_package_has_are_needed_and_fetched(monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "system.yaml"
     path.write_text(REPOSITORY)
-    needs = needed(str(path))
+    needs = needed_packages(str(path))
     assert [need.kind for need in needs] == ["haproxy", "postgresql", "java", "cmis_repository"]
     files = needs[-1]
     assert isinstance(files, packages.Download)

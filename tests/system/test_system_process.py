@@ -10,7 +10,7 @@ import pytest
 from towtank.errors import Stopped, TargetError
 from towtank.system import keeper
 from towtank.system.identity import identity
-from towtank.system.process import _REAP_S, ProcessSpec, ServiceProcess, describe_status, run_to_end, tail
+from towtank.system.process import _REAP_S, ProcessSpec, ServiceProcess, describe_status, log_tail, run_to_end
 
 GUARD = Path(__file__).parents[2] / "crates/engine/src/guard.rs"
 pytestmark = [pytest.mark.waits, pytest.mark.usefixtures("fake_engine")]
@@ -22,7 +22,7 @@ def python(code: str, name: str = "worker", grace_s: float = 2.0) -> ProcessSpec
 
 def test_output_and_environment_reach_the_log(tmp_path: Path) -> None:
     run_to_end(ServiceProcess(python("import os; print('given', os.environ['GIVEN'])"), tmp_path / "worker.log"))
-    assert tail(tmp_path / "worker.log") == ["given yes"]
+    assert log_tail(tmp_path / "worker.log") == ["given yes"]
 
 
 def test_failure_shows_the_last_lines_and_the_status(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_process_that_ignores_term_is_killed_after_the_grace_time(tmp_path: Path
     )
     process = ServiceProcess(python(code, grace_s=0.2), tmp_path / "worker.log")
     process.start()
-    while not tail(process.log):
+    while not log_tail(process.log):
         assert process.status() is None
     process.stop()
     assert process.ended_text() == "ended by signal 9"
@@ -102,8 +102,8 @@ def test_status_in_words(status: int | None, words: str) -> None:
 def test_tail_reads_the_end_of_a_large_log_only(tmp_path: Path) -> None:
     log = tmp_path / "large.log"
     log.write_text("".join(f"{n}\n" for n in range(200_000)))
-    assert tail(log, 2) == ["199998", "199999"]
-    assert tail(tmp_path / "absent.log") == []
+    assert log_tail(log, 2) == ["199998", "199999"]
+    assert log_tail(tmp_path / "absent.log") == []
 
 
 def test_identity_distinguishes_a_process_from_a_later_one_with_its_id() -> None:

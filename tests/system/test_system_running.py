@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from towtank.system.running import facts_of, program_name
+from towtank.system.running import process_facts, program_name
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_process_that_has_ended_has_a_name(tmp_path):
 
 
 def test_facts_of_this_process():
-    found = facts_of(os.getpid())
+    found = process_facts(os.getpid())
     assert found["pid"] == os.getpid()
     assert found["limits"]["open_files"] is None or found["limits"]["open_files"] > 0
     assert ("affinity" in found) == (len(os.sched_getaffinity(0)) < os.cpu_count())

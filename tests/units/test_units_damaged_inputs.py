@@ -15,10 +15,10 @@ from damaged import EXAMPLES, damaged
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from towtank.analysis.log_lines import level_of_line, troubles
 from towtank.errors import StudyError, TargetError
 from towtank.filecheck import check_file
-from towtank.model.fitting.table import Columns, read_points
+from towtank.log_lines import level_of_line, troubles
+from towtank.model.fitting.table import PointColumns, read_points
 from towtank.observe import haproxy, prometheus, redis
 from towtank.observe.gc_log import GcCounts
 from towtank.results import lines
@@ -27,8 +27,8 @@ from towtank.size.history import read_history
 from towtank.study.model import Trace
 from towtank.study.traces import read_trace
 from towtank.workload import datafiles
-from towtank.workload.importers import FORMATS, Options, read
-from towtank.workload.importers.writing import finish
+from towtank.workload.importers import IMPORT_FORMATS, ImportOptions, read_import
+from towtank.workload.importers.writing import finish_import
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -120,7 +120,7 @@ STREAM = lines.encode({"k": "header", "run": "r001"}) + lines.encode({"k": "inte
 READERS: dict[str, tuple[list[bytes], Callable[[Path], object], tuple[type[Exception], ...]]] = {
     "files of studies": (contents(YAML), a_file, ()),
     "models": ([MODEL], a_file, ()),
-    "points": ([POINTS], lambda path: read_points(path, Columns()), (StudyError,)),
+    "points": ([POINTS], lambda path: read_points(path, PointColumns()), (StudyError,)),
     "histories": ([HISTORY], lambda path: read_history(path, "day", "load", "none"), (StudyError,)),
     "traces": ([TRACE], a_trace, ()),
     "rows": ([b"name,weight\nann,1\nbob,2.5\n", (FILES / "imports/quoted.csv").read_bytes()], rows, (ValueError,)),
@@ -155,14 +155,14 @@ def test_a_reader_takes_or_refuses_whatever_it_is_given(name: str, data: st.Data
 
 @pytest.mark.waits
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", IMPORT_FORMATS)
 @given(data=st.data())
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_an_import_writes_what_is_valid_or_refuses(form: str, data: st.DataObject, tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes(data.draw(damaged(contents([FILES / name for name in INPUTS[form]]))))
     try:
-        made = finish(read(form, path, Options((), tmp_path)), tmp_path)
+        made = finish_import(read_import(form, path, ImportOptions((), tmp_path)), tmp_path)
     except StudyError as refused:
         assert str(refused)
         return

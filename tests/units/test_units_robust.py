@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from towtank.analysis.statistics.robust import robust_scale
+from towtank.robust import robust_scale
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 60, 61])

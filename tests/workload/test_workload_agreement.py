@@ -26,7 +26,7 @@ from towtank.errors import StudyError
 from towtank.system.model import Tls
 from towtank.workload import compile_workload, load_workload
 from towtank.workload.patterns import regex
-from towtank.workload.reading_back import reading_back
+from towtank.workload.reading_back import read_back_workload
 
 pytestmark = pytest.mark.waits
 
@@ -82,7 +82,7 @@ def compiled(folder: Path, seed: int) -> list[dict[str, Any]]:
     path.write_text(json.dumps(Grammar(seed).document()), encoding="utf-8")
     try:
         workload = load_workload(path)
-        back = [reading_back(workload, kind, folder / "keys.csv") for kind in workload.file.stored]
+        back = [read_back_workload(workload, kind, folder / "keys.csv") for kind in workload.file.stored]
         return [compile_workload(each, targets=TARGETS, options=OPTIONS) for each in (workload, *back)]
     except StudyError:
         return []

@@ -10,7 +10,7 @@ import pytest
 from towtank.errors import StudyError
 from towtank.files import engine_path
 from towtank.workload import compile_workload, load_workload
-from towtank.workload.reading_back import reading_back
+from towtank.workload.reading_back import read_back_workload
 
 WORKLOAD = """\
 schema: towtank/workload/1
@@ -82,7 +82,7 @@ def test_who_reads_back_takes_each_key_once_and_goes_on_after_a_failure(tmp_path
     keys = tmp_path / "keys.csv"
     keys.write_text("key\none\ntwo\n")
     workload = load_workload(written(tmp_path)).with_parameters({"place": "/elsewhere"})
-    plan = compile_workload(reading_back(workload, "documents", keys), targets=TARGETS)
+    plan = compile_workload(read_back_workload(workload, "documents", keys), targets=TARGETS)
     (pool,) = plan["pools"]
     assert (pool["name"], pool["order"], pool["csv"]) == ("stored", "unique", engine_path(keys.resolve()))
     (request,) = requests(plan)
@@ -164,7 +164,7 @@ def test_files_that_are_put_whole_are_noted_and_read_back(tmp_path: Path) -> Non
     ]
     keys = tmp_path / "keys.csv"
     keys.write_text("key\none\n")
-    back = compile_workload(reading_back(workload, "files", keys), targets=FOLDER)
+    back = compile_workload(read_back_workload(workload, "files", keys), targets=FOLDER)
     (call,) = requests(back, "call")
     assert (call["note"]["does"], call["on_failure"]) == ("reads", "go_on")
 

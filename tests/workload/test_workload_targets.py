@@ -125,7 +125,7 @@ def test_a_plan_holds_the_numbers_that_were_checked(monkeypatch: pytest.MonkeyPa
     answers = iter(["10.0.0.1", "203.0.113.9"])
     monkeypatch.setattr(module.socket, "getaddrinfo", lambda host, port, **_: [(2, 1, 6, "", (next(answers), port))])
     numbers = check_targets(["http://shop.test/"])
-    plan = module.pinned(planned("shop.test:80", "SHOP.test:81", "unix:/run/shop"), numbers)
+    plan = module.pinned_plan(planned("shop.test:80", "SHOP.test:81", "unix:/run/shop"), numbers)
     assert plan["targets"][0]["addresses"] == ["10.0.0.1:80", "10.0.0.1:81", "unix:/run/shop"]
     assert plan["targets"][0]["host"] == "shop.test:80"
 
@@ -133,11 +133,11 @@ def test_a_plan_holds_the_numbers_that_were_checked(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("address", ["other.test:80", "203.0.113.9:80", "169.254.169.254:80"])
 def test_a_plan_with_an_address_that_was_not_checked_is_refused(address: str) -> None:
     with pytest.raises(TargetError, match="must be an address that was checked before the first run"):
-        module.pinned(planned(address), {"shop.test": ["10.0.0.1"]})
+        module.pinned_plan(planned(address), {"shop.test": ["10.0.0.1"]})
 
 
 def test_numbers_that_were_allowed_and_own_ones_stay_in_a_plan() -> None:
-    plan = module.pinned(planned("203.0.113.9:80", "127.0.0.1:81", "[::1]:82"), {"shop.test": ["203.0.113.9"]})
+    plan = module.pinned_plan(planned("203.0.113.9:80", "127.0.0.1:81", "[::1]:82"), {"shop.test": ["203.0.113.9"]})
     assert plan["targets"][0]["addresses"] == ["203.0.113.9:80", "127.0.0.1:81", "[::1]:82"]
 
 
@@ -146,10 +146,10 @@ def test_a_name_keeps_all_of_its_addresses_in_their_order(monkeypatch: pytest.Mo
     monkeypatch.setattr(module.socket, "getaddrinfo", lambda *_, **__: found)
     numbers = check_targets(["localhost:80"])
     assert numbers == {"localhost": ["::1", "127.0.0.1"]}
-    plan = module.pinned(planned("localhost:80", "127.0.0.2:81"), numbers)
+    plan = module.pinned_plan(planned("localhost:80", "127.0.0.2:81"), numbers)
     assert plan["targets"][0]["addresses"] == ["[::1]:80", "127.0.0.2:81"]
     assert plan["targets"][0]["fallbacks"] == [["127.0.0.1:80"], []]
 
 
 def test_a_name_with_one_address_has_nothing_to_fall_back_to() -> None:
-    assert "fallbacks" not in module.pinned(planned("127.0.0.1:80"), {})["targets"][0]
+    assert "fallbacks" not in module.pinned_plan(planned("127.0.0.1:80"), {})["targets"][0]

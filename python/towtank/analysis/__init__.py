@@ -1,9 +1,9 @@
 """Analyses recorded runs: tests for a steady state, estimates with intervals, operational laws, verdicts.
 
 `summarize_run` analyses one run folder, and `summarize_study` all runs of a study. `drive_document` makes the output of
-`towtank drive`. `diagnoses_of` finds what limits the system. `gather` collects the data of an export. `judge` gives a
-verdict on a result of another tool. `side_of` reads a set of runs, and `compare` compares two sets. All of these
-functions accept incomplete data and report missing data.
+`towtank drive`. `diagnoses_of` finds what limits the system. `gather` collects the data of an export. `judge_file`
+gives a verdict on a result of another tool. `side_of` reads a set of runs, and `compare` compares two sets. All of
+these functions accept incomplete data and report missing data.
 `docs/background/architecture.md` describes the packages in this folder.
 """
 
@@ -14,53 +14,120 @@ from typing import TYPE_CHECKING
 from towtank.doors import door
 
 if TYPE_CHECKING:
+    from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE as NOT_ATTRIBUTED_SHARE
+    from towtank.analysis.checks.storage import throttled_disks as throttled_disks
     from towtank.analysis.compaction import compact as compact
     from towtank.analysis.comparing import AtLoad as AtLoad
     from towtank.analysis.comparing import Compared as Compared
     from towtank.analysis.comparing import Difference as Difference
     from towtank.analysis.comparing import Finding as Finding
     from towtank.analysis.comparing import Side as Side
-    from towtank.analysis.comparing import baseline as baseline
     from towtank.analysis.comparing import compare as compare
-    from towtank.analysis.comparing import keep as keep
+    from towtank.analysis.comparing import keep_baseline as keep_baseline
+    from towtank.analysis.comparing import read_baseline as read_baseline
     from towtank.analysis.comparing import side_of as side_of
+    from towtank.analysis.comparison import compared_points as compared_points
+    from towtank.analysis.comparison import is_certain_change as is_certain_change
     from towtank.analysis.deciding import OpenQuestion as OpenQuestion
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
     from towtank.analysis.diagnoses import diagnoses_of as diagnoses_of
     from towtank.analysis.diagnosis import Diagnosis as Diagnosis
-    from towtank.analysis.doubts import Level as Level
+    from towtank.analysis.doubts import DoubtKind as DoubtKind
+    from towtank.analysis.doubts import DoubtLevel as DoubtLevel
     from towtank.analysis.doubts import not_checked as not_checked
+    from towtank.analysis.doubts import percent_text as percent_text
     from towtank.analysis.drive import drive_document as drive_document
+    from towtank.analysis.exporting import MaterialReader as MaterialReader
     from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.ideal import share_of_ideal as share_of_ideal
     from towtank.analysis.judgement import Judged as Judged
     from towtank.analysis.judgement import Judgement as Judgement
-    from towtank.analysis.judgement import judge as judge
-    from towtank.analysis.judgement import judge_all as judge_all
+    from towtank.analysis.judgement import judge_file as judge_file
+    from towtank.analysis.judgement import judge_files as judge_files
+    from towtank.analysis.limits.found import conclude_search as conclude_search
+    from towtank.analysis.limits.found import search_of_run as search_of_run
+    from towtank.analysis.limits.of_runs import how_limit_was_found as how_limit_was_found
+    from towtank.analysis.limits.of_runs import limit_text as limit_text
+    from towtank.analysis.limits.plateaus import Plateau as Plateau
+    from towtank.analysis.limits.plateaus import PlateauRules as PlateauRules
+    from towtank.analysis.limits.plateaus import judge_plateau as judge_plateau
+    from towtank.analysis.limits.search import PLATEAUS_AT_MOST as PLATEAUS_AT_MOST
+    from towtank.analysis.limits.search import PlateauFailure as PlateauFailure
+    from towtank.analysis.limits.search import PlateauOutcome as PlateauOutcome
+    from towtank.analysis.limits.search import SearchDecision as SearchDecision
+    from towtank.analysis.limits.search import SearchEnd as SearchEnd
+    from towtank.analysis.limits.search import decide_search as decide_search
+    from towtank.analysis.limits.search import search_levels as search_levels
+    from towtank.analysis.limits.search import search_plan_of as search_plan_of
+    from towtank.analysis.measurement import DRAIN_STAGE as DRAIN_STAGE
+    from towtank.analysis.measurement import MeasuredColumn as MeasuredColumn
+    from towtank.analysis.measurement import Measurement as Measurement
+    from towtank.analysis.objective_runs import FAR_FROM_LIMIT as FAR_FROM_LIMIT
     from towtank.analysis.objective_scopes import is_scoped as is_scoped
     from towtank.analysis.objectives import estimate_at as estimate_at
+    from towtank.analysis.objectives import metric_of_objective as metric_of_objective
     from towtank.analysis.relaxed_limits import relaxed_words as relaxed_words
+    from towtank.analysis.run import RunData as RunData
+    from towtank.analysis.run import read_run as read_run
     from towtank.analysis.run import summarize_run as summarize_run
-    from towtank.analysis.statistics import Estimate as Estimate
+    from towtank.analysis.statistics import looks_independent as looks_independent
+    from towtank.analysis.statistics import ratio_interval as ratio_interval
+    from towtank.analysis.statistics import standard_error_of as standard_error_of
+    from towtank.analysis.statistics.batches import lag_one as lag_one
+    from towtank.analysis.statistics.change_points import change_points as change_points
+    from towtank.analysis.statistics.estimates import NO_ESTIMATE as NO_ESTIMATE
+    from towtank.analysis.statistics.estimates import Estimate as Estimate
+    from towtank.analysis.statistics.estimates import estimate_from_document as estimate_from_document
+    from towtank.analysis.statistics.estimates import estimate_of as estimate_of
+    from towtank.analysis.study import SET_ASIDE_SUFFIX as SET_ASIDE_SUFFIX
+    from towtank.analysis.study import STUDY_SUMMARY_FILE as STUDY_SUMMARY_FILE
+    from towtank.analysis.study import describe_study as describe_study
+    from towtank.analysis.study import summaries_of as summaries_of
     from towtank.analysis.study import summarize_study as summarize_study
+    from towtank.analysis.system.disks import disks_counted_once as disks_counted_once
+    from towtank.analysis.windows.precision import Precision as Precision
+    from towtank.analysis.windows.settling import Settling as Settling
+    from towtank.analysis.windows.settling import SteadySeconds as SteadySeconds
+    from towtank.analysis.windows.stretch import STEADY_PHASE as STEADY_PHASE
 
 __getattr__, __dir__ = door(
     __name__,
     {
+        "checks.machine": "NOT_ATTRIBUTED_SHARE",
+        "checks.storage": "throttled_disks",
         "compaction": "compact",
+        "comparing": "AtLoad Compared Difference Finding Side compare keep_baseline read_baseline side_of",
+        "comparison": "compared_points is_certain_change",
+        "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
         "diagnosis": "Diagnosis",
-        "doubts": "Level not_checked",
+        "doubts": "DoubtKind DoubtLevel not_checked percent_text",
         "drive": "drive_document",
-        "exporting": "gather",
-        "run": "summarize_run",
-        "study": "summarize_study",
-        "deciding": "OpenQuestion open_questions",
-        "judgement": "Judged Judgement judge judge_all",
-        "statistics": "Estimate",
-        "comparing": "AtLoad Compared Difference Finding Side baseline compare keep side_of",
+        "exporting": "MaterialReader gather",
+        "ideal": "share_of_ideal",
+        "judgement": "Judged Judgement judge_file judge_files",
+        "limits.found": "conclude_search search_of_run",
+        "limits.of_runs": "how_limit_was_found limit_text",
+        "limits.plateaus": "Plateau PlateauRules judge_plateau",
+        "limits.search": (
+            "PLATEAUS_AT_MOST PlateauFailure PlateauOutcome SearchDecision SearchEnd decide_search search_levels "
+            "search_plan_of"
+        ),
+        "measurement": "DRAIN_STAGE MeasuredColumn Measurement",
+        "objective_runs": "FAR_FROM_LIMIT",
         "objective_scopes": "is_scoped",
-        "objectives": "estimate_at",
+        "objectives": "estimate_at metric_of_objective",
         "relaxed_limits": "relaxed_words",
+        "run": "RunData read_run summarize_run",
+        "statistics": "looks_independent ratio_interval standard_error_of",
+        "statistics.batches": "lag_one",
+        "statistics.change_points": "change_points",
+        "statistics.estimates": "Estimate NO_ESTIMATE estimate_from_document estimate_of",
+        "study": "SET_ASIDE_SUFFIX STUDY_SUMMARY_FILE describe_study summaries_of summarize_study",
+        "system.disks": "disks_counted_once",
+        "windows.precision": "Precision",
+        "windows.settling": "Settling SteadySeconds",
+        "windows.stretch": "STEADY_PHASE",
     },
 )

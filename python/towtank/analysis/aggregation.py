@@ -17,7 +17,7 @@ from towtank.analysis.elasticity import Elasticity, elasticity_of
 from towtank.analysis.merged_percentiles import of_all_requests, share_of
 from towtank.analysis.statistics import t_interval_about
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
-from towtank.analysis.system.disks import counted_once
+from towtank.analysis.system.disks import disks_counted_once
 from towtank.over_runs import Range, ends
 
 _WAITS = ("share_waited", "share_of_response_time", "mean", "p99")
@@ -357,7 +357,7 @@ class Point:
     def _disks(self, name: str) -> dict[str, Any]:
         values = []
         for run in self.usable:
-            disks = [disk[name] for disk in counted_once(run["host"]["disks"]).values() if name in disk]
+            disks = [disk[name] for disk in disks_counted_once(run["host"]["disks"]).values() if name in disk]
             values.append(sum(disks) if disks else None)
         return plain_over_runs(values).document()
 

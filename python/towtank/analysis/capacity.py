@@ -54,7 +54,7 @@ def knee(points: list[Point]) -> Estimate:
     """
     lowest = points[0]
     if lowest.kind != "users":
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     users = lowest.load
     rate = lowest.throughput.value
     largest: tuple[float, Estimate] | None = None
@@ -64,14 +64,14 @@ def knee(points: list[Point]) -> Estimate:
         if demand.value and cpus and (largest is None or demand.value / cpus > largest[0]):
             largest = (demand.value / cpus, demand.scaled(1 / cpus))
     if largest is None or not rate:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     cycle, demand = users / rate, largest[1]
     value = cycle / largest[0]
     busy = rate * largest[0]
     if busy >= SATURATED or busy**2 / (1 - busy) > _QUEUEING_AT_MOST * value:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     if _exceeds(points, demand):
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     waiting = busy**2 / (1 - busy)
     if demand.low is None or demand.high is None or demand.low <= 0:
         return Estimate(value, n=demand.n)

@@ -7,8 +7,7 @@ from typing import Any
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError
-from towtank.results import RunFolder
-from towtank.results.tables import INTERVALS, METRICS, write_tables
+from towtank.results import INTERVALS_FILE, METRICS_FILE, RunFolder, write_tables
 
 _QUANTILES = {"response_p50_s": 0.5, "response_p95_s": 0.95, "response_p99_s": 0.99}
 
@@ -20,7 +19,7 @@ def compact(run: RunFolder) -> tuple[Path, Path]:
 
 def is_compacted(run: RunFolder) -> bool:
     """Return True if both Parquet tables of a run exist, that is, if `compact` has run."""
-    return (run.path / INTERVALS).is_file() and (run.path / METRICS).is_file()
+    return (run.path / INTERVALS_FILE).is_file() and (run.path / METRICS_FILE).is_file()
 
 
 def described(encoded: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from towtank.analysis.elasticity import Elasticity
 from towtank.analysis.statistics import ratio_interval
-from towtank.analysis.statistics.estimates import Estimate, estimate_of, from_document
+from towtank.analysis.statistics.estimates import Estimate, estimate_from_document, estimate_of
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, is_repeated, with_run_to_run
 from towtank.load_level import Load
 
@@ -140,7 +140,7 @@ def _decided(line: dict[str, Any], run_to_run: float, elasticities: Sequence[flo
     If both values come from several runs, the interval over the runs decides. The interval of a single run is widened:
     the assumed difference of the system's speed from run to run, times the elasticity of the value, is added.
     """
-    values = [from_document(line[key]) for key in ("to_value", "from_value")]
+    values = [estimate_from_document(line[key]) for key in ("to_value", "from_value")]
     if all(is_repeated(value) for value in values):
         return {"differs": _excludes_one(line["ratio"]), "assumed": None}
     shares = [run_to_run * each for each in elasticities]
@@ -164,7 +164,7 @@ def _excludes_one(ratio: dict[str, Any]) -> bool | None:
     return None if ratio["low"] is None else not ratio["low"] <= 1 <= ratio["high"]
 
 
-def is_certain(line: dict[str, Any]) -> bool:
+def is_certain_change(line: dict[str, Any]) -> bool:
     """Return True if the change between two values is significant. For single runs, significance rests on the assumed
     difference between runs.
     """
@@ -218,7 +218,7 @@ def strength(line: dict[str, Any]) -> tuple[float, float]:
     """
     ratio = line["ratio"]
     bounds = ratio if line["differs"] else line.get("assumed") or ratio
-    certain = min(_times(bounds["low"]), _times(bounds["high"])) if is_certain(line) else 1.0
+    certain = min(_times(bounds["low"]), _times(bounds["high"])) if is_certain_change(line) else 1.0
     return certain, _times(ratio["value"])
 
 

@@ -42,7 +42,7 @@ def connections(
     every = np.ones(measurement.bins, dtype=bool)
     length = measurement.length_of(chosen)
     made = measurement.connect.counts
-    rate = throughput(made, measurement, chosen) if length else estimates.NOTHING
+    rate = throughput(made, measurement, chosen) if length else estimates.NO_ESTIMATE
     return {
         "open_mean": float((measurement.connections * measurement.lengths)[chosen].sum()) / length if length else None,
         "opened": int(made[chosen].sum()),

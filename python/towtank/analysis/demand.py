@@ -43,7 +43,7 @@ def regression(throughputs: list[float], cpus: list[float]) -> tuple[float, Esti
     """
     x, y = np.array(throughputs), np.array(cpus)
     if len(x) < 2 or float(np.ptp(x)) <= 1e-9 * float(np.abs(x).max()):
-        return 0.0, estimates.NOTHING
+        return 0.0, estimates.NO_ESTIMATE
     centred = x - x.mean()
     power = float(centred @ centred)
     slope = float(centred @ y) / power
@@ -77,7 +77,7 @@ def demands(runs: list[dict[str, Any]], load_of: Callable[[Any], float]) -> dict
             if (rate := estimate_of(run, "throughput_per_s")).value is not None
             and (used := estimate_of(run, "tiers", tier, "cpus_used")).value is not None
         ]
-        intercept, slope = 0.0, estimates.NOTHING
+        intercept, slope = 0.0, estimates.NO_ESTIMATE
         if len({load for load, *_ in measured}) > 1:
             intercept, slope = regression([rate for _, rate, _ in measured], [used for *_, used in measured])
         found[tier] = {

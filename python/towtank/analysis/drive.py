@@ -6,9 +6,9 @@ from typing import Any
 
 from towtank.analysis.connections import connections
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_run
-from towtank.analysis.doubts import Level
+from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.load import distribution, status_codes
-from towtank.analysis.measurement import Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.containment import attempt_or
@@ -45,7 +45,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "schema": SCHEMA,
         "target": target,
         "valid": verdict["level"] != "invalid",
-        "invalid_because": [reason["message"] for reason in reasons if reason["level"] == Level.INVALID],
+        "invalid_because": [reason["message"] for reason in reasons if reason["level"] == DoubtLevel.INVALID],
         "doubts": reasons,
         "not_checked": verdict["not_checked"],
         "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, summary).document(),
@@ -75,7 +75,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
     }
 
 
-def _throughput(column: Column, chosen: Mask, measurement: Measurement) -> float | None:
+def _throughput(column: MeasuredColumn, chosen: Mask, measurement: Measurement) -> float | None:
     """Return the throughput of successful requests; None if no request ended. [1/s]"""
     length = measurement.length_of(chosen)
     return float(column.ok[chosen].sum()) / length if length > 0 and column.ended[chosen].any() else None
@@ -126,7 +126,7 @@ def times_ms(timed: TimedHistograms, sums: Floats, chosen: Mask) -> dict[str, fl
     }
 
 
-def _transaction(column: Column, data: RunData) -> dict[str, Any]:
+def _transaction(column: MeasuredColumn, data: RunData) -> dict[str, Any]:
     asked, chosen = data.asked, data.chosen
     return {
         "count": int(column.ended[asked].sum()),
@@ -136,7 +136,7 @@ def _transaction(column: Column, data: RunData) -> dict[str, Any]:
     }
 
 
-def _kinds(requests: Column, chosen: Mask) -> dict[str, int]:
+def _kinds(requests: MeasuredColumn, chosen: Mask) -> dict[str, int]:
     counted = {kind: int(counts[chosen].sum()) for kind, counts in requests.failed_by_kind.items()}
     others = {kind: count for kind, count in sorted(counted.items()) if count}
     return {**dict.fromkeys(_KINDS_ALWAYS_LISTED, 0), **others}

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.study.claim_metrics import LOAD
+from towtank.study import PER_LOAD
 
 SATURATED = 0.98
 """Above this utilization, in [0, 1], the system may be unable to sustain an open load."""
@@ -65,7 +65,7 @@ class Elasticity:
             1 for quantities that are neither a response time nor a throughput, such as CPU time and bytes. [1]
         """
         mine = self._alone(path)
-        if per is None or tuple(per) == (LOAD,):
+        if per is None or tuple(per) == (PER_LOAD,):
             return mine
         if _is_time(path) and _is_time(per):
             return self.response_time

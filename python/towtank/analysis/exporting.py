@@ -19,11 +19,10 @@ from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
 from towtank.analysis.study import describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
-from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, ResultsFolder, RunFolder, lines
-from towtank.results.exports.material import Material, RunMaterial
+from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, Material, ResultsFolder, RunFolder, RunMaterial, lines
 
 
-class Reader:
+class MaterialReader:
     """Decodes and merges histograms for exports. Histograms that cannot be read are left out and counted."""
 
     def __init__(self) -> None:
@@ -128,7 +127,7 @@ def _material(
     judged: dict[str, Any],
 ) -> Material:
     title, study = str(summary["title"]), str(summary["study"])
-    return Material(path, title, study, __version__, runs, missing, summary, Reader(), judged)
+    return Material(path, title, study, __version__, runs, missing, summary, MaterialReader(), judged)
 
 
 def _unknown(name: str, there: list[str]) -> Fault:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import Column, Mask, Measurement
+from towtank.analysis.measurement import Mask, MeasuredColumn, Measurement
 from towtank.analysis.system.rates import lookup
 
 _RESPONSES = 30
@@ -94,7 +94,7 @@ def _lag_shares(measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     }
 
 
-def _timed_share(column: Column, chosen: Mask) -> float | None:
+def _timed_share(column: MeasuredColumn, chosen: Mask) -> float | None:
     """Return the share of start lag in the mean response time of a step (request of a transaction), in [0, 1].
 
     None if too few responses were timed.
@@ -104,7 +104,7 @@ def _timed_share(column: Column, chosen: Mask) -> float | None:
     return max(0.0, 1 - float(column.exchange_sum_s[chosen].sum()) / float(column.response_sum_s[chosen].sum()))
 
 
-def _p99_share(requests: Column, chosen: Mask) -> float | None:
+def _p99_share(requests: MeasuredColumn, chosen: Mask) -> float | None:
     """Return the share by which p99 would be lower without start lag, in [0, 1]; None if too few responses
     were timed.
     """

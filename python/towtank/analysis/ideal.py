@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.analysis.aggregation import Point
 from towtank.analysis.statistics import estimates, ratio_interval, standard_error_of
-from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis.statistics.estimates import Estimate, estimate_from_document
 from towtank.distributions import t_quantile
 
 LAW, LOWEST = "response time law", "lowest level"
@@ -77,7 +77,7 @@ def ideal_line(points: Sequence[Point]) -> dict[str, Any] | None:
 def by_law(points: Sequence[Point]) -> Estimate | None:
     """Return the throughput of one user by the response time law, 1 / (Z + R); None if Z or R is unknown. [1/s]"""
     lowest = points[0]
-    response = lowest.response_mean if lowest.kind == "users" else estimates.NOTHING
+    response = lowest.response_mean if lowest.kind == "users" else estimates.NO_ESTIMATE
     if response.value is None:
         return None
     think = _think_time(points, response.value)
@@ -100,7 +100,7 @@ def by_law(points: Sequence[Point]) -> Estimate | None:
     return Estimate(value, value * (1 - relative), value * (1 + relative), response.method, response.n)
 
 
-def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
+def share_of_ideal(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estimate:
     """Return the throughput of a load level divided by the throughput of ideal scaling at that load. [1]
 
     Parameters
@@ -112,7 +112,7 @@ def share_of(ideal: dict[str, Any], throughput: Estimate, load: float) -> Estima
     load : float
         Load of the level. [1] or [1/s]
     """
-    slope = from_document(ideal.get("interval") or {"value": ideal["per_user_per_s"]})
+    slope = estimate_from_document(ideal.get("interval") or {"value": ideal["per_user_per_s"]})
     return ratio_interval(throughput, slope).scaled(1 / load)
 
 

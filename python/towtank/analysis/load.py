@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis import laws
-from towtank.analysis.measurement import DRAIN, RAMPS, Column, Floats, Mask, Measurement, TimedHistograms
+from towtank.analysis.measurement import DRAIN_STAGE, RAMPS, Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.statistics import (
     design_effect,
@@ -106,7 +106,7 @@ def distribution(
     merged = timed.merged(chosen)
     found: dict[str, Any] = {"mean": mean_of(timed, sums, chosen, bin_s, alike)[0].document()}
     for name, probability in quantiles.items():
-        estimate = estimates.NOTHING if merged is None else quantile(timed, merged, probability, chosen, bin_s)
+        estimate = estimates.NO_ESTIMATE if merged is None else quantile(timed, merged, probability, chosen, bin_s)
         found[name] = estimate.document()
     if extremes:
         found["min"] = None if merged is None else merged.minimum_s
@@ -160,7 +160,7 @@ def effective_samples(measurement: Measurement, chosen: Mask) -> float:
     return min(float(merged.total), merged.variance_s2 / error**2)
 
 
-def errors(column: Column, chosen: Mask) -> dict[str, Any]:
+def errors(column: MeasuredColumn, chosen: Mask) -> dict[str, Any]:
     """Return the failures in the chosen bins of time: their number, their share of all ended transactions, and the
     number of each kind.
     """
@@ -173,7 +173,7 @@ def errors(column: Column, chosen: Mask) -> dict[str, Any]:
     }
 
 
-def status_codes(column: Column, chosen: Mask) -> dict[str, int] | None:
+def status_codes(column: MeasuredColumn, chosen: Mask) -> dict[str, int] | None:
     """Return the number of complete responses in the chosen bins, for each status code.
 
     None if the engine did not count status codes.
@@ -208,7 +208,7 @@ def transactions(measurement: Measurement, chosen: Mask, phases: dict[str, Mask]
     return found
 
 
-def _brief(column: Column, phase: str, chosen: Mask) -> dict[str, Any] | None:
+def _brief(column: MeasuredColumn, phase: str, chosen: Mask) -> dict[str, Any] | None:
     """Return count, mean and p95 of a transaction in a phase of the load; the mean has an interval if the phase is a
     ramp.
     """
@@ -267,7 +267,7 @@ def timeline(measurement: Measurement) -> dict[str, Any]:
 def _is_remnant(measurement: Measurement) -> Mask:
     """Return a mask of the bins at the end of the drain that are too short for a rate."""
     lengths = measurement.lengths
-    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
     return np.asarray((measurement.stage == drain) & (lengths < _REMNANT_S))
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from towtank.analysis.statistics import histograms
 from towtank.analysis.statistics.histograms import BadHistogramError, Histogram
-from towtank.results.segments import Interval, Recording, Series, names, stages_of
+from towtank.results import RecordedInterval, RecordedSeries, Recording, names_of, stages_of
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 RAMPS = ("ramp_up", "ramp_down")
 """Names of the phases in which the planned load changes."""
-DRAIN = "drain"
+DRAIN_STAGE = "drain"
 """Name of the stage that the engine appends; it lasts from the end of the load to the last response."""
 
 
@@ -139,7 +139,7 @@ def _joined(parts: Sequence[Counts]) -> Counts:
 
 
 @dataclass
-class Column:
+class MeasuredColumn:
     """Results of one step, page or transaction, or of all of them together, in each bin of time.
 
     Attributes
@@ -170,7 +170,7 @@ class Column:
     codes_recorded: bool = True
 
     @classmethod
-    def empty(cls, bins: int) -> Column:
+    def empty(cls, bins: int) -> MeasuredColumn:
         """Return a column that has zero in every bin."""
         ok, failed, offered, started, response, exchange = (np.zeros(bins) for _ in range(6))
         timed = TimedHistograms(bins), TimedHistograms(bins)
@@ -187,7 +187,7 @@ class Column:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.response_sum_s / self.response.counts, dtype=float)
 
-    def add(self, number: int, series: Series) -> None:
+    def add(self, number: int, series: RecordedSeries) -> None:
         """Add the results that one load thread recorded in one interval to a bin."""
         self.ok[number] += series.ok
         self.failed[number] += sum(series.failed.values())
@@ -210,7 +210,7 @@ class Column:
             self.exchange.encoded.append((number, series.exchange))
 
     @classmethod
-    def total(cls, bins: int, parts: Sequence[Column]) -> Column:
+    def total(cls, bins: int, parts: Sequence[MeasuredColumn]) -> MeasuredColumn:
         """Return a column with the sum of several columns."""
         whole = cls.empty(bins)
         for part in parts:
@@ -280,12 +280,12 @@ class Measurement:
         )
         width = max((len(interval.places_ok) for interval in recording.intervals), default=0)
         self.places_ok, self.places_failed = (np.zeros((self.bins, width)) for _ in range(2))
-        self._columns: dict[str, dict[int, Column]] = defaultdict(dict)
+        self._columns: dict[str, dict[int, MeasuredColumn]] = defaultdict(dict)
         self._recorded_until: dict[int, float] = {}
         for interval in recording.intervals:
             self._add(place[_key(interval)], interval)
 
-    def _add(self, number: int, interval: Interval) -> None:
+    def _add(self, number: int, interval: RecordedInterval) -> None:
         self.starts[number] = min(self.starts[number], interval.start_s)
         self.ends[number] = max(self.ends[number], interval.end_s)
         self.user_s[number] += interval.user_s
@@ -317,7 +317,7 @@ class Measurement:
         for series in interval.series:
             columns = self._columns[series.of]
             if series.number not in columns:
-                columns[series.number] = Column.empty(self.bins)
+                columns[series.number] = MeasuredColumn.empty(self.bins)
             columns[series.number].add(number, series)
 
     @property
@@ -362,29 +362,29 @@ class Measurement:
         # If the clock was set during the run, a bin may have zero length. Such a bin has no rate and is left out.
         return np.asarray(within & (self.ends > self.starts), dtype=bool)
 
-    def columns(self, of: str) -> dict[str, Column]:
+    def columns(self, of: str) -> dict[str, MeasuredColumn]:
         """Return the columns of all recorded transactions, pages or steps by name; `of` selects one of these kinds."""
-        known = list(names(self.recording, of))
+        known = list(names_of(self.recording, of))
         table = self._columns.get(of, {})
         return {known[number] if number < len(known) else f"{of} {number}": table[number] for number in sorted(table)}
 
-    def steps_of(self, transaction: str) -> Column:
+    def steps_of(self, transaction: str) -> MeasuredColumn:
         """Return the column that is the sum over all requests of one transaction."""
         steps = (self.recording.header or {}).get("steps", [])
         table = self._columns.get("step", {})
         own = [number for number in table if number < len(steps) and steps[number]["transaction"] == transaction]
-        return Column.total(self.bins, [table[number] for number in sorted(own)])
+        return MeasuredColumn.total(self.bins, [table[number] for number in sorted(own)])
 
     @cached_property
-    def transactions(self) -> Column:
+    def transactions(self) -> MeasuredColumn:
         """Column that is the sum over all transactions."""
-        return Column.total(self.bins, list(self.columns("transaction").values()))
+        return MeasuredColumn.total(self.bins, list(self.columns("transaction").values()))
 
     @cached_property
-    def requests(self) -> Column:
+    def requests(self) -> MeasuredColumn:
         """Column that is the sum over all requests."""
-        return Column.total(self.bins, list(self.columns("step").values()))
+        return MeasuredColumn.total(self.bins, list(self.columns("step").values()))
 
 
-def _key(interval: Interval) -> tuple[int, int]:
+def _key(interval: RecordedInterval) -> tuple[int, int]:
     return int((interval.start_s + interval.end_s) / 2), interval.stage

@@ -8,17 +8,17 @@ from typing import Any
 from towtank import over_runs
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
 from towtank.analysis.checks.machine import PACE_SPREAD
-from towtank.analysis.comparison import compared_points, is_certain, strength, suspect_runs
+from towtank.analysis.comparison import compared_points, is_certain_change, strength, suspect_runs
 from towtank.analysis.diagnosis import Diagnosis
-from towtank.analysis.doubts import NOTHING_RECORDED, percent, seconds
-from towtank.analysis.ideal import share_of
+from towtank.analysis.doubts import NOTHING_RECORDED, percent_text, seconds
+from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.limits.of_levels import LimitKind
-from towtank.analysis.limits.of_runs import how_found, text_of
+from towtank.analysis.limits.of_runs import how_limit_was_found, limit_text
 from towtank.analysis.objective_answers import answered
-from towtank.analysis.objective_runs import FAR
+from towtank.analysis.objective_runs import FAR_FROM_LIMIT
 from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis.statistics.estimates import estimate_from_document
 from towtank.estimates import duration_in_words, few_digits, in_words
 
 _AT_THE_END = {
@@ -115,9 +115,9 @@ def _found(configuration: dict[str, Any]) -> Iterator[Sentence]:
     if limit["value"] is None:
         text = f"{_prefix(configuration)}no limit was found, because no plateau passed{why}."
     elif limit["is_lower_bound"]:
-        text = f"{_prefix(configuration)}the system sustains {text_of(limit)}; its limit was not found{why}."
+        text = f"{_prefix(configuration)}the system sustains {limit_text(limit)}; its limit was not found{why}."
     else:
-        text = f"{_prefix(configuration)}the limit is {text_of(limit)}{how_found(limit)}; beyond it{why}."
+        text = f"{_prefix(configuration)}the limit is {limit_text(limit)}{how_limit_was_found(limit)}; beyond it{why}."
     text = text.replace("beyond it: ", "beyond it ")
     names = {str(run["run"]) for run in limit.get("runs") or ()}
     points = [point for point in _valid(configuration) if names.intersection(point.get("runs") or ())]
@@ -141,8 +141,10 @@ def _scaling(configuration: dict[str, Any]) -> Iterator[Sentence]:
     first, last = points[0], points[-1]
     times = last["load"] / first["load"]
     grown = last["throughput_per_s"]["value"] / first["throughput_per_s"]["value"]
-    growth = ratio_interval(from_document(last["throughput_per_s"]), from_document(first["throughput_per_s"]))
-    of_ideal = share_of(ideal, from_document(last["throughput_per_s"]), last["load"])
+    growth = ratio_interval(
+        estimate_from_document(last["throughput_per_s"]), estimate_from_document(first["throughput_per_s"])
+    )
+    of_ideal = share_of_ideal(ideal, estimate_from_document(last["throughput_per_s"]), last["load"])
     text = (
         f"{_prefix(configuration)}throughput grows from {interval(first['throughput_per_s'])} /s at {_load(first)} to "
         f"{interval(last['throughput_per_s'])} /s at {_load(last)}: {interval(growth.document())} times as much for "
@@ -216,7 +218,7 @@ def _response(configuration: dict[str, Any]) -> Iterator[Sentence]:
         return
     tail = points[-1]["response_time_s"]["p95"]
     there = "" if tail["value"] is None else f"; p95 is {_time(tail)} there"
-    grown = ratio_interval(from_document(means[1]), from_document(means[0])).document()
+    grown = ratio_interval(estimate_from_document(means[1]), estimate_from_document(means[0])).document()
     text = (
         f"{_prefix(configuration)}the mean response time changes from {_time(means[0])} at {_load(points[0])} to "
         f"{_time(means[1])} at {_load(points[-1])}, {interval(grown)} times as long{there}."
@@ -236,7 +238,7 @@ def _disagreement(configuration: dict[str, Any]) -> Iterator[Sentence]:
         if (found := ((point.get("of_runs") or {}).get("response_time_s") or {}).get("p95")) and found[0] > 0
     ]
     point, (low, high) = max(ends, key=lambda pair: float(pair[1][1] / pair[1][0]), default=(None, (1.0, 1.0)))
-    if point is None or high < FAR * low:
+    if point is None or high < FAR_FROM_LIMIT * low:
         return
     text = (
         f"{_prefix(configuration)}the runs at {_load(point)} disagree: p95 of single runs is "
@@ -365,7 +367,7 @@ def _certainty(comparison: dict[str, Any]) -> str:
         return "" if comparison["differs"] else "; the interval contains 1, so this may be chance"
     if comparison["ratio"]["low"] is None:
         return "; no interval"
-    share = percent(comparison["assumed"]["run_to_run"])
+    share = percent_text(comparison["assumed"]["run_to_run"])
     if comparison["assumed"]["differs"]:
         return f" within these runs; if the system's speed differs by {share} from run to run, this is more than chance"
     return (
@@ -459,7 +461,7 @@ def _seen(objective: dict[str, Any]) -> str:
         return f"{few_digits(value)} /s"
     if is_about_stored(objective):
         return f"{value:,.0f}"
-    return percent(value) if metric.startswith("err") else seconds(value)
+    return percent_text(value) if metric.startswith("err") else seconds(value)
 
 
 def _quality(summary: Summary) -> Iterator[Sentence]:
@@ -590,7 +592,7 @@ def _carried(configuration: dict[str, Any]) -> str:
         return f"no tested load passed; {seen}"
     reason = str((limit["failure"] or {}).get("kind") or "unknown").replace("_", " ")
     why = "a lower bound" if limit["is_lower_bound"] else f"then {reason}"
-    return f"the system sustains {text_of(limit)}, {why}; {seen}"
+    return f"the system sustains {limit_text(limit)}, {why}; {seen}"
 
 
 def _capacity(configuration: dict[str, Any]) -> str:
@@ -627,7 +629,7 @@ def _strongest(summary: Summary) -> dict[str, Any] | None:
     found = [
         comparison
         for comparison in summary["comparisons"]
-        if "transaction" in comparison and is_certain(comparison) and not _says_little(comparison["ratio"])
+        if "transaction" in comparison and is_certain_change(comparison) and not _says_little(comparison["ratio"])
     ]
     lowest = min((comparison["load"] for comparison in found), default=None)
     return max((comparison for comparison in found if comparison["load"] == lowest), key=strength, default=None)

@@ -9,10 +9,10 @@ from typing import Any
 from towtank.analysis.merged_percentiles import HISTOGRAM, count_above, share_of
 from towtank.analysis.objective_scopes import Compare, is_scoped
 from towtank.analysis.objective_stored import is_about_stored
-from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, Estimate, estimate_of
 from towtank.distributions import binomial_interval
 
-FAR = 2.0
+FAR_FROM_LIMIT = 2.0
 """A load level misses an objective if a single run misses the limit by this factor. [1]"""
 _TIMES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 Json = Mapping[str, Any]
@@ -21,7 +21,8 @@ Json = Mapping[str, Any]
 def far_misses(
     objective: Json, load: float, runs: Sequence[Json], compare: Compare, limit: float
 ) -> list[dict[str, Any]]:
-    """Return the runs of a load level whose value violates the limit of an objective by a factor of `FAR` or more.
+    """Return the runs of a load level whose value violates the limit of an objective by a factor of `FAR_FROM_LIMIT` or
+    more.
 
     Parameters
     ----------
@@ -45,11 +46,11 @@ def far_misses(
     Notes
     -----
     One more slow request or failure may double the value of a short run. A percentile p therefore counts only if
-    significantly more requests than the share 1 - p exceed `FAR` times the limit: the exact binomial interval [1]_ of
-    their share lies above 1 - p. A share of failures counts only if its interval excludes the limit. With n runs, each
-    interval has the confidence 1 - (1 - c) / n (Bonferroni), so that the probability of an error in any run is at most
-    1 - c = 0.05. Both intervals assume independent requests. For a mean, a throughput, or a percentile whose histogram
-    cannot be read, only the value is compared.
+    significantly more requests than the share 1 - p exceed `FAR_FROM_LIMIT` times the limit: the exact binomial
+    interval [1]_ of their share lies above 1 - p. A share of failures counts only if its interval excludes the limit.
+    With n runs, each interval has the confidence 1 - (1 - c) / n (Bonferroni), so that the probability of an error in
+    any run is at most 1 - c = 0.05. Both intervals assume independent requests. For a mean, a throughput, or a
+    percentile whose histogram cannot be read, only the value is compared.
 
     References
     ----------
@@ -63,7 +64,7 @@ def far_misses(
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(runs))
     for run in runs:
         value = value_in(objective, run)
-        if value is None or (value * FAR > limit if upward else value < FAR * limit):
+        if value is None or (value * FAR_FROM_LIMIT > limit if upward else value < FAR_FROM_LIMIT * limit):
             continue
         excludes = _excludes(objective, run, limit, confidence, upward=upward)
         if excludes is False:
@@ -94,11 +95,11 @@ def _estimate_in(objective: Json, run: Json) -> Estimate:
     """
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_scoped(dict(objective)):
-        return NOTHING
+        return NO_ESTIMATE
     about = ("transactions", str(transaction)) if transaction else ()
     if metric.startswith("throughput"):
         return estimate_of(dict(run), *about, "throughput_per_s")
-    return estimate_of(dict(run), *about, "response_time_s", metric) if metric in _TIMES else NOTHING
+    return estimate_of(dict(run), *about, "response_time_s", metric) if metric in _TIMES else NO_ESTIMATE
 
 
 def _certain(estimate: Estimate, compare: Compare, limit: float) -> bool | None:
@@ -139,7 +140,11 @@ def _excludes(objective: Json, run: Json, limit: float, confidence: float, *, up
         low, high = binomial_interval(*_counts(objective, run), confidence)
         return not low <= limit <= high
     share = share_of(metric_name(objective))
-    counted = None if share is None else count_above(_histogram(objective, run), limit / FAR if upward else limit * FAR)
+    counted = (
+        None
+        if share is None
+        else count_above(_histogram(objective, run), limit / FAR_FROM_LIMIT if upward else limit * FAR_FROM_LIMIT)
+    )
     if share is None or counted is None:
         return None
     above, ended = counted

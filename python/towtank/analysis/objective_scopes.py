@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import Column, Mask, Measurement
+from towtank.analysis.measurement import Mask, MeasuredColumn, Measurement
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
 from towtank.analysis.statistics.histograms import encode
 
@@ -66,14 +66,14 @@ def judge(
     return found
 
 
-def column_of(measurement: Measurement, transaction: str | None) -> Column:
+def column_of(measurement: Measurement, transaction: str | None) -> MeasuredColumn:
     """Return the results of the transaction that an objective names, or of all transactions if it names none."""
     if transaction is None:
         return measurement.transactions
-    return measurement.columns("transaction").get(transaction) or Column.empty(measurement.bins)
+    return measurement.columns("transaction").get(transaction) or MeasuredColumn.empty(measurement.bins)
 
 
-def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> float | None:
+def value(metric: str, column: MeasuredColumn, measurement: Measurement, mask: Mask) -> float | None:
     """Return the value of a metric over the bins of time that a mask selects.
 
     None if it selects no bins, or if the metric needs responses and the bins contain none.
@@ -88,7 +88,7 @@ def value(metric: str, column: Column, measurement: Measurement, mask: Mask) -> 
     return _time(metric, column, mask)
 
 
-def _time(metric: str, column: Column, mask: Mask) -> float | None:
+def _time(metric: str, column: MeasuredColumn, mask: Mask) -> float | None:
     merged = column.response.merged(mask)
     if merged is None:
         return None
@@ -98,7 +98,9 @@ def _time(metric: str, column: Column, mask: Mask) -> float | None:
     return {"mean": mean, "min": merged.minimum_s, "max": merged.maximum_s}.get(metric)
 
 
-def _windows(objective: dict[str, Any], column: Column, measurement: Measurement, mask: Mask) -> dict[str, Any] | None:
+def _windows(
+    objective: dict[str, Any], column: MeasuredColumn, measurement: Measurement, mask: Mask
+) -> dict[str, Any] | None:
     """Return the number of windows that meet an objective, and the window with the worst value."""
     compare = COMPARISONS.get(str(objective.get("comparison")))
     limit = objective.get("value")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.objective_scopes import Compare
 from towtank.analysis.stored import bounds_of, count_of, not_read_back
 
 Json = dict[str, Any]
 STORED = "stored."
 """Prefix of metrics about documents that the system confirmed as stored."""
-NO_RECORD = {Kind.COPIED_RUN, Kind.DATA_DAMAGED}
+NO_RECORD = {DoubtKind.COPIED_RUN, DoubtKind.DATA_DAMAGED}
 """Kinds of doubts about runs with copied or damaged records. Such a run proves neither a loss of documents nor the
 absence of losses.
 """
-CUT_OFF = {Kind.INTERRUPTED, Kind.EVENT_FAILED, Kind.ENGINE_FAILED, Kind.DISK_FULL}
+CUT_OFF = {DoubtKind.INTERRUPTED, DoubtKind.EVENT_FAILED, DoubtKind.ENGINE_FAILED, DoubtKind.DISK_FULL}
 """Kinds of doubts about runs that ended early or whose event failed. A loss of documents in such a run counts, but the
 absence of losses proves nothing.
 """
@@ -69,7 +69,7 @@ def left_open(objective: Mapping[str, Any], load: float, runs: Sequence[Json], c
             return None
         if reason := without_record or _why_open(run, objective, certain=len(met_if) == 1):
             open_runs[str(run["run"])] = reason
-    counted = [run for run in runs if run["verdict"]["level"] != Level.INVALID] or runs
+    counted = [run for run in runs if run["verdict"]["level"] != DoubtLevel.INVALID] or runs
     names = [name for name in (str(run["run"]) for run in counted) if name in open_runs]
     why = "; ".join(f"{name} leaves it open ({open_runs[name]})" for name in names)
     return {"load": load, "runs": names, "kind": "not_measured", "why": why} if names else None
@@ -101,7 +101,7 @@ def _why_open(run: Json, objective: Mapping[str, Any], *, certain: bool) -> str:
     return _reasons(run, CUT_OFF)
 
 
-def _reasons(run: Json, kinds: set[Kind]) -> str:
+def _reasons(run: Json, kinds: set[DoubtKind]) -> str:
     """Return the message of the first doubt of the given kinds that makes a run invalid; empty if there is none."""
     reasons = run["verdict"]["reasons"]
     return next((str(each["message"]) for each in reasons if each["kind"] in kinds and each["level"] == "invalid"), "")

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.comparison import suspect_runs
-from towtank.analysis.doubts import Kind
-from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis.doubts import DoubtKind
+from towtank.analysis.limits.of_runs import limit_text
 from towtank.analysis.merged_percentiles import HISTOGRAM, percentile, share_of
 from towtank.analysis.objective_runs import far_misses, is_share, metric_name
 from towtank.analysis.objective_scopes import COMPARISONS, Compare, is_scoped
 from towtank.analysis.objective_stored import is_about_stored, is_certain, left_open, worst_count
-from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, Estimate, estimate_of
+from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, Estimate, estimate_of
 
 _ESTIMATES = ("mean", "p50", "p90", "p95", "p99", "p99.9")
 _EXTREMES = ("min", "max")
@@ -129,7 +129,7 @@ def _check(
     holds = _holds_up_to(holding, head["not_judged"])
     if found is not None and _is_about(objective, found) and found["value"] is not None:
         holds = found["value"]
-        head["up_to"] = text_of(found)
+        head["up_to"] = limit_text(found)
     met = None if met and head["not_judged"] else met
     missed_at = min((load for load, is_met in holding if not is_met), default=None)
     certainty = _Certainty(objective, judged, runs, compare, limit, far, confidence)
@@ -252,14 +252,14 @@ def decides(objective: Json, point: Json, runs: dict[str, Json]) -> bool:
     return bool(found) and all(_invalid_kinds(run) <= _harmless(objective) for run in found)
 
 
-def _harmless(objective: Json) -> set[Kind]:
+def _harmless(objective: Json) -> set[DoubtKind]:
     """Return the kinds of doubts that make a run invalid without affecting the value that an objective limits.
 
     Too many errors distort response times, but not the share of errors. A changing system distorts the mean over the
     steady state, but not the values of single windows and phases.
     """
-    of_errors = {Kind.ERRORS_ABOVE_LIMIT} if str(objective.get("metric", "")).startswith("err") else set()
-    return of_errors | ({Kind.NO_STEADY_STATE, Kind.NOT_SETTLED} if is_scoped(objective) else set())
+    of_errors = {DoubtKind.ERRORS_ABOVE_LIMIT} if str(objective.get("metric", "")).startswith("err") else set()
+    return of_errors | ({DoubtKind.NO_STEADY_STATE, DoubtKind.NOT_SETTLED} if is_scoped(objective) else set())
 
 
 def _invalid_kinds(run: Json) -> set[str]:
@@ -341,7 +341,7 @@ def _seen(objective: Json, point: Json, runs: dict[str, Json], upward: bool) -> 
     if is_about_stored(objective):
         return worst_count(objective, _summaries(point, runs), upward=upward)
     if not is_scoped(objective):
-        return metric_of(point, objective)
+        return metric_of_objective(point, objective)
     by_run = list(_judged(objective, point, runs))
     if objective.get("every_s") is None:
         known = [judged for _, judged in by_run if judged.get("value") is not None]
@@ -401,7 +401,7 @@ def _value(window: Json) -> float:
     return float(window["value"])
 
 
-def metric_of(point: Json, objective: Json) -> float | None:
+def metric_of_objective(point: Json, objective: Json) -> float | None:
     """Return the measured value that an objective limits, at one load level; None if not measured."""
     metric, transaction = metric_name(objective), objective.get("transaction")
     if is_share(objective):
@@ -424,7 +424,7 @@ def estimate_at(point: Json, objective: Json) -> Estimate:
         path = ("transactions", transaction, "throughput_per_s") if transaction else ("throughput_per_s",)
         return estimate_of(point, *path)
     if metric not in _ESTIMATES:
-        return NOTHING
+        return NO_ESTIMATE
     if transaction:
         return estimate_of(point, "transactions", transaction, f"{metric}_s")
     return estimate_of(point, "response_time_s", metric)

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import Column, Floats, Mask, Measurement
+from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement
 from towtank.analysis.windows.window import Window
 from towtank.distributions import t_quantile
 
@@ -142,7 +142,7 @@ def _reach(values: Floats, by_chance: float) -> float:
     return float(t_quantile(1 - by_chance, number - 1) * np.std(values, ddof=1) * np.sqrt(1 + 1 / number))
 
 
-def _longest_s(column: Column, chosen: Mask, by_chance: float) -> float | None:
+def _longest_s(column: MeasuredColumn, chosen: Mask, by_chance: float) -> float | None:
     """Return the mean response time that a further undisturbed second exceeds with the probability `by_chance`. [s]
 
     None if too few seconds have responses.
@@ -165,7 +165,7 @@ def _standstill(rates: Floats, mean: float) -> float:
     return 0.5 if mean >= -np.log(BY_CHANCE) and rates.min() > 0 else 0.0
 
 
-def _error_shares(column: Column) -> Floats:
+def _error_shares(column: MeasuredColumn) -> Floats:
     """Return the share of failures in each second.
 
     A second in which no transaction ended has the share 0, because its throughput shows the fault.
@@ -341,6 +341,6 @@ def _losses(measurement: Measurement, places: Any, band: Band) -> dict[str, Any]
     }
 
 
-def _by_kind(column: Column, places: Any) -> dict[str, int]:
+def _by_kind(column: MeasuredColumn, places: Any) -> dict[str, int]:
     kinds = {kind: int(counts[places].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in kinds.items() if count}

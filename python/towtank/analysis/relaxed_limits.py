@@ -8,7 +8,7 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.checks.generator import GENERATOR_BUSY, START_LAG_CLOSED_S, START_LAG_SHARE
 from towtank.analysis.checks.machine import FOREIGN_SHARE, NOT_ATTRIBUTED_SHARE
 from towtank.analysis.checks.storage import SPENT_SHARE
-from towtank.analysis.doubts import percent, seconds
+from towtank.analysis.doubts import seconds
 
 Relaxed = dict[str, str | float]
 
@@ -61,4 +61,4 @@ def relaxed_words(relaxed: Iterable[Mapping[str, str | float]]) -> str:
 
 
 def _amount(name: str, amount: str | float) -> str:
-    return seconds(float(amount)) if name in _TIMES else percent(float(amount))
+    return seconds(float(amount)) if name in _TIMES else percent_text(float(amount))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from towtank.analysis.log_lines import ERROR, Line, folded, shown, troubles
 from towtank.files import open_regular
+from towtank.log_lines import ERROR_LEVEL, Line, folded_line, shown, troubles
 from towtank.results import RunFolder
 
 GROUPS_AT_MOST = 20
@@ -65,7 +65,7 @@ class _Group:
     @property
     def rank(self) -> tuple[bool, int, int]:
         """Sort key of the group: errors before warnings, then frequent groups before rare groups."""
-        return self.level != ERROR, -self.count, self.first
+        return self.level != ERROR_LEVEL, -self.count, self.first
 
 
 @dataclass
@@ -80,7 +80,7 @@ class _Found:
     _forms: dict[str, str] = field(default_factory=dict)
 
     def add(self, line: Line) -> None:
-        form = folded(line.text)
+        form = folded_line(line.text)
         if form in self.known:
             return
         self.lines += 1
@@ -89,7 +89,7 @@ class _Found:
             if len(self._forms) >= _FORMS_AT_MOST:
                 return
             text = shown(line.text)
-            key = self._forms[form] = folded(text)
+            key = self._forms[form] = folded_line(text)
             self.groups.setdefault(key, _Group(text, line.level, line.offset))
         self.groups[key].count += 1
 
@@ -115,7 +115,7 @@ def first_words(runs: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
         for tier, log in (run.get("logs") or {}).items()
         for group in (log or {}).get("groups", ())
     ]
-    return min(found, key=lambda group: (group["level"] != ERROR, -group["count"]), default=None)
+    return min(found, key=lambda group: (group["level"] != ERROR_LEVEL, -group["count"]), default=None)
 
 
 def logs_written(run: RunFolder, tiers: Iterable[str]) -> dict[str, Span] | None:
@@ -177,7 +177,7 @@ def _of_log(path: Path, span: Span, looks: list[Any], origin_ns: int) -> dict[st
     try:
         with open_regular(path) as stream:
             before = Span(0, span.begin).ends(TAIL_BYTES, TAIL_BYTES)
-            found = _Found(frozenset(folded(line.text) for line in troubles(_lines(stream, before))))
+            found = _Found(frozenset(folded_line(line.text) for line in troubles(_lines(stream, before))))
             parts = span.ends(HEAD_BYTES, TAIL_BYTES)
             for line in troubles(_lines(stream, parts)):
                 found.add(line)

@@ -9,11 +9,21 @@ from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import BINOMIAL, Estimate
 from towtank.distributions import binomial_interval
 from towtank.files import read_regular
-from towtank.results import RunFolder, earlier
-from towtank.results.stored import DIFFERENT, FATES, FOUND, LOST, NOTES, UNREAD, UNREADABLE, read_ledger
+from towtank.results import (
+    ITEM_DIFFERENT,
+    ITEM_FATES,
+    ITEM_FOUND,
+    ITEM_LOST,
+    ITEM_UNREAD,
+    ITEM_UNREADABLE,
+    STORED_NOTES,
+    RunFolder,
+    earlier,
+    read_ledger,
+)
 
 Json = dict[str, Any]
-COUNTS = ("acknowledged", "removed", "uncertain", "read", *FATES)
+COUNTS = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
 # Largest number of documents that a run summary lists individually; `stored.json` contains more.
 _NAMED_AT_MOST = 20
 _CUT_OFF = "the run was cut off before the read-back"
@@ -32,14 +42,14 @@ def read_stored(run: RunFolder) -> Json | None:
 
 
 def _cut_off(run: RunFolder) -> Json | None:
-    if not any(run.engine.glob(NOTES)):
+    if not any(run.engine.glob(STORED_NOTES)):
         return None
     ledger = read_ledger(run.engine)
     kinds: dict[str, Json] = {
         kind: {
             **dict.fromkeys(COUNTS, 0),
             "acknowledged": len(things),
-            UNREAD: len(things),
+            ITEM_UNREAD: len(things),
             "named": [],
             "sample": False,
         }
@@ -49,7 +59,7 @@ def _cut_off(run: RunFolder) -> Json | None:
     return {
         **dict.fromkeys(COUNTS, 0),
         "acknowledged": acknowledged,
-        UNREAD: acknowledged,
+        ITEM_UNREAD: acknowledged,
         "reason": _CUT_OFF,
         "kinds": kinds,
     }
@@ -64,7 +74,7 @@ def stored(document: Json | None) -> Json | None:
     named.sort(key=lambda entry: entry["acknowledged_s"])
     sums = {key: document[key] for key in COUNTS}
     if any(about.get("sample") for about in document["kinds"].values()):
-        sums |= {key: _sum([kinds[kind][key] for kind in kinds]) for key in FATES}
+        sums |= {key: _sum([kinds[kind][key] for kind in kinds]) for key in ITEM_FATES}
     return {
         **sums,
         "reason": document.get("reason"),
@@ -84,8 +94,8 @@ def _kind(about: Json) -> Json:
     counts = {key: about[key] for key in COUNTS}
     if not about.get("sample"):
         return counts
-    drawn = sum(about[key] for key in FATES)
-    return {**counts, **{key: scaled(about[key], drawn, about["acknowledged"]).document() for key in FATES}}
+    drawn = sum(about[key] for key in ITEM_FATES)
+    return {**counts, **{key: scaled(about[key], drawn, about["acknowledged"]).document() for key in ITEM_FATES}}
 
 
 def scaled(seen: int, drawn: int, whole: int) -> Estimate:
@@ -112,7 +122,7 @@ def scaled(seen: int, drawn: int, whole: int) -> Estimate:
            binomial", Biometrika 26(4), 404-413, 1934, doi:10.1093/biomet/26.4.404.
     """
     if not drawn:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     low, high = binomial_interval(seen, drawn, estimates.CONFIDENCE)
     return Estimate(seen / drawn * whole, low * whole, high * whole, BINOMIAL, drawn)
 
@@ -123,7 +133,7 @@ def _sum(found: list[Any]) -> Json:
 
 def _sum_of(found: list[Any]) -> Estimate:
     read = [
-        estimates.from_document(count) if isinstance(count, dict) else Estimate(count, count, count, n=1)
+        estimates.estimate_from_document(count) if isinstance(count, dict) else Estimate(count, count, count, n=1)
         for count in found
     ]
     sums = [sum(getattr(estimate, name) or 0.0 for estimate in read) for name in ("value", "low", "high")]
@@ -136,8 +146,14 @@ def not_read_back(found: Json, key: str) -> Estimate:
     A document that was not read, or only partly, may be found, lost or different. A document that was not read may also
     be unreadable.
     """
-    unknown = {FOUND: (UNREAD, UNREADABLE), LOST: (UNREAD, UNREADABLE), DIFFERENT: (UNREAD, UNREADABLE)}
-    return _sum_of([found.get(name) or 0 for name in unknown.get(key, (UNREAD,) if key == UNREADABLE else ())])
+    unknown = {
+        ITEM_FOUND: (ITEM_UNREAD, ITEM_UNREADABLE),
+        ITEM_LOST: (ITEM_UNREAD, ITEM_UNREADABLE),
+        ITEM_DIFFERENT: (ITEM_UNREAD, ITEM_UNREADABLE),
+    }
+    return _sum_of(
+        [found.get(name) or 0 for name in unknown.get(key, (ITEM_UNREAD,) if key == ITEM_UNREADABLE else ())]
+    )
 
 
 def bounds_of(found: Json | None, key: str, *, by_intervals: bool = False) -> tuple[float, float] | None:
@@ -166,5 +182,5 @@ def count_of(found: Json | None, key: str) -> float | None:
     """Return a count of the summary as a number; None if missing. The number of an estimate is its value. [1]"""
     value = None if found is None else found.get(key)
     if isinstance(value, dict):
-        return estimates.from_document(value).value
+        return estimates.estimate_from_document(value).value
     return None if value is None else float(value)

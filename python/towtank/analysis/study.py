@@ -12,7 +12,7 @@ from towtank import __version__
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
 from towtank.analysis.objective_scopes import is_scoped
@@ -27,8 +27,8 @@ from towtank.load_level import KINDS, Load
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
 
 SCHEMA = "towtank/study-summary/1"
-SUMMARY_FILE = "study-summary.json"
-SET_ASIDE = ".interrupted"
+STUDY_SUMMARY_FILE = "study-summary.json"
+SET_ASIDE_SUFFIX = ".interrupted"
 """Suffix in the name of a run that was interrupted and replaced by a later run. The folder of the interrupted run
 remains but is not analysed."""
 # States of a run that has ended. A stored summary is used again only for such runs, because a summary made during the
@@ -86,12 +86,12 @@ def summarize_study(results: ResultsFolder) -> kept.Document:
         The study summary, as `docs/reference/summary.md` describes."""
     failures = failures_so_far()
     scoped = _scoped(results.manifest)
-    folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
+    folders = [run for run in results.runs() if SET_ASIDE_SUFFIX not in run.run_id]
     made = [attempt(f"summary of {run.run_id}", _summary_of, run, scoped) for run in folders]
     runs = [summary for summary in made if not isinstance(summary, Failed)]
     is_whole = failures_so_far() == failures
     return kept.made_or_kept(
-        results.path / SUMMARY_FILE,
+        results.path / STUDY_SUMMARY_FILE,
         lambda: _with_claims(results, runs),
         lambda: kept.sources_of(_sources(results, folders, runs)) if is_whole else None,
     )
@@ -254,7 +254,9 @@ def _without_copies(runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield run
             continue
         doubt = Doubt(
-            Kind.COPIED_RUN, Level.INVALID, f"the records of {run['run']} are a copy of those of {first[digest]}"
+            DoubtKind.COPIED_RUN,
+            DoubtLevel.INVALID,
+            f"the records of {run['run']} are a copy of those of {first[digest]}",
         )
         verdict = run["verdict"]
         yield {**run, "verdict": {**verdict, "level": "invalid", "reasons": [doubt.document(), *verdict["reasons"]]}}

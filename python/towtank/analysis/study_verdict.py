@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.relaxed_limits import relaxed_limits
 from towtank.analysis.service_logs import first_words
 from towtank.over_runs import alike, merged
@@ -69,10 +69,10 @@ def _reasons(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {}
     for run in runs:
         for reason in run["verdict"]["reasons"]:
-            if reason["level"] != "note" or (explained and reason["kind"] == Kind.MACHINE_SPEED):
+            if reason["level"] != "note" or (explained and reason["kind"] == DoubtKind.MACHINE_SPEED):
                 found.setdefault((reason["level"], reason["kind"]), []).append((str(run["run"]), reason))
     order = {"invalid": 0, "suspect": 1}
-    kinds = {str(kind): place for place, kind in enumerate(Kind)}
+    kinds = {str(kind): place for place, kind in enumerate(DoubtKind)}
     keys = sorted(found, key=lambda key: (order.get(key[0], 2), kinds.get(key[1], 99)))
     return [_reason(found[key]) for key in keys]
 

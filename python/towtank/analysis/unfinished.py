@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.measurement import DRAIN, Column, Mask, Measurement
+from towtank.analysis.measurement import DRAIN_STAGE, Mask, MeasuredColumn, Measurement
 from towtank.analysis.windows.window import Window
-from towtank.results.segments import names
+from towtank.results import names_of
 
 
 def unfinished(
@@ -65,7 +65,7 @@ def silent_targets(measurement: Measurement, plan: dict[str, Any] | None) -> lis
         The engine's plan, which names the target of each step.
     """
     plan = plan or {}
-    steps = list(names(measurement.recording, "step"))
+    steps = list(names_of(measurement.recording, "step"))
     columns = measurement.columns("step")
     answered: dict[int, bool] = {}
     for step, target in set(_targets(plan.get("transactions"))):
@@ -94,12 +94,12 @@ def _drain(measurement: Measurement, window: Window) -> Mask | None:
     and the drain.
     """
     stages = measurement.stages
-    if not stages or stages[-1].get("name") != DRAIN or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
+    if not stages or stages[-1].get("name") != DRAIN_STAGE or window.planned_end_s < stages[-1]["start_s"] - 1e-6:
         return None
     return np.asarray(measurement.stage == len(stages) - 1)
 
 
-def failed_by_kind(column: Column, chosen: Mask) -> dict[str, int]:
+def failed_by_kind(column: MeasuredColumn, chosen: Mask) -> dict[str, int]:
     """Return the number of failures of each kind in the chosen bins of time, without kinds that did not occur."""
     counted = {kind: int(counts[chosen].sum()) for kind, counts in sorted(column.failed_by_kind.items())}
     return {kind: count for kind, count in counted.items() if count}

@@ -17,9 +17,9 @@ from towtank.analysis.checks import (
     window,
 )
 from towtank.analysis.checks.evidence import Evidence, RunCheck
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 
-_REPORTED_ONCE = (Kind.SERVICE_DIED, Kind.SERVICE_RESTARTED)
+_REPORTED_ONCE = (DoubtKind.SERVICE_DIED, DoubtKind.SERVICE_RESTARTED)
 
 CHECKS: tuple[RunCheck, ...] = (
     course.ended_early,
@@ -83,5 +83,5 @@ def doubts(evidence: Evidence) -> list[Doubt]:
         # Manifest, events and probe each report the death of the same process. Only the first of these doubts is kept.
         if doubt.kind not in _REPORTED_ONCE or doubt.kind not in {known.kind for known in found}:
             found.append(doubt)
-    weight = {Level.INVALID: 0, Level.SUSPECT: 1, Level.NOTE: 2}
+    weight = {DoubtLevel.INVALID: 0, DoubtLevel.SUSPECT: 1, DoubtLevel.NOTE: 2}
     return sorted(found, key=lambda doubt: weight[doubt.level])

@@ -13,8 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from towtank.api.progress import Callback, Progress, Reporting, Shown
-from towtank.conduct import StopRequest
-from towtank.conduct.display import Display
+from towtank.conduct import Display, StopRequest
 
 T = TypeVar("T")
 Work = Callable[[Display, StopRequest], T]

@@ -206,14 +206,14 @@ class Drive:
         )
 
     def _repr_html_(self) -> str:
-        from towtank.report.figures import drive_seconds  # noqa: PLC0415 - heavy, and only for notebooks
+        from towtank.report import drive_figure  # noqa: PLC0415 - heavy, and only for notebooks
 
         names = ("mean", "p50", "p90", "p95", "p99", "max")
         times = [(name, str(getattr(self.response_time_s, name))) for name in names]
         return notebook.page(
             notebook.heading(f"{self.target}: {self.throughput_per_s}, {self.errors} of {self.requests} failed"),
             notebook.verdict(self.verdict.level, (doubt.message for doubt in self.doubts)),
-            notebook.picture(drive_seconds.figure(self._document)),
+            notebook.picture(drive_figure(self._document)),
             notebook.table(("response time", ""), times),
         )
 
@@ -330,8 +330,7 @@ def drive(
         If the load was interrupted.
     """
     from towtank.api.conducting import conducted  # noqa: PLC0415 - imports the analysis
-    from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415
-    from towtank.conduct.driving import drive_target  # noqa: PLC0415
+    from towtank.conduct import DriveOptions, drive_target  # noqa: PLC0415
 
     options = DriveOptions(
         str(target),

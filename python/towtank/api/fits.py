@@ -16,9 +16,8 @@ from towtank.api.quantity import COUNT, PER_SECOND, RATIO, SECONDS, Quantity, in
 
 if TYPE_CHECKING:
     from towtank.api.sizings import Sizing
-    from towtank.model.fitting import Answer
-    from towtank.model.fitting.selection import Candidate
-    from towtank.report.document import Figure
+    from towtank.model import CurveAnswer, CurveCandidate
+    from towtank.report import Figure
 
 CURVES = ("auto", "usl", "amdahl", "linear", "closed", "load-dependent")
 _PARAMETERS = (
@@ -63,7 +62,7 @@ class Fit:
     """
 
     source: Path
-    _answer: Answer = field(repr=False)
+    _answer: CurveAnswer = field(repr=False)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -115,9 +114,9 @@ class Fit:
         rows = (self._answer.document.get("held_out") or {}).get("points") or ()
         if not rows:
             return None
-        from towtank.model.fitting.held_out import error_interval, worst_row  # noqa: PLC0415 - numpy
+        from towtank.model import held_out_error_interval, worst_held_out_row  # noqa: PLC0415 - numpy
 
-        return Quantity(float(worst_row(rows)["error"]), RATIO, interval_of(error_interval(rows)))
+        return Quantity(float(worst_held_out_row(rows)["error"]), RATIO, interval_of(held_out_error_interval(rows)))
 
     @overload
     def predict(self, users: float) -> Prediction: ...
@@ -136,13 +135,13 @@ class Fit:
         MeasurementError
             If no curve describes the points.
         """
-        from towtank.model.fitting.prediction import predict  # noqa: PLC0415 - imports scipy
+        from towtank.model import predict_curve  # noqa: PLC0415 - imports scipy
 
         several = isinstance(users, Sequence)
         loads = [float(load) for load in users] if isinstance(users, Sequence) else [float(users)]
         if not all(0 < load < 1e9 for load in loads):
             raise refuse("predict", "users", f"must be loads above 0, got {users!r} instead")
-        found = tuple(map(_prediction, predict(self._candidate, loads, self._answer.think_s)))
+        found = tuple(map(_prediction, predict_curve(self._candidate, loads, self._answer.think_s)))
         return found if several else found[0]
 
     def size(self, **options: Any) -> Sizing:
@@ -169,7 +168,7 @@ class Fit:
         ModelError
             If the curve is not a curve of a closed network, or if the curve is rejected.
         """
-        from towtank.model.fitting import written_model  # noqa: PLC0415 - imports scipy
+        from towtank.model import written_model  # noqa: PLC0415 - imports scipy
 
         written_model(self._answer, str(self.source), Path(path))
         return Path(path)
@@ -187,9 +186,9 @@ class Fit:
         return Frame.of_rows(rows)
 
     @property
-    def _candidate(self) -> Candidate:
+    def _candidate(self) -> CurveCandidate:
         from towtank.errors import MeasurementError  # noqa: PLC0415
-        from towtank.model.fitting.documents import shown_candidate  # noqa: PLC0415 - imports scipy
+        from towtank.model import shown_candidate  # noqa: PLC0415 - imports scipy
 
         found = shown_candidate(self._answer)
         if found is None:
@@ -210,15 +209,14 @@ class Fit:
         )
 
     def _figure(self) -> Figure | None:
-        from towtank.model.fitting.capacity import grid  # noqa: PLC0415 - heavy, and only for notebooks
-        from towtank.report.figures import capacity_curve  # noqa: PLC0415
-        from towtank.report.source import Results  # noqa: PLC0415
+        from towtank.model import curve_grid  # noqa: PLC0415 - heavy, and only for notebooks
+        from towtank.report import Results, capacity_figure  # noqa: PLC0415
 
         if self.curve is None:
             return None
-        drawn = grid(self._candidate, self._answer.think_s)
+        drawn = curve_grid(self._candidate, self._answer.think_s)
         document = {**self.document, "label": self.label or self.source.name, "grid": drawn, "refused": None}
-        return capacity_curve.figure(Results(self.source.name, {}, {}, model={"configurations": [document]}))
+        return capacity_figure(Results(self.source.name, {}, {}, model={"configurations": [document]}))
 
 
 def fit(
@@ -267,8 +265,15 @@ def fit(
     """
     from towtank import units  # noqa: PLC0415
     from towtank.errors import Fault, StudyError  # noqa: PLC0415
-    from towtank.model.fitting import Columns, FitRequest, is_results  # noqa: PLC0415 - imports scipy
-    from towtank.model.fitting.asking import fit_source, misplaced, the_only, why_no_source  # noqa: PLC0415
+    from towtank.model import (  # noqa: PLC0415 - imports scipy
+        FitRequest,
+        PointColumns,
+        fit_source,
+        is_results,
+        misplaced_options,
+        only_answer,
+        why_no_source,
+    )
 
     path, call = Path(source), "towtank.fit"
     if message := why_no_source(path):
@@ -283,11 +288,14 @@ def fit(
         think_s = units.duration(thinks) if thinks is not None and is_results(path) else None
     except ValueError as wrong:
         raise refuse(call, "think", str(wrong)) from None
-    columns, request = Columns(x, y, response, error, thinks, busy), FitRequest(curve, servers, None, hold_out, think_s)
+    columns, request = (
+        PointColumns(x, y, response, error, thinks, busy),
+        FitRequest(curve, servers, None, hold_out, think_s),
+    )
     with faults_of(call):
-        if faults := misplaced(path, columns, configuration):
+        if faults := misplaced_options(path, columns, configuration):
             raise StudyError([Fault(COMMAND_LINE, 0, 0, option, message) for option, message in faults])
-        return Fit(path, the_only(fit_source(path, columns, request, configuration)))
+        return Fit(path, only_answer(fit_source(path, columns, request, configuration)))
 
 
 def _unit(name: str) -> str:

@@ -11,7 +11,7 @@ from towtank.api import notebook
 from towtank.api.calls import faults_of, path_of, texts
 
 if TYPE_CHECKING:
-    from towtank.workload.importers import Imported
+    from towtank.workload import ImportResult
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class ImportedWorkload:
     targets: Mapping[str, str]
     transactions: tuple[str, ...]
     notes: tuple[ImportNote, ...]
-    _imported: Imported = field(repr=False)
+    _imported: ImportResult = field(repr=False)
 
     @classmethod
-    def of(cls, imported: Imported, out: Path | None) -> ImportedWorkload:
+    def of(cls, imported: ImportResult, out: Path | None) -> ImportedWorkload:
         """Return the result of an import; `out` is the file that was written."""
         draft = imported.draft
         notes = tuple(
@@ -80,9 +80,9 @@ class ImportedWorkload:
     @property
     def document(self) -> dict[str, object]:
         """Complete result as a dict, as `towtank import --json` prints it."""
-        from towtank.workload.importers import json_document  # noqa: PLC0415
+        from towtank.workload import import_document  # noqa: PLC0415
 
-        return json_document(self._imported, None if self.out is None else str(self.out))
+        return import_document(self._imported, None if self.out is None else str(self.out))
 
     def __repr__(self) -> str:
         return (

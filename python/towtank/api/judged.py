@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from towtank.analysis import Compared, Difference, Finding
     from towtank.analysis import Judged as FileJudged
     from towtank.api.results import Results
-    from towtank.report.source import Results as Source
+    from towtank.report import Results as Source
 
 Json = Mapping[str, Any]
 Side: TypeAlias = "str | PathLike[str] | Results | Sequence[str | PathLike[str]]"
@@ -214,7 +214,7 @@ def judge(path: str | PathLike[str]) -> Judged:
     StudyError
         If the file cannot be read, or its format is not recognised.
     """
-    from towtank.analysis import judge as judge_file  # noqa: PLC0415 - imports the analysis
+    from towtank.analysis import judge_file  # noqa: PLC0415 - imports the analysis
 
     return Judged(judge_file(Path(path)))
 
@@ -352,11 +352,11 @@ def _names(side: Side) -> tuple[str, ...]:
 
 def objective_of(source: Source, found: Json) -> Objective:
     """Read an objective, with its outcome, from a study summary."""
-    from towtank.report.objectives import unit_of  # noqa: PLC0415 - imports the analysis
+    from towtank.report import objective_unit  # noqa: PLC0415 - imports the analysis
 
     declared = source.study.get("objectives") or ()
     asked: Json = next((each for each in declared if each.get("text") == found.get("text")), {})
-    unit = unit_of(asked.get("metric") or found.get("metric")) or COUNT
+    unit = objective_unit(asked.get("metric") or found.get("metric")) or COUNT
     label, at = str(found.get("label") or ""), found.get("at") or {}
     level = str((source.summary.get("verdict") or {}).get("level") or "none")
     return Objective(

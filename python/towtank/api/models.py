@@ -210,14 +210,15 @@ def solve(model: Model, *, changes: Mapping[str, object] | None = None, method: 
     (500 ms, 80 %)
     """
     from towtank.errors import StudyError  # noqa: PLC0415
-    from towtank.model import METHODS  # noqa: PLC0415 - imports pydantic
-    from towtank.model.variants import Point, solve_points  # noqa: PLC0415
+    from towtank.model import SOLVING_METHODS, ModelPoint, solve_points  # noqa: PLC0415 - imports pydantic
 
     with faults_of("towtank.solve"):
-        if method not in METHODS:
-            message = f"must be one of {', '.join(METHODS)}, got {method!r} instead"
+        if method not in SOLVING_METHODS:
+            message = f"must be one of {', '.join(SOLVING_METHODS)}, got {method!r} instead"
             raise StudyError.at("towtank.solve()", message, where="method")
-        return Solution(solve_points(_document(model), [Point({}, changes_of(changes))], method)[0].answer_or_refuse())
+        return Solution(
+            solve_points(_document(model), [ModelPoint({}, changes_of(changes))], method)[0].answer_or_refuse()
+        )
 
 
 def simulate(
@@ -260,11 +261,11 @@ def simulate(
     StudyError
         If the model or an argument is wrong; `faults` lists all faults.
     """
-    from towtank.model.variants import checked_settings, simulate_variants  # noqa: PLC0415 - imports pydantic
+    from towtank.model import checked_simulation_settings, simulate_variants  # noqa: PLC0415 - imports pydantic
 
     ratios = {"--precision": _percent(precision), "--confidence": _percent(confidence)}
     with faults_of("towtank.simulate"):
-        settings = checked_settings(
+        settings = checked_simulation_settings(
             ratios,
             replications=replications,
             events=events,

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from towtank.report.document import Figure
+    from towtank.report import Figure
 
 _COLOURS = {"valid": "#009E73", "suspect": "#E69F00", "invalid": "#D55E00"}
 ABSENT = "–"
@@ -59,7 +59,7 @@ def picture(figure: Figure | None) -> str:
     """
     if figure is None:
         return ""
-    from towtank.report.pictures import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
+    from towtank.report import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
 
     svg = figure.svg or static_svg(figure.spec or {})
     data = base64.b64encode(svg.encode()).decode()

@@ -13,7 +13,7 @@ from towtank.api.measured import Tier, Times, Transaction, Verdict, tiers
 from towtank.api.quantity import PER_SECOND, RATIO, Quantity, estimate, number
 
 if TYPE_CHECKING:
-    from towtank.report.source import RunResult
+    from towtank.report import RunResult
 
 Json = Mapping[str, Any]
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99")

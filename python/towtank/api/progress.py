@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from towtank.api.quantity import MILLISECONDS, PER_SECOND, Quantity
 
 if TYPE_CHECKING:
-    from towtank.conduct.display import Display
+    from towtank.conduct import Display
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Reporting:
 
     def run_starts(self, title: str, duration_s: float, at_least_s: float | None = None) -> None:
         """Report that the load of a run begins."""
-        from towtank.conduct.display import describe_length  # noqa: PLC0415 - imports rich
+        from towtank.conduct import describe_length  # noqa: PLC0415 - imports rich
 
         self._run, self._planned_s = title, duration_s
         if at_least_s is not None:
@@ -85,7 +85,7 @@ class Reporting:
 
     def frame(self, frame: dict[str, Any]) -> None:
         """Report the results of the last second under load."""
-        from towtank.conduct.display import describe_frame  # noqa: PLC0415 - imports rich
+        from towtank.conduct import describe_frame  # noqa: PLC0415 - imports rich
 
         if frame.get("k") != "live":
             return
@@ -177,6 +177,6 @@ def _notebook_line() -> Callable[[str], object] | None:
 def _terminal() -> Display:
     from rich.console import Console  # noqa: PLC0415 - heavy, and only if progress is shown
 
-    from towtank.conduct.display import display_for  # noqa: PLC0415
+    from towtank.conduct import display_for  # noqa: PLC0415
 
     return display_for(Console(stderr=True, highlight=False), quiet=False)

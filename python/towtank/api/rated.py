@@ -14,7 +14,7 @@ from towtank.api.measured import Doubt
 from towtank.api.quantity import Interval, Quantity
 
 if TYPE_CHECKING:
-    from towtank.size import Estimate, Rated
+    from towtank.size import RatedMachine, RatingEstimate
 
 UNITS = "units"
 
@@ -30,14 +30,14 @@ class Rating:
     """
 
     cpus: int
-    _rated: Rated = field(repr=False)
+    _rated: RatedMachine = field(repr=False)
 
     @property
     def document(self) -> dict[str, object]:
         """Complete rating as a dict, as `towtank rate --json` prints it (`docs/reference/rating.md`)."""
-        from towtank.size.rating_document import rating_document  # noqa: PLC0415
+        from towtank.size import document_of_rating  # noqa: PLC0415
 
-        return rating_document(self._rated)
+        return document_of_rating(self._rated)
 
     @property
     def valid(self) -> bool:
@@ -124,7 +124,7 @@ class Rating:
         )
 
 
-def _quantity(estimate: Estimate, unit: str = UNITS, share: float = 1.0) -> Quantity:
+def _quantity(estimate: RatingEstimate, unit: str = UNITS, share: float = 1.0) -> Quantity:
     return Quantity(share * estimate.value, unit, Interval(share * estimate.low, share * estimate.high))
 
 
@@ -154,7 +154,7 @@ def rate(
     EngineError
         If the engine ended early.
     """
-    from towtank.conduct import FULL, QUICK, rate_machine  # noqa: PLC0415
+    from towtank.conduct import FULL_RATING, QUICK_RATING, rate_machine  # noqa: PLC0415
 
     done = 0
 
@@ -166,5 +166,5 @@ def rate(
 
     call = "towtank.rate"
     with faults_of(call):
-        rated = rate_machine(path_of(call, "folder", folder), QUICK if quick else FULL, show)
+        rated = rate_machine(path_of(call, "folder", folder), QUICK_RATING if quick else FULL_RATING, show)
     return Rating(rated.measurement.cpus, rated)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from towtank.api.diagnosed import Diagnosis
     from towtank.api.fits import Fit, Prediction
     from towtank.api.sizings import Sizing
-    from towtank.report.source import Results as Source
+    from towtank.report import Results as Source
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +57,7 @@ class Results:
     @property
     def headline(self) -> str:
         """Main result of the study, in one sentence."""
-        from towtank.report.content.headline import headline  # noqa: PLC0415 - imports the analysis
+        from towtank.report import headline  # noqa: PLC0415 - imports the analysis
 
         return headline(self._source)
 
@@ -219,7 +219,7 @@ class Results:
         return f"<Results of {self.title!r}: {self.verdict}, {runs} run{'s' if runs != 1 else ''}, in {self.folder}>"
 
     def _repr_html_(self) -> str:
-        from towtank.report.figures import throughput  # noqa: PLC0415 - heavy, and only for notebooks
+        from towtank.report import throughput_figure  # noqa: PLC0415 - heavy, and only for notebooks
 
         columns = ("configuration", "load", "throughput", "mean", "p95", "verdict")
         rows = [
@@ -236,7 +236,7 @@ class Results:
         return notebook.page(
             notebook.heading(self.headline),
             notebook.verdict(self.verdict.level, (doubt.message for doubt in self.verdict.doubts)),
-            notebook.picture(throughput.figure(self._source)),
+            notebook.picture(throughput_figure(self._source)),
             notebook.table(columns, rows),
         )
 
@@ -261,11 +261,11 @@ def open_results(folder: Path | str) -> Results:
         If the folder is not a results folder.
     """
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.report.source import measured  # noqa: PLC0415 - imports the analysis
+    from towtank.report import measured_results  # noqa: PLC0415 - imports the analysis
 
     path = Path(folder)
     with contained() as parts:
-        found = measured(path)
+        found = measured_results(path)
     return Results(path, found, tuple(failed.sentence for failed in parts.failed))
 
 

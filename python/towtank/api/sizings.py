@@ -122,7 +122,7 @@ class Sizing:
     @property
     def steps(self) -> tuple[str, ...]:
         """Steps of the calculation, one line each."""
-        from towtank.size.interval import estimate_text  # noqa: PLC0415 - imports numpy
+        from towtank.size import estimate_text  # noqa: PLC0415 - imports numpy
 
         return tuple(
             f"{each['step']}: {each['formula']} = {each.get('shown') or estimate_text(each['value'], each['unit'])}"
@@ -259,19 +259,13 @@ def size_model(
         If the data do not support a result, or if no run is valid for a model.
     """
     from towtank.results import write_json  # noqa: PLC0415
-    from towtank.size import (  # noqa: PLC0415 - imports scipy  # noqa: PLC0415
-        MODELS,
-        ModelChoice,
-        SizingSettings,
-        size_source,
-        why_no_source,
-    )
+    from towtank.size import MODEL_CHOICES, ModelChoice, SizingSettings, size_source, why_no_source  # noqa: PLC0415 - imports scipy
 
     path, call = Path(source), "towtank.size_model"
     if message := why_no_source(path):
         raise refuse(call, "source", message)
-    if model not in MODELS:
-        raise refuse(call, "model", f"must be one of {', '.join(MODELS)}, got {model!r} instead")
+    if model not in MODEL_CHOICES:
+        raise refuse(call, "model", f"must be one of {', '.join(MODEL_CHOICES)}, got {model!r} instead")
     if keep and not path.is_dir():
         raise refuse(call, "keep", f"must be given with a results folder, got {str(path)!r}")
     options = {

@@ -76,8 +76,7 @@ def run(
         If the study was interrupted; the note of the exception names the results folder.
     """
     from towtank.api.conducting import conducted  # noqa: PLC0415 - imports the analysis
-    from towtank.conduct.request import StudyRequest, new_folder  # noqa: PLC0415
-    from towtank.conduct.study import StudyOutcome, run_study  # noqa: PLC0415
+    from towtank.conduct import StudyOutcome, StudyRequest, new_results_folder, run_study  # noqa: PLC0415
     from towtank.errors import ExitStatus, TargetError  # noqa: PLC0415
 
     call = "towtank.run"
@@ -87,7 +86,7 @@ def run(
         texts = tuple(f"{path}={value}" for path, value in changes_of(changes).items())
         request = StudyRequest(str(study), preset, repetitions, seed, texts, tuple(allowed), trusted)
         loaded = request.load()
-        folder = new_folder(loaded.name) if out is None else Path(out)
+        folder = new_results_folder(loaded.name) if out is None else Path(out)
         try:
             outcome: StudyOutcome = conducted(
                 lambda display, stop: run_study(

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"towtank {__version__}")
         return 0
     from towtank.cli.app import run  # noqa: PLC0415
-    from towtank.terminal.streams import any_output  # noqa: PLC0415
+    from towtank.terminal import any_output  # noqa: PLC0415
 
     with any_output() as output:
         status = run(arguments)

@@ -11,8 +11,7 @@ from towtank.cli.rules_command import RuleFiles
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
-    from towtank.size.rules import Rules
-    from towtank.size.rules.facts import Facts, Situation
+    from towtank.size import Rules, Situation, SystemFacts
 
 
 def command(
@@ -39,9 +38,7 @@ def command(
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.size.rules import load_rules  # noqa: PLC0415
-    from towtank.size.rules.advising import advise  # noqa: PLC0415
-    from towtank.size.rules.documents import advice_document  # noqa: PLC0415
+    from towtank.size import advice_document, advise, load_rules  # noqa: PLC0415
 
     folders, sheets = _sorted_sources(sources)
     known = load_rules([*_rules_beside(folders, sheets), *(rules or [])])
@@ -70,20 +67,17 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
     """Return those folders named `rules` that exist next to the study of the results or next to a sheet of values."""
-    from towtank.size.rules import rules_beside  # noqa: PLC0415
-    from towtank.size.rules.measured import study_file  # noqa: PLC0415
+    from towtank.size import rules_beside, study_file_of  # noqa: PLC0415
 
-    studies = [study for folder in folders if (study := study_file(folder)) is not None]
+    studies = [study for folder in folders if (study := study_file_of(folder)) is not None]
     return list(dict.fromkeys(found for path in [*studies, *sheets] for found in rules_beside(path)))
 
 
 def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: int | None) -> list[Situation]:
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
-    from towtank.size.rules.facts import Situation  # noqa: PLC0415
-    from towtank.size.rules.measured import situations  # noqa: PLC0415
-    from towtank.size.rules.sheet import load_sheet  # noqa: PLC0415
+    from towtank.size import Situation, load_sheet, measured_situations  # noqa: PLC0415
 
-    facts: Facts = {}
+    facts: SystemFacts = {}
     faults = []
     for path in sheets:
         try:
@@ -93,7 +87,7 @@ def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: in
     if faults:
         raise StudyError(faults)
     if folders:
-        return [situation.with_sheet(facts) for situation in situations(folders[0], users)]
+        return [situation.with_sheet(facts) for situation in measured_situations(folders[0], users)]
     if users is not None:
         message = "must be given with a results folder only: a sheet sets load.users"
         raise StudyError.at(COMMAND_LINE, message, where="--users")

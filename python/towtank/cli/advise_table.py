@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towtank.size.rules.advising import Advice
-from towtank.size.rules.facts import Situation
+from towtank.size import Advice, Situation
 
 _HEADS = {
     "differs": "differs from the rule",

@@ -18,24 +18,23 @@ def command(
     from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
-    from towtank.report import documents, load  # noqa: PLC0415
-    from towtank.report.content.headline import headline, level  # noqa: PLC0415
+    from towtank.report import derived_documents, headline, load_results, verdict_level  # noqa: PLC0415
     from towtank.terminal import visible  # noqa: PLC0415
 
     with contained() as parts:
-        found = load(results)
+        found = load_results(results)
     print_failed(parts)
-    kept = documents(results)
+    kept = derived_documents(results)
     if json:
         document = {
             "schema": "towtank/analyse/1",
             "headline": headline(found),
-            "verdict": level(found),
+            "verdict": verdict_level(found),
             "documents": [str(path) for path in kept],
             **failed_parts(parts),
         }
         print_json(document)
     else:
-        lines = [headline(found), f"verdict: {level(found)}", *(f"document: {path}" for path in kept)]
+        lines = [headline(found), f"verdict: {verdict_level(found)}", *(f"document: {path}" for path in kept)]
         print(visible("\n".join(lines)))
-    return parts.status(ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE)
+    return parts.status(ExitStatus.INVALID_MEASUREMENT if verdict_level(found) == "invalid" else ExitStatus.DONE)

@@ -42,10 +42,10 @@ class Selection:
         StudyError
             If not exactly two results are given, a path contains no result, or the baseline does not exist.
         """
-        from towtank.analysis import baseline, side_of  # noqa: PLC0415 - imports the analysis
+        from towtank.analysis import read_baseline, side_of  # noqa: PLC0415 - imports the analysis
 
         names = self._names()
-        known = side_of(names[0]) if self.baseline is None else baseline(self.baseline)
+        known = side_of(names[0]) if self.baseline is None else read_baseline(self.baseline)
         return known, side_of(names[1])
 
     def kept(self) -> Kept:
@@ -56,12 +56,12 @@ class Selection:
         StudyError
             If not exactly one result is given, or its path contains no result.
         """
-        from towtank.analysis import keep, side_of  # noqa: PLC0415 - imports the analysis
+        from towtank.analysis import keep_baseline, side_of  # noqa: PLC0415 - imports the analysis
 
         if self.baseline is None:
             raise StudyError.at(_WHERE, "must be given with --baseline NAME", where="--keep")
         side = side_of(self._of_baseline())
-        return Kept(self.baseline, side, keep(self.baseline, side) if side.usable else None)
+        return Kept(self.baseline, side, keep_baseline(self.baseline, side) if side.usable else None)
 
     def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if self.baseline is not None:

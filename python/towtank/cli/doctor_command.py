@@ -12,7 +12,7 @@ from towtank.errors import ExitStatus
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from towtank.observe.offers import Offer
+    from towtank.observe import Offer
 
 SCHEMA = "towtank/doctor/1"
 RESULTS = Path("results")
@@ -49,13 +49,11 @@ def command(
         return print_needs(needs_of, json=json, install=install)
     from towtank.cli.envelope_table import envelope_parts  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
-    from towtank.conduct.envelope import load_envelope  # noqa: PLC0415
-    from towtank.observe.host import host_facts  # noqa: PLC0415
-    from towtank.observe.offers import examine  # noqa: PLC0415
-    from towtank.system.hosts.offers import examine_hosts  # noqa: PLC0415
-    from towtank.system.offers import examine_services  # noqa: PLC0415
+    from towtank.conduct import load_envelope  # noqa: PLC0415
+    from towtank.observe import examine_machine, host_facts  # noqa: PLC0415
+    from towtank.system import examine_hosts, examine_services  # noqa: PLC0415
 
-    offers = [*examine(results), *examine_hosts(), *examine_services()]
+    offers = [*examine_machine(results), *examine_hosts(), *examine_services()]
     missing = [offer.name for offer in offers if offer.status == "missing"]
     host = host_facts()
     envelope = _calibrated(missing) if calibrate else load_envelope(host["fingerprint"])
@@ -81,7 +79,7 @@ def _clean(json: bool) -> int:
     removed.
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
-    from towtank.system.hosts.cleaning import clean_dead  # noqa: PLC0415
+    from towtank.system import clean_dead  # noqa: PLC0415
 
     cleaned, left = clean_dead()
     if json:
@@ -97,8 +95,7 @@ def _clean(json: bool) -> int:
 def _calibrated(missing: list[str]) -> dict[str, Any] | None:
     """Measure the load that this machine can generate, and store the result; None if the engine is missing."""
     from towtank.cli.output import console  # noqa: PLC0415
-    from towtank.conduct.calibration import calibrate_here  # noqa: PLC0415
-    from towtank.conduct.envelope import save_envelope  # noqa: PLC0415
+    from towtank.conduct import calibrate_here, save_envelope  # noqa: PLC0415
 
     if missing:
         return None

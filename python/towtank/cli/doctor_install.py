@@ -10,7 +10,7 @@ import typer
 from towtank.errors import ExitStatus, Stopped
 
 if TYPE_CHECKING:
-    from towtank.system.packages import Need
+    from towtank.system import Need
 
 SCHEMA = "towtank/needs/1"
 
@@ -38,12 +38,11 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
     """
     from towtank.cli.doctor_command import table_of  # noqa: PLC0415
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
-    from towtank.study import needed  # noqa: PLC0415
-    from towtank.system import debian, packages  # noqa: PLC0415
-    from towtank.system.offers import offer_of  # noqa: PLC0415
+    from towtank.study import needed_packages  # noqa: PLC0415
+    from towtank.system import debian, offer_of, packages  # noqa: PLC0415
 
     everything: list[packages.Need] = [*packages.PACKAGES, *packages.DOWNLOADS]
-    needs = everything if text is None else needed(text)
+    needs = everything if text is None else needed_packages(text)
     missing = [need for need in needs if need.found() is None]
     if install and missing:
         progress = console()
@@ -71,7 +70,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
 
 def _intended(missing: list[Need]) -> list[str]:
     """Return a description of the planned installation; empty if nothing can be installed."""
-    from towtank.system.packages import Download, Package  # noqa: PLC0415
+    from towtank.system import Download, Package  # noqa: PLC0415
 
     lines = []
     if absent := [need for need in missing if isinstance(need, Package)]:

@@ -119,11 +119,7 @@ def command(
 ) -> int:
     """Load a target that already runs: one URL, or the targets of one workload file."""
     from towtank.cli.output import console  # noqa: PLC0415
-    from towtank.conduct import StopRequest  # noqa: PLC0415
-    from towtank.conduct.display import display_for  # noqa: PLC0415
-    from towtank.conduct.drive_options import DriveOptions  # noqa: PLC0415
-    from towtank.conduct.driving import drive_target  # noqa: PLC0415
-    from towtank.conduct.live_sending import LiveSending  # noqa: PLC0415
+    from towtank.conduct import DriveOptions, LiveSending, StopRequest, display_for, drive_target  # noqa: PLC0415
 
     options = DriveOptions(
         target,

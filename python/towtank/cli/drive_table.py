@@ -8,12 +8,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Diagnosis, Level, not_checked
-from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, not_checked
 from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
 
-_HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
+_HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtLevel.NOTE: "note"}
 # Kinds of failures with a response time: a response arrived, or the engine waited until the timeout.
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
@@ -152,6 +151,6 @@ def _verdict(document: dict[str, Any]) -> list[str]:
     by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
     lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]
     missing = not_checked(document["not_checked"])
-    if document["valid"] and not by_level[Level.SUSPECT]:
+    if document["valid"] and not by_level[DoubtLevel.SUSPECT]:
         return [f"valid; {missing}" if missing else "valid", *lines]
     return [*lines, missing] if missing else lines

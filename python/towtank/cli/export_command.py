@@ -11,8 +11,7 @@ from towtank.cli.options import COMMAND_LINE, MaySend, OptionCheck
 from towtank.errors import ExitStatus, Fault, StudyError
 
 if TYPE_CHECKING:
-    from towtank.results.exports.format import File, Format, Options
-    from towtank.results.exports.material import Material
+    from towtank.results import ExportFile, ExportFormat, ExportOptions, Material
 
 _FORMATS = "csv, github, hlog, jtl, junit, markdown, openmetrics, otlp, parquet"
 
@@ -41,25 +40,26 @@ def command(
     import os  # noqa: PLC0415
 
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.results.exports import FORMATS, find  # noqa: PLC0415
-    from towtank.results.exports.format import Options  # noqa: PLC0415
+    from towtank.results import EXPORT_FORMATS, ExportOptions, find_format  # noqa: PLC0415
 
     check = OptionCheck()
-    check.one_of("--to", to, FORMATS)
-    options = Options(endpoint, check.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"), tuple(i_may_send or ()))
+    check.one_of("--to", to, EXPORT_FORMATS)
+    options = ExportOptions(
+        endpoint, check.headers(header), os.environ.get("GITHUB_STEP_SUMMARY"), tuple(i_may_send or ())
+    )
     if out is not None and not out.strip():
         check.fault("--out", "must name a file or a folder, got '' instead")
     if json and out == "-":
         check.fault("--json", "must not be given with --out -: both write to standard output")
     check.refuse_faults()
-    form = find(to)
+    form = find_format(to)
     if faults := form.check(options):
         raise StudyError(faults)
     with contained() as parts:
         return parts.status(_export(form, _gathered(form, results, run or []), out, options, json=json))
 
 
-def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
+def _gathered(form: ExportFormat, path: Path, wanted: list[str]) -> Material:
     """Collect the runs to export.
 
     Runs without the records that the format needs are left out, with a note.
@@ -78,19 +78,21 @@ def _gathered(form: Format, path: Path, wanted: list[str]) -> Material:
     return material
 
 
-def _export(form: Format, material: Material, out: str | None, options: Options, *, json: bool) -> ExitStatus:
+def _export(
+    form: ExportFormat, material: Material, out: str | None, options: ExportOptions, *, json: bool
+) -> ExitStatus:
+    from towtank.cli import export_files  # noqa: PLC0415
     from towtank.cli.output import console, failed_parts, print_json, printer  # noqa: PLC0415
     from towtank.containment import Failed, attempt_unknown, contained  # noqa: PLC0415
-    from towtank.results.exports import writing  # noqa: PLC0415
 
     files = form.files(material)
     delivered = {}
-    if out == writing.STANDARD_OUTPUT:
+    if out == export_files.STANDARD_OUTPUT:
         paths = []
-        writing.print_file(_only(files, options, form))
+        export_files.print_file(_only(files, options, form))
     else:
-        placed = zip(files, writing.places(files, out, material.path), strict=True)
-        made = {path: attempt_unknown(f"file {file.name}", writing.write, file, path) for file, path in placed}
+        placed = zip(files, export_files.places(files, out, material.path), strict=True)
+        made = {path: attempt_unknown(f"file {file.name}", export_files.write, file, path) for file, path in placed}
         paths = [path for path, outcome in made.items() if not isinstance(outcome, Failed)]
         delivered = dict(form.deliver(paths, options)) if len(paths) == len(made) else {}
     with contained() as parts:
@@ -117,7 +119,7 @@ def _export(form: Format, material: Material, out: str | None, options: Options,
     return ExitStatus.DONE
 
 
-def _only(files: list[File], options: Options, form: Format) -> File:
+def _only(files: list[ExportFile], options: ExportOptions, form: ExportFormat) -> ExportFile:
     """Return the single file to write to standard output. Refuse several files, and formats whose data go to another
     program.
     """

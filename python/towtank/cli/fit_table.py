@@ -24,7 +24,7 @@ from towtank.estimates import (
     rounded_text,
     significant,
 )
-from towtank.model.fitting.held_out import worst_row
+from towtank.model import worst_held_out_row
 from towtank.units import format_duration
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def fit_lines(document: Json) -> list[RenderableType]:
     if document["curve"]:
         lines.append(_trust(document["trust"], document["held_out"]))
     if "model" in document:
-        worst = worst_row(document["model"]["check"])
+        worst = worst_held_out_row(document["model"]["check"])
         off = relative_error(worst["error"], worst.get("error_interval"))
         lines.append(
             f"model written to {document['model']['file']}; the largest error of its throughput at a measured load is "
@@ -170,7 +170,7 @@ def _knees(rows: list[Json]) -> Table:
 def _trust(trust: Json, held_out: Json | None) -> str:
     error = "not known"
     if held_out:
-        worst = worst_row(held_out["points"])
+        worst = worst_held_out_row(held_out["points"])
         error = error_estimate(
             worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"]
         )

@@ -10,7 +10,7 @@ import typer
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.workload.importers import Imported
+    from towtank.workload import ImportResult
 
 # Largest number of positions in the imported file that the terminal shows with each note. The JSON document contains
 # all positions.
@@ -36,18 +36,20 @@ def command(
     """Convert a file of another tool into a workload file, and report the parts that could not be converted."""
     from towtank.cli.output import print_json  # noqa: PLC0415
     from towtank.importing import import_file  # noqa: PLC0415
-    from towtank.workload.importers import json_document  # noqa: PLC0415
+    from towtank.workload import import_document  # noqa: PLC0415
 
     imported = import_file(form, file, out, host or (), force=force)
     if json:
-        print_json(json_document(imported, str(out) if out is not None else None))
+        print_json(import_document(imported, str(out) if out is not None else None))
     elif out is None:
         print(imported.text, end="")
     print_notes(imported, out)
     return ExitStatus.DONE
 
 
-def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False) -> None:
+def print_notes(
+    imported: ImportResult, out: Path | None, *, places: int = _PLACES_SHOWN, addresses: bool = False
+) -> None:
     """Print, on standard error, the notes on an imported file and the next step for the user.
 
     Parameters
@@ -60,11 +62,11 @@ def print_notes(imported: Imported, out: Path | None, *, places: int = _PLACES_S
     import sys  # noqa: PLC0415
 
     from towtank.terminal import visible  # noqa: PLC0415
-    from towtank.workload.importers.writing import note_lines  # noqa: PLC0415
+    from towtank.workload import import_note_lines  # noqa: PLC0415
 
     draft = imported.draft
     for note in draft.notes.sorted():
-        for line in note_lines(draft.source, note, places):
+        for line in import_note_lines(draft.source, note, places):
             print(visible(line), file=sys.stderr)
     for line in draft.findings.get("summary", []):
         print(visible(line), file=sys.stderr)

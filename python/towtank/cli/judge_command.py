@@ -21,12 +21,12 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the judgements as JSON.")] = False,
 ) -> int:
     """Judge results of any tool: steady window, confidence intervals, doubts. Exit status 4 if a file is not valid."""
-    from towtank.analysis import judge_all  # noqa: PLC0415 - imports the analysis
+    from towtank.analysis import judge_files  # noqa: PLC0415 - imports the analysis
     from towtank.cli.judge_table import judge_table  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
 
-    judgement = judge_all(files)
+    judgement = judge_files(files)
     if json:
         print_json(judgement.document())
     else:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Estimate, Judged, Judgement, Level
+from towtank.analysis import DoubtLevel, Estimate, Judged, Judgement
 from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
 
-_HEADS = {Level.INVALID: "not valid", Level.SUSPECT: "suspect", Level.NOTE: "note"}
+_HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtLevel.NOTE: "note"}
 
 
 def judge_table(judgement: Judgement) -> Iterator[RenderableType]:
@@ -68,7 +68,7 @@ def _cell(found: Estimate) -> tuple[str, str, str]:
 def _lines(judged: Judged) -> Iterator[str]:
     for doubt in judged.doubts:
         yield f"{_HEADS[doubt.level]}: {doubt.message}"
-        if doubt.level is not Level.NOTE:
+        if doubt.level is not DoubtLevel.NOTE:
             yield f"  hint: {doubt.hint}"
     for note in judged.all_notes:
         yield f"about the file: {note}"

@@ -10,7 +10,7 @@ import typer
 from towtank.cli.options import OptionCheck
 
 if TYPE_CHECKING:
-    from towtank.model.caching import CacheRequest, Disk, Index
+    from towtank.model import CachedIndex, CacheDisk, CacheRequest
 
 _Quantity = TypeVar("_Quantity", int, float)
 _COUNT_AT_MOST = 2**53
@@ -71,7 +71,7 @@ def command(
     """Print the miss ratio of a cache by its size, in entries, in bytes or with both limits, and the load that the
     misses cause on the disk.
     """
-    from towtank.model.caching import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415
+    from towtank.model import CacheRequest, index_document, trace_document, zipf_document  # noqa: PLC0415
 
     check = OptionCheck()
     _one_source(check, trace, zipf, index)
@@ -132,14 +132,14 @@ def _not_with_an_index(check: OptionCheck, values: dict[str, str | None]) -> Non
             check.fault(option, f"must not be given with --index, got {value!r}")
 
 
-def _disk(check: OptionCheck, time: str | None, reads: float | None) -> Disk | None:
-    from towtank.model.caching import Disk  # noqa: PLC0415
+def _disk(check: OptionCheck, time: str | None, reads: float | None) -> CacheDisk | None:
+    from towtank.model import CacheDisk  # noqa: PLC0415
 
     if time is None and reads is None:
         return None
     if reads is not None and not 0 < reads < float("inf"):
         check.fault("--reads-per-transaction", f"must be a number above 0, got {reads} instead")
-    return Disk(1.0 if reads is None else reads, None if time is None else check.positive("--disk-time", time))
+    return CacheDisk(1.0 if reads is None else reads, None if time is None else check.positive("--disk-time", time))
 
 
 def _read(
@@ -217,15 +217,15 @@ def _law(check: OptionCheck, text: str, request: CacheRequest) -> tuple[int, flo
     return law
 
 
-def _index(check: OptionCheck, text: str, parts: dict[str, str | None], skew: float | None) -> Index:
-    from towtank.model.caching import Index  # noqa: PLC0415
+def _index(check: OptionCheck, text: str, parts: dict[str, str | None], skew: float | None) -> CachedIndex:
+    from towtank.model import CachedIndex  # noqa: PLC0415
 
     if parts["--memory"] is None:
         check.fault("--memory", "must be given with --index, got none")
     if skew is not None and not 0 <= skew <= 100:
         check.fault("--skew", f"must be a number from 0 to 100, got {skew} instead")
     page = 4096 if parts["--page"] is None else _size(check, "--page", parts["--page"], 1)
-    index = Index(
+    index = CachedIndex(
         index_bytes=_size(check, "--index", text, 1),
         memory_bytes=_size(check, "--memory", parts["--memory"], 1),
         heap_bytes=_size(check, "--heap", parts["--heap"]),

@@ -22,7 +22,7 @@ def command(
     from towtank.cli.fit_table import demand_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model.fitting import demands_document, is_results  # noqa: PLC0415
+    from towtank.model import demands_document, is_results  # noqa: PLC0415
 
     if not is_results(results):
         message = f"must be a results folder, got {str(results)!r} instead"

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from towtank.containment import Parts
-    from towtank.model.fitting import Answer
-    from towtank.model.fitting.networks import NetworkAnswer
+    from towtank.model import CurveAnswer, NetworkAnswer
 
 _CURVES = ("usl", "amdahl", "linear", "closed", "load-dependent", "auto")
 _NETWORK = "network"
@@ -70,8 +69,7 @@ def command(
 ) -> int:
     """Fit a curve of throughput over load, with intervals, a verdict and predictions."""
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model.fitting import Columns, FitRequest, is_results  # noqa: PLC0415
-    from towtank.model.fitting.asking import fit_source, misplaced, why_no_source  # noqa: PLC0415
+    from towtank.model import FitRequest, PointColumns, fit_source, is_results, misplaced_options, why_no_source  # noqa: PLC0415
 
     check = OptionCheck()
     if source is None and curve is not None and curve not in (*_CURVES, _NETWORK):
@@ -88,8 +86,8 @@ def command(
     results = is_results(source)
     if message := why_no_source(source):
         check.fault("CSV|RESULTS", message)
-    columns = Columns(x, y, response, error, think, busy)
-    for option, message in misplaced(source, columns, configuration):
+    columns = PointColumns(x, y, response, error, think, busy)
+    for option, message in misplaced_options(source, columns, configuration):
         check.fault(option, message)
     think_s = check.duration("--think", think) if results and think is not None else None
     if out is not None and curve not in ("closed", "load-dependent", "auto", _NETWORK):
@@ -123,8 +121,7 @@ def _network(
     from towtank.cli.network_table import network_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.model.fitting.asking import no_such_configuration  # noqa: PLC0415
-    from towtank.model.fitting.networks import SCHEMA, network_answers, written_network  # noqa: PLC0415
+    from towtank.model import NETWORK_SCHEMA, network_answers, no_such_configuration, written_network  # noqa: PLC0415
 
     with contained() as parts:
         answers = network_answers(source, configuration, loads, hold_out)
@@ -136,7 +133,9 @@ def _network(
         answers[0].document["model"] = written_network(answers[0], str(source), out)
     documents = [answer.document for answer in answers]
     if json:
-        print_json({"schema": SCHEMA, "source": str(source), "configurations": documents, **failed_parts(parts)})
+        print_json(
+            {"schema": NETWORK_SCHEMA, "source": str(source), "configurations": documents, **failed_parts(parts)}
+        )
     else:
         for line in (each for document in documents for each in network_lines(document)):
             printer().print(line, markup=False) if isinstance(line, str) else printer().print(line)
@@ -144,7 +143,7 @@ def _network(
     return parts.status(ExitStatus.DONE if fitted else ExitStatus.INVALID_MEASUREMENT)
 
 
-def _one_only(answers: Sequence[Answer | NetworkAnswer]) -> None:
+def _one_only(answers: Sequence[CurveAnswer | NetworkAnswer]) -> None:
     """Refuse to write the models of several configurations to a single file."""
     if len(answers) > 1:
         labels = "; ".join(str(answer.document["label"]) for answer in answers)
@@ -165,11 +164,11 @@ def _loads(check: OptionCheck, text: str | None) -> list[float] | None:
 
 
 def _show(
-    answers: list[Answer], source: Path, out: Path | None, parts: Parts, *, results: bool, json: bool
+    answers: list[CurveAnswer], source: Path, out: Path | None, parts: Parts, *, results: bool, json: bool
 ) -> ExitStatus:
     from towtank.cli.fit_table import fit_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
-    from towtank.model.fitting import written_model  # noqa: PLC0415
+    from towtank.model import written_model  # noqa: PLC0415
 
     print_failed(parts)
     if out is not None:

@@ -59,10 +59,12 @@ def command(
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.simulate_table import comparison_table, simulate_table  # noqa: PLC0415
-    from towtank.model.variants import checked_settings  # noqa: PLC0415
+    from towtank.model import checked_simulation_settings  # noqa: PLC0415
 
     shares = {"--precision": precision, "--confidence": confidence}
-    settings = checked_settings(shares, replications=replications, events=events, time=time, seed=seed, threads=threads)
+    settings = checked_simulation_settings(
+        shares, replications=replications, events=events, time=time, seed=seed, threads=threads
+    )
     outcome = _simulate(file, change or [], compare, compare_set, settings)
     answers = outcome["answers"]
     if json:
@@ -81,7 +83,7 @@ def _simulate(
 ) -> dict[str, Any]:
     """Simulate the model and, if requested, the alternative model to compare it with."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
-    from towtank.model.variants import simulate_variants  # noqa: PLC0415
+    from towtank.model import simulate_variants  # noqa: PLC0415
 
     check = OptionCheck()
     wanted = [(file, check.pairs("--set", change))]

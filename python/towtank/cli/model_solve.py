@@ -10,7 +10,7 @@ from towtank.cli.options import Changes, Json, ModelArgument
 from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from towtank.model.variants import Point
+    from towtank.model import ModelPoint
 
 
 def command(
@@ -40,11 +40,10 @@ def command(
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.solve_points import points_of  # noqa: PLC0415
     from towtank.cli.solve_table import solve_table, sweep_table  # noqa: PLC0415
-    from towtank.model import METHODS  # noqa: PLC0415
-    from towtank.model.variants import solve_points  # noqa: PLC0415
+    from towtank.model import SOLVING_METHODS, solve_points  # noqa: PLC0415
 
     check = OptionCheck()
-    check.one_of("--method", method, METHODS)
+    check.one_of("--method", method, SOLVING_METHODS)
     check.refuse_faults()
     document = yamlfile.load(file)
     points = solve_points(document, points_of(document, change or [], users or [], sweep or []), method)
@@ -65,7 +64,7 @@ def command(
         raise typer.Exit(int(ExitStatus.INPUT))
 
 
-def _entry(point: Point) -> dict[str, Any]:
+def _entry(point: ModelPoint) -> dict[str, Any]:
     """Return the result of one variant of a model: the changed values, and either the solution or the faults."""
     faults = [{"where": fault.where, "message": fault.message} for fault in point.faults]
     return {"changes": point.changes, **(point.answer or {"faults": faults})}

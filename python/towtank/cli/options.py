@@ -9,7 +9,7 @@ import typer
 from towtank.option_check import COMMAND_LINE, OptionCheck
 
 if TYPE_CHECKING:
-    from towtank.sending.receiver import Receiver
+    from towtank.sending import Receiver
 
 __all__ = ["COMMAND_LINE", "Changes", "Json", "MaySend", "ModelArgument", "OptionCheck", "Send", "SendHeader"]
 __all__ += ["receivers"]
@@ -41,7 +41,7 @@ def receivers(send: list[str] | None, allowed: list[str] | None, headers: list[s
     """Return the receivers to which results are sent during a run; empty if the option `--send` is not given."""
     if not send and not headers:
         return ()
-    from towtank.sending.receiver import receivers as found  # noqa: PLC0415
+    from towtank.sending import read_receivers as found  # noqa: PLC0415
 
     check = OptionCheck()
     pairs = check.headers(headers, "--send-header")

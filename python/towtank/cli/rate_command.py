@@ -13,7 +13,7 @@ from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
-    from towtank.size import Machine, Rated
+    from towtank.size import Machine, RatedMachine
 
 
 def command(
@@ -37,8 +37,7 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
-    from towtank.size import against_document, check_machine_name, machine_name  # noqa: PLC0415
-    from towtank.size.rating_document import rating_document  # noqa: PLC0415
+    from towtank.size import against_document, check_machine_name, document_of_rating, machine_name  # noqa: PLC0415
 
     check = OptionCheck()
     check.new_file("--out", out, force=force)
@@ -48,7 +47,7 @@ def command(
     check.refuse_faults()
     rated = _rate(folder, quick=quick, quiet=quiet)
     compared = against_document(rated, other) if other is not None else None
-    document = rating_document(rated, compared)
+    document = document_of_rating(rated, compared)
     name = name or machine_name(rated.facts)
     # The rating took minutes, so its result is printed before a later step can fail.
     if json:
@@ -67,7 +66,7 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if no
     comparison was requested.
     """
-    from towtank.size import catalogue, load_machines  # noqa: PLC0415
+    from towtank.size import load_machines, machine_catalogue  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
     if against is None:
@@ -77,7 +76,7 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
         if len(machines) > 1:
             check.fault("--against", f"must be a file of one machine, got {len(machines)}: {', '.join(machines)}")
         return next(iter(machines.values()))
-    machines = catalogue()
+    machines = machine_catalogue()
     if against not in machines:
         near = did_you_mean(against, list(machines))
         check.fault(
@@ -86,16 +85,11 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     return machines.get(against)
 
 
-def _rate(folder: Path, *, quick: bool, quiet: bool) -> Rated:
-    from towtank.conduct import (  # noqa: PLC0415
-        FULL,
-        QUICK,
-        StopRequest,
-        rate_machine,
-    )
+def _rate(folder: Path, *, quick: bool, quiet: bool) -> RatedMachine:
+    from towtank.conduct import FULL_RATING, QUICK_RATING, StopRequest, rate_machine  # noqa: PLC0415
 
     with _progress(quiet=quiet) as progress, StopRequest() as stop:
-        return rate_machine(folder, QUICK if quick else FULL, progress, stop)
+        return rate_machine(folder, QUICK_RATING if quick else FULL_RATING, progress, stop)
 
 
 @contextmanager
@@ -118,7 +112,7 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[dict[str, Any], int], None]]
         yield show
 
 
-def _write(out: Path, rated: Rated, name: str) -> None:
+def _write(out: Path, rated: RatedMachine, name: str) -> None:
     """Write the machine file completely or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415

@@ -15,9 +15,7 @@ from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
-    from towtank.record.authority import Authority
-    from towtank.record.finishing import Recording
-    from towtank.record.script import Action
+    from towtank.record import Authority, BrowserAction, Recording
 
 group = typer.Typer(
     help="Record a session as a workload, through a proxy or in a headless browser.", no_args_is_help=True
@@ -83,13 +81,8 @@ def proxy(
 ) -> None:
     """Record the requests of a browser or another client through a local proxy."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
-    from towtank.conduct import StopRequest  # noqa: PLC0415
-    from towtank.conduct.envelope import state_folder  # noqa: PLC0415
-    from towtank.record.authority import authority_in  # noqa: PLC0415
-    from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
-    from towtank.record.proxy import USER, Proxy, trust_of  # noqa: PLC0415
-    from towtank.record.recorder import Recorder  # noqa: PLC0415
-    from towtank.record.running import record_proxy  # noqa: PLC0415
+    from towtank.conduct import StopRequest, state_folder  # noqa: PLC0415
+    from towtank.record import PROXY_USER, Proxy, Recorder, Recording, archive_at, authority_in, record_proxy, trust_of  # noqa: PLC0415
 
     check = OptionCheck()
     address = _address(check, listen, anywhere=listen_anywhere)
@@ -110,7 +103,7 @@ def proxy(
             end = "Ctrl-C ends it" if for_s is None else f"it ends after {for_}"
             say(f"recording: set {relay.where} as the HTTP and HTTPS proxy; {end}")
             if password:  # The password is printed, because the user has no other way to learn it.
-                _note(f"the proxy accepts user {USER} with password {relay.password}")
+                _note(f"the proxy accepts user {PROXY_USER} with password {relay.password}")
             if authority is not None:
                 until = f"{authority.certificate.not_valid_after_utc:%Y-%m-%d}"
                 say(f"HTTPS is recorded if the client trusts {folder / 'ca.pem'}, valid until {until}")
@@ -147,10 +140,7 @@ def browser(
     """Record a session in a headless Chromium."""
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.conduct import StopRequest  # noqa: PLC0415
-    from towtank.record.finishing import Recording, archive_at  # noqa: PLC0415
-    from towtank.record.proxy import Proxy, trust_of  # noqa: PLC0415
-    from towtank.record.recorder import Recorder  # noqa: PLC0415
-    from towtank.record.running import Session, record_browser  # noqa: PLC0415
+    from towtank.record import BrowserSession, Proxy, Recorder, Recording, archive_at, record_browser, trust_of  # noqa: PLC0415
 
     check = OptionCheck()
     think_s, timeout_s = check.duration("--think", think), check.positive("--timeout", timeout)
@@ -158,7 +148,7 @@ def browser(
     if bool(url) == (script is not None):
         check.fault("URL", f"must be given, or --script, but not both, got {'both' if url else 'neither'}")
     check.refuse_faults()
-    session = Session(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
+    session = BrowserSession(_actions(url or [], script), think_s, timeout_s, sandbox=not no_sandbox)
     with StopRequest() as stop, archive_at(har, _note) as archive:
         hosts = frozenset(host.lower() for host in only or ())
         recorder = Recorder(archive, hosts, _printer_of(quiet=quiet), own_pages=True)
@@ -169,17 +159,17 @@ def browser(
         raise typer.Exit(ExitStatus.STOPPED)
 
 
-def _actions(urls: list[str], script: Path | None) -> list[Action]:
-    from towtank.record.script import load_script, opened  # noqa: PLC0415
+def _actions(urls: list[str], script: Path | None) -> list[BrowserAction]:
+    from towtank.record import actions_opening, load_script  # noqa: PLC0415
 
-    return load_script(script) if script is not None else opened(urls)
+    return load_script(script) if script is not None else actions_opening(urls)
 
 
 def _address(check: OptionCheck, text: str, *, anywhere: bool) -> tuple[str, int]:
     """Read the host and port on which the proxy listens. Unless `anywhere` is set, the host must be this machine."""
     import ipaddress  # noqa: PLC0415
 
-    from towtank.record.proxy import is_loopback  # noqa: PLC0415
+    from towtank.record import is_loopback  # noqa: PLC0415
 
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")

@@ -20,22 +20,29 @@ def command(
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.digging import dig  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
-    from towtank.report import REPORT, load, write  # noqa: PLC0415
-    from towtank.report.content.headline import headline, level, relaxed, unchecked  # noqa: PLC0415
+    from towtank.report import (  # noqa: PLC0415
+        REPORT_FILE,
+        headline,
+        load_results,
+        relaxed_limits_note,
+        unchecked_note,
+        verdict_level,
+        write_loaded_report,
+    )
 
     check = OptionCheck()
     check.target("--out", out)
     check.refuse_faults()
     with contained() as parts:
-        found = load(results)
-        path = write(found, out or results / REPORT, results)
+        found = load_results(results)
+        path = write_loaded_report(found, out or results / REPORT_FILE, results)
     print_failed(parts)
     if json:
         document = {
             "schema": "towtank/report/1",
             "report": str(path),
             "headline": headline(found),
-            "verdict": level(found),
+            "verdict": verdict_level(found),
             "not_checked": dig(found.summary, "verdict", "not_checked"),
             "relaxed_limits": dig(found.summary, "verdict", "relaxed_limits"),
             **failed_parts(parts),
@@ -43,11 +50,11 @@ def command(
         print_json(document)
     else:
         printer().print(headline(found), markup=False)
-        remark = "".join(f"; {words}" for words in (relaxed(found), unchecked(found)) if words)
-        printer().print(f"verdict: {level(found)}{remark}\nreport: {path}", markup=False)
+        remark = "".join(f"; {words}" for words in (relaxed_limits_note(found), unchecked_note(found)) if words)
+        printer().print(f"verdict: {verdict_level(found)}{remark}\nreport: {path}", markup=False)
     if open_:
         _show(path)
-    return parts.status(ExitStatus.INVALID_MEASUREMENT if level(found) == "invalid" else ExitStatus.DONE)
+    return parts.status(ExitStatus.INVALID_MEASUREMENT if verdict_level(found) == "invalid" else ExitStatus.DONE)
 
 
 def _show(path: Path) -> None:

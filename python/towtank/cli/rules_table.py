@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towtank.size.rules import Answer, Rule, outcome
-from towtank.size.rules.documents import bounds_text, source_text
-from towtank.size.rules.file import RuleExample
+from towtank.size import Rule, RuleAnswer, RuleExample, example_outcome, input_bounds_text, rule_source_text
 
 
 def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:
@@ -29,14 +27,14 @@ def shown(rule: Rule) -> Iterator[str]:
         form = f"one of {', '.join(quantity.choices)}" if quantity.choices else f"[{quantity.unit}]"
         role = f", {quantity.role}" if quantity.role != "given" else ""
         facts = f"; bound to {', '.join(quantity.binds)}" if quantity.binds else ""
-        yield f"  {name} {form}{role}: {quantity.meaning}{bounds_text(quantity)}{facts}"
+        yield f"  {name} {form}{role}: {quantity.meaning}{input_bounds_text(quantity)}{facts}"
     for row in entry.table:
         picked = ", ".join(row.when.values())
         yield f"  {picked}: {row.value}{f'  ({row.note})' if row.note else ''}"
     for title, text in (("range", entry.range), ("caution", entry.caution), ("advice", entry.advice)):
         if text:
             yield f"  {title}: {text}"
-    yield f"  source: {source_text(rule)}"
+    yield f"  source: {rule_source_text(rule)}"
     for example in entry.examples:
         yield f"  example{f' {example.case}' if example.case else ''}: {_example(rule, example)}"
 
@@ -60,12 +58,12 @@ def _example(rule: Rule, example: RuleExample) -> str:
         if example.origin == "inferred"
         else ""
     )
-    found = outcome(rule, example)
+    found = example_outcome(rule, example)
     off = "" if found.comes_out else ", WHICH IS OUTSIDE ITS TOLERANCE"
     return f"{inputs} gives {found.got}; stated {example.result}, {example.origin}{proves}{off}"
 
 
-def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
+def worked_out(rule: Rule, answer: RuleAnswer) -> Iterator[str]:
     """Render the calculation of a rule's result, step by step."""
     yield f"{rule.name}: {rule.entry.title}"
     for line in answer.lines:
@@ -81,4 +79,4 @@ def worked_out(rule: Rule, answer: Answer) -> Iterator[str]:
         yield f"  {rule.entry.result.meaning.rstrip('.')}: {answer.text}"
     if rule.entry.caution:
         yield f"  caution: {rule.entry.caution}"
-    yield f"  source: {source_text(rule)}"
+    yield f"  source: {rule_source_text(rule)}"

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from towtank.cli.options import COMMAND_LINE
 from towtank.errors import Fault, StudyError
-from towtank.size.rules import Answer, Rule, answer, with_defaults
-from towtank.size.rules.rule import InputValue
+from towtank.size import InputValue, Rule, RuleAnswer, answer_rule, inputs_with_defaults
 from towtank.yamlfile import did_you_mean
 
 
-def answer_for(rule: Rule, settings: list[str]) -> Answer:
+def answer_for(rule: Rule, settings: list[str]) -> RuleAnswer:
     """Compute the result of a rule for values as typed on the command line.
 
     Raises
@@ -23,7 +22,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
         message = f"must not be given: {rule.name} is advice without a formula"
         raise StudyError.at(COMMAND_LINE, message, where="--set")
     given, faults = _read(rule, settings)
-    values = with_defaults(rule, given)
+    values = inputs_with_defaults(rule, given)
     wanted = rule.needed if rule.is_workable else rule.judged
     wrong = {fault.where for fault in faults}
     for name in wanted:
@@ -33,7 +32,7 @@ def answer_for(rule: Rule, settings: list[str]) -> Answer:
             faults.append(_fault(name, f"must be given: {quantity.meaning.rstrip('.')} [{form}]"))
     if faults:
         raise StudyError(faults)
-    return answer(rule, values)
+    return answer_rule(rule, values)
 
 
 def _fault(name: str, message: str) -> Fault:

@@ -11,8 +11,7 @@ from towtank.cli.options import COMMAND_LINE, MaySend, Send, SendHeader, receive
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
-    from towtank.conduct.request import StudyRequest
-    from towtank.conduct.study import StudyOutcome
+    from towtank.conduct import StudyOutcome, StudyRequest
 
 
 QUICK = "quick"
@@ -61,11 +60,15 @@ def command(
 ) -> int:
     """Run a study and write its report. A study starts programs, so read another person's study before you run it."""
     from towtank.cli.output import console  # noqa: PLC0415
-    from towtank.conduct import StopRequest  # noqa: PLC0415
-    from towtank.conduct.display import display_for  # noqa: PLC0415
-    from towtank.conduct.request import StudyRequest, new_folder, recorded_request  # noqa: PLC0415
-    from towtank.conduct.side_effects import side_effects  # noqa: PLC0415
-    from towtank.conduct.study import run_study  # noqa: PLC0415
+    from towtank.conduct import (  # noqa: PLC0415
+        StopRequest,
+        StudyRequest,
+        describe_side_effects,
+        display_for,
+        new_results_folder,
+        recorded_request,
+        run_study,
+    )
 
     if quick and preset not in (None, QUICK):
         message = f"must be left out, or be {QUICK}, if --quick is given, got {preset!r} instead"
@@ -82,7 +85,7 @@ def command(
         raise StudyError.at(COMMAND_LINE, "must name a study, or a results folder with --resume", where="STUDY")
     chosen_receivers = receivers(send, i_may_send, send_header)
     loaded = request.load()
-    folder = resume or out or new_folder(loaded.name)
+    folder = resume or out or new_results_folder(loaded.name)
     display = display_for(console(quiet=quiet), quiet=quiet)
     with StopRequest() as stop:
         outcome = run_study(
@@ -94,7 +97,7 @@ def command(
             command=request.document(),
             report=report,
             receivers=chosen_receivers,
-            first_words=side_effects(loaded),
+            first_words=describe_side_effects(loaded),
         )
     _print(outcome, request, json=json)
     return outcome.exit_status
@@ -117,7 +120,7 @@ def _print(outcome: StudyOutcome, request: StudyRequest, *, json: bool) -> None:
     if json:
         print_json(_document(outcome, request))
     elif outcome.summary:
-        from towtank.report.terminal import print_outcome  # noqa: PLC0415
+        from towtank.report import print_outcome  # noqa: PLC0415
 
         print_outcome(printer(), outcome.summary, outcome.report)
 

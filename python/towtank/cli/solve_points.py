@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 from towtank.cli.options import OptionCheck
-from towtank.model.variants import Point
+from towtank.model import ModelPoint
 from towtank.yamlfile import Document
 
 POINTS_AT_MOST = 100_000
 
 
-def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[Point]:
+def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[ModelPoint]:
     """Read the options and return the variants to solve: all combinations of the varied values."""
     check = OptionCheck()
     fixed = check.pairs("--set", changes)
@@ -30,7 +30,7 @@ def points_of(file: Document, changes: list[str], users: list[str], sweeps: list
     check.refuse_faults()
     paths = [path for path, _ in varied]
     return [
-        Point(dict(zip(paths, combination, strict=True)), fixed)
+        ModelPoint(dict(zip(paths, combination, strict=True)), fixed)
         for combination in product(*(values for _, values in varied))
     ]
 

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from towtank.estimates import FEW_DIGITS, duration_estimate, number_estimate, share_estimate, significant
-from towtank.model.variants import Point
+from towtank.model import ModelPoint
 from towtank.units import format_duration
 
 _MANY_NINES = 0.9995
@@ -153,7 +153,7 @@ def _bottlenecks(answer: dict[str, Any]) -> list[str]:
     return lines
 
 
-def sweep_table(points: list[Point]) -> list[RenderableType]:
+def sweep_table(points: list[ModelPoint]) -> list[RenderableType]:
     """Render one row for each variant: throughput and response time by class, and the busiest station."""
     solved = next((point.answer for point in points if point.answer is not None), None)
     classes = list(solved["classes"]) if solved else []

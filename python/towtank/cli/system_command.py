@@ -31,7 +31,7 @@ def up(
     from towtank.cli.output import console, print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
     from towtank.study import find_system, refuse_files_outside  # noqa: PLC0415
-    from towtank.system.keeper import bring_up  # noqa: PLC0415
+    from towtank.system import bring_up  # noqa: PLC0415
 
     name, path = find_system(system)
     if not trust:
@@ -51,10 +51,9 @@ def status(json: _Json = False) -> None:
     """Show the systems that are running, and whether their processes are alive."""
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.secrets import redacted  # noqa: PLC0415
-    from towtank.system.keeper import describe  # noqa: PLC0415
-    from towtank.system.state import states  # noqa: PLC0415
+    from towtank.system import describe_system, system_states  # noqa: PLC0415
 
-    systems = [describe(state) for state in states()]
+    systems = [describe_system(state) for state in system_states()]
     if json:
         print_json({"schema": "towtank/system-status/1", "systems": redacted(systems)})
         return
@@ -79,7 +78,7 @@ def down(
     """
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.study import find_system  # noqa: PLC0415
-    from towtank.system.keeper import take_down  # noqa: PLC0415
+    from towtank.system import take_down  # noqa: PLC0415
 
     name = None if system is None else find_system(system)[0]
     names = take_down(only=name)

@@ -197,7 +197,7 @@ def _drive(run: RunFolder, within_s: float) -> None:
 
 def read_point(run: RunFolder) -> Point:
     """Read the results of the steady stage of a calibration load from the engine's record."""
-    from towtank.analysis.measurement import Measurement  # noqa: PLC0415 - numpy: only if something was measured
+    from towtank.analysis import Measurement  # noqa: PLC0415 - numpy: only if something was measured
     from towtank.results import segments  # noqa: PLC0415
 
     measurement = Measurement(segments.read(run.engine))
@@ -221,7 +221,7 @@ def calibrate_here(note: Callable[[str], None]) -> dict[str, Any]:
     """Measure the envelope (limits) of this machine as a load generator, which takes about 35 s; the result is not
     stored.
     """
-    from towtank.observe.host import host_facts  # noqa: PLC0415
+    from towtank.observe import host_facts  # noqa: PLC0415
 
     pinning = share_out()
     busy = os.getloadavg()[0]

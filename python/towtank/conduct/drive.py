@@ -23,11 +23,10 @@ from towtank.conduct.targets_here import UNNAMED, addresses_here, watching_targe
 from towtank.dialing import UnreachedError, connect_first, fact, next_step
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
-from towtank.results import RunFolder
-from towtank.results.observe import GENERATOR_GROUP
+from towtank.results import GENERATOR_GROUP, RunFolder
 from towtank.secrets import basic_authorization
-from towtank.study.traces import Curve
-from towtank.system.reach import refuses_unix, split_address
+from towtank.study import RateCurve
+from towtank.system import refuses_unix, split_address
 from towtank.units import format_size
 
 TRANSACTION = "request"
@@ -103,7 +102,7 @@ class Load:
 
     users: int = 1
     rate: float | None = None
-    curve: Curve | None = None
+    curve: RateCurve | None = None
     users_at_most: int = USERS_AT_MOST
     backlog_at_most: int = BACKLOG_AT_MOST
     think_s: float = 0.0

@@ -17,8 +17,15 @@ from towtank.conduct.drive import (
 from towtank.errors import Fault, StudyError
 from towtank.results import RunFolder
 from towtank.units import shown
-from towtank.workload import drivers
-from towtank.workload.targets import check_targets, host_and_port, is_number, login_of, numeric, with_fallbacks
+from towtank.workload import (
+    check_targets,
+    drivers,
+    host_and_port,
+    is_numeric_address,
+    login_in_addresses,
+    numeric_address,
+    target_with_fallbacks,
+)
 from towtank.yamlfile import did_you_mean, parse_value
 
 if TYPE_CHECKING:
@@ -82,7 +89,7 @@ def prepare_plan(
     places = _places(list(connections.connect_to) or [exchange.url], allowed)
     ways = [require_reachable(each) for each in places]
     plan = url_plan(run, exchange, load, [each[0] for each in ways], connections)
-    return {**plan, "targets": [with_fallbacks(plan["targets"][0], ways)]}
+    return {**plan, "targets": [target_with_fallbacks(plan["targets"][0], ways)]}
 
 
 def _places(addresses: list[str], allowed: list[str]) -> list[list[str]]:
@@ -116,7 +123,7 @@ def _numeric(address: str, allowed: list[str]) -> list[str]:
         host, port = host_and_port(address)
     except ValueError as error:
         raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
-    return [numeric(number, port) for number in check_targets([address], allowed)[host]]
+    return [numeric_address(number, port) for number in check_targets([address], allowed)[host]]
 
 
 def _workload_plan(
@@ -160,7 +167,7 @@ def _reached(target: dict[str, Any], ways: list[list[str]]) -> dict[str, Any]:
     speaks_http = target["scheme"] != "driver"
     places = [each if speaks_http else [drivers.network_address(way) or way for way in each] for each in ways]
     found = {each[0].removeprefix("http://").rstrip("/"): each for each in places}
-    return with_fallbacks(target, [require_reachable(found.get(each, [each])) for each in target["addresses"]])
+    return target_with_fallbacks(target, [require_reachable(found.get(each, [each])) for each in target["addresses"]])
 
 
 def _parameters(changes: tuple[str, ...], known: list[str]) -> dict[str, Any]:
@@ -203,7 +210,7 @@ def _named(address: str) -> dict[str, Any]:
     if address.startswith(UNIX) or drivers.speaks([address]) != "http":
         return {}
     authority = address.removeprefix("http://").partition("/")[0].rpartition("@")[2]
-    return {} if is_number(host_and_port(address)[0]) else {"host": authority}
+    return {} if is_numeric_address(host_and_port(address)[0]) else {"host": authority}
 
 
 def _login(addresses: list[str]) -> dict[str, Any]:
@@ -211,7 +218,7 @@ def _login(addresses: list[str]) -> dict[str, Any]:
     if any(drivers.speaks([address]) != "http" for address in addresses):
         return {}
     try:
-        login = login_of(addresses)
+        login = login_in_addresses(addresses)
     except ValueError as error:
         raise StudyError.at(COMMAND_LINE, str(error), where="--address") from None
     return {} if login is None else {"login": login}

@@ -21,8 +21,7 @@ from towtank.errors import StudyError
 from towtank.option_check import COMMAND_LINE
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder
 from towtank.secrets import redacted_text
-from towtank.system import watched
-from towtank.system.scratch import make_scratch
+from towtank.system import make_scratch, watched
 
 
 @dataclass

@@ -14,7 +14,7 @@ from towtank.errors import Fault, StudyError
 from towtank.results import write_json
 
 if TYPE_CHECKING:
-    from towtank.system.system import GeneratorPlace
+    from towtank.system import GeneratorPlace
 
 SCHEMA = "towtank/envelope/1"
 _FOLDER = "envelopes"
@@ -93,7 +93,7 @@ def generator_facts(plan: dict[str, Any], place: GeneratorPlace | None = None) -
         `generator_host` is included if the generator is on a host of the study, `envelope` if the machine is
         calibrated.
     """
-    from towtank.observe.host import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
+    from towtank.observe import host_facts  # noqa: PLC0415 - reads many files: only when a run begins
 
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limits: dict[str, int] = {} if hard == resource.RLIM_INFINITY else {"open_files": hard}

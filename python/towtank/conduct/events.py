@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from towtank.errors import TowtankError
-from towtank.results import RunFolder
-from towtank.results.following import Follower
-from towtank.study.events import Event
-from towtank.system.hosts.group import Hosts
+from towtank.results import Follower, RunFolder
+from towtank.study import Event
+from towtank.system import Hosts
 
 _NANOSECONDS = 1_000_000_000
 # Longest time after the load during which Towtank waits for events to end. It is long enough for a service to start.

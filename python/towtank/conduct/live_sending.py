@@ -11,7 +11,7 @@ from towtank.conduct.display import Display
 from towtank.results import RunFolder
 
 if TYPE_CHECKING:
-    from towtank.sending.receiver import Receiver
+    from towtank.sending import Receiver
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,9 @@ class LiveSending:
         if not self.receivers:
             yield
             return
-        from towtank.sending.live import sending  # noqa: PLC0415 - brings the analysis, which takes a second
-        from towtank.sending.update import Source  # noqa: PLC0415
+        from towtank.sending import SentRun, send_live  # noqa: PLC0415 - brings the analysis, which takes a second
 
-        source = Source(self.study, self.run, self.factors)
-        with sending(run, source, self.receivers, display.note) as report:
+        source = SentRun(self.study, self.run, self.factors)
+        with send_live(run, source, self.receivers, display.note) as report:
             yield
         notes += report.notes

@@ -14,11 +14,7 @@ from towtank.conduct.wiring import make_task
 from towtank.errors import MeasurementError, Stopped, TargetError
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
 from towtank.secrets import make_private_folder
-from towtank.study.design import LOAD_FACTORS, RunSpec, run_seed
-from towtank.study.model import FindLimit, Stages
-from towtank.study.search import StepUp
-from towtank.study.shares import Pilot, PilotResult
-from towtank.study.study import Study
+from towtank.study import LOAD_FACTORS, FindLimit, Pilot, PilotResult, RunSpec, Stages, StepUp, Study, run_seed
 
 FOLDER = "pilot"
 """Name of the pilot run's folder in the results folder; the pilot run is not part of the design."""
@@ -133,13 +129,12 @@ def read_pilot(run: RunFolder, pilot: Pilot, reason: str | None = None) -> Pilot
     MeasurementError
         If no plateau (load step) of the pilot run passed its test.
     """
-    from towtank.analysis.limits.found import search_of  # noqa: PLC0415 - numpy: only if something was measured
-    from towtank.analysis.limits.pilot import is_beyond, limit_users  # noqa: PLC0415
-    from towtank.analysis.measurement import Measurement  # noqa: PLC0415
+    from towtank.analysis import Measurement, search_of_run  # noqa: PLC0415 - numpy: only if something was measured
+    from towtank.conduct.pilot_levels import is_beyond, limit_users  # noqa: PLC0415
     from towtank.results import segments  # noqa: PLC0415
 
     search = pilot_load(pilot).document()
-    plateaus = search_of(Measurement(segments.read(run.engine)), search, [], []).plateaus
+    plateaus = search_of_run(Measurement(segments.read(run.engine)), search, [], []).plateaus
     users = limit_users(plateaus)
     if users is None:
         why = reason or _first_failure([plateau.failure for plateau in plateaus])

@@ -14,7 +14,7 @@ from towtank.errors import StudyError
 from towtank.own_cpus import pinned_to
 
 if TYPE_CHECKING:
-    from towtank.study.model import PinnedCpus
+    from towtank.study import PinnedCpus
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from towtank import __version__
 from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import StudyError
-from towtank.results import SECRETS, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
+from towtank.results import SECRETS_FILE, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
 from towtank.secrets import make_private_folder, open_private, redacted, redacted_setting
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def open_results(
             results.update(study=described, design=design, command=command, repeat_ended=None)
         return results
     require_no_results(folder)
-    from towtank.observe.host import host_facts  # noqa: PLC0415 - asks the probe: only when a study begins
+    from towtank.observe import host_facts  # noqa: PLC0415 - asks the probe: only when a study begins
 
     secret = study.workload.secret_parameters
     make_private_folder(folder)
@@ -92,7 +92,7 @@ def _keep_secrets(command: dict[str, Any], parameters: Collection[str], folder: 
     shown = [redacted_setting(change, parameters) for change in changes]
     if shown == changes:
         return command
-    write_json(folder / SECRETS, {"schema": SECRETS_SCHEMA, "changes": changes}, private=True)
+    write_json(folder / SECRETS_FILE, {"schema": SECRETS_SCHEMA, "changes": changes}, private=True)
     return {**command, "changes": shown}
 
 

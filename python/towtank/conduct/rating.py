@@ -18,8 +18,8 @@ from typing import IO, Any
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
-from towtank.observe.host import host_facts
-from towtank.size import Measurement, Rated, catalogue, reference_values
+from towtank.observe import host_facts
+from towtank.size import RatedMachine, RatingMeasurement, machine_catalogue, reference_values
 
 # Free disk space that the kernels require: for the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024
@@ -44,8 +44,8 @@ class RatingLength:
 
 # Short and full length of a rating. A round has 40 turns (measured executions): each of the 20 kernels runs once on one
 # CPU and once on all CPUs.
-QUICK = RatingLength(rounds=3, turn_s=0.12)
-FULL = RatingLength(rounds=6, turn_s=0.6)
+QUICK_RATING = RatingLength(rounds=3, turn_s=0.12)
+FULL_RATING = RatingLength(rounds=6, turn_s=0.6)
 
 
 def rate_machine(
@@ -53,15 +53,15 @@ def rate_machine(
     length: RatingLength,
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
-) -> Rated:
+) -> RatedMachine:
     """Measure the speed of this machine by kernels, and compare it with that of the catalogue's reference machine.
 
     Parameters and errors are those of `measure`.
     """
-    reference = reference_values(catalogue())
+    reference = reference_values(machine_catalogue())
     facts = rated_facts(folder)
     at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Rated.of(measure(folder, length, progress, stop), facts, at, reference)
+    return RatedMachine.of(measure(folder, length, progress, stop), facts, at, reference)
 
 
 def measure(
@@ -69,7 +69,7 @@ def measure(
     length: RatingLength,
     progress: Callable[[Json, int], None] | None = None,
     stop: StopRequest | None = None,
-) -> Measurement:
+) -> RatingMeasurement:
     """Run the kernels one after the other in several rounds, with their files in a folder, and then remove these files.
 
     Parameters
@@ -103,7 +103,7 @@ def measure(
             if progress is not None and lines[-1].get("event") == "turn":
                 progress(lines[-1], 2 * length.rounds * len(lines[0]["kernels"]))
         stop.check()
-    return Measurement.of_lines(lines)
+    return RatingMeasurement.of_lines(lines)
 
 
 def _parsed(text: str) -> Json:

@@ -21,11 +21,18 @@ from towtank.conduct.display import Display
 from towtank.conduct.stopping import StopRequest
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, TowtankError
-from towtank.results import RunFolder, lines, stored, write_json
-from towtank.results.lines import Damage
-from towtank.results.stored import FATES, GONE, Ledger, Thing
-from towtank.system.process import describe_status, tail
-from towtank.system.system import Endpoints, System
+from towtank.results import (
+    ITEM_FATES,
+    ITEM_GONE,
+    Damage,
+    RunFolder,
+    StoredItem,
+    StoredLedger,
+    lines,
+    stored,
+    write_json,
+)
+from towtank.system import Endpoints, System, describe_status, log_tail
 
 SCHEMA = "towtank/stored/1"
 _ROUNDS = 4
@@ -75,7 +82,7 @@ def read_back(
     ledger = stored.read_ledger(run.engine)
     document = reader.document(ledger, _heal(run, system) or reader.all(ledger))
     write_json(run.stored, document)
-    run.event("read_back_ends", **{key: document[key] for key in ("acknowledged", *FATES)})
+    run.event("read_back_ends", **{key: document[key] for key in ("acknowledged", *ITEM_FATES)})
     if document["lost"] or document["different"]:
         display.note(
             f"  of {document['acknowledged']} stored items: {document['lost']} lost, {document['different']} different"
@@ -110,7 +117,7 @@ class _Reader:
         self.sampled: dict[str, int] = {}
         self.deadline = time.monotonic() + asked.at_most_s
 
-    def all(self, ledger: Ledger) -> str | None:
+    def all(self, ledger: StoredLedger) -> str | None:
         """Read back the stored items of all kinds. Return the reason if some items could not be read,
         otherwise None.
         """
@@ -129,7 +136,7 @@ class _Reader:
             None if time.monotonic() < self.deadline else f"the read-back took longer than {self.asked.at_most_s:g} s"
         )
 
-    def _chosen(self, kind: str, things: dict[str, Thing]) -> dict[str, Thing]:
+    def _chosen(self, kind: str, things: dict[str, StoredItem]) -> dict[str, StoredItem]:
         """Return the items of a kind to read back: all of them, or a random sample."""
         if self.asked.sample is None or len(things) <= self.asked.sample:
             chosen = things
@@ -139,7 +146,7 @@ class _Reader:
         self.sampled[kind] = len(chosen)
         return chosen
 
-    def _kind(self, kind: str, things: dict[str, Thing]) -> None:
+    def _kind(self, kind: str, things: dict[str, StoredItem]) -> None:
         fates, reads = self.fates.setdefault(kind, {}), self.reads.setdefault(kind, {})
         absent = self.asked.kinds[kind]
         left = list(things)
@@ -148,7 +155,7 @@ class _Reader:
             fates.update({key: stored.fate(things[key], reads.get(key), absent) for key in left})
             # A missing item is read again, because it may reappear while a server recovers, unless its removal was
             # requested.
-            left = [key for key in left if fates[key] not in (stored.FOUND, stored.DIFFERENT, GONE)]
+            left = [key for key in left if fates[key] not in (stored.ITEM_FOUND, stored.ITEM_DIFFERENT, ITEM_GONE)]
             if not left or self.stop.requested or time.monotonic() + _BETWEEN_ROUNDS_S > self.deadline:
                 return
             time.sleep(_BETWEEN_ROUNDS_S)
@@ -165,7 +172,7 @@ class _Reader:
         write_json(folder / "plan.json", plan, private=True)
         status = self._drive(self._engine(folder), engine, set(keys))
         if status not in (0, None):
-            words = "".join(f"\n  {line}" for line in tail(folder / "engine.log", 5))
+            words = "".join(f"\n  {line}" for line in log_tail(folder / "engine.log", 5))
             raise EngineError(f"the engine that reads back ended {describe_status(status)}{words}")
         return {str(note["key"]): note for note in stored.notes(engine, Damage()) if note.get("k") == "read"}
 
@@ -192,10 +199,10 @@ class _Reader:
         finally:
             process.close()
 
-    def document(self, ledger: Ledger, reason: str | None) -> dict[str, Any]:
+    def document(self, ledger: StoredLedger, reason: str | None) -> dict[str, Any]:
         """Return the result of the read-back as JSON for `stored.json`."""
         kinds = {kind: self._document_of(kind, ledger) for kind in self.asked.kinds}
-        keys = ("acknowledged", "removed", "uncertain", "read", *FATES)
+        keys = ("acknowledged", "removed", "uncertain", "read", *ITEM_FATES)
         return {
             "schema": SCHEMA,
             "run": self.run.run_id,
@@ -205,27 +212,31 @@ class _Reader:
             "bad_lines": ledger.damage.bad_lines,
         }
 
-    def _document_of(self, kind: str, ledger: Ledger) -> dict[str, Any]:
+    def _document_of(self, kind: str, ledger: StoredLedger) -> dict[str, Any]:
         things = ledger.of(kind)
         fates = self.fates.get(kind, {})
-        counts = Counter(stored.FOUND if fate == GONE else fate for fate in fates.values())
+        counts = Counter(stored.ITEM_FOUND if fate == ITEM_GONE else fate for fate in fates.values())
         chosen = self.sampled.get(kind, len(things))
-        counts[stored.UNREAD] += chosen - len(fates)
+        counts[stored.ITEM_UNREAD] += chosen - len(fates)
         return {
             "acknowledged": len(things),
             "removed": ledger.removed.get(kind, 0),
             "uncertain": sum(thing.is_uncertain for thing in things.values()),
-            "read": chosen - counts[stored.UNREAD],
+            "read": chosen - counts[stored.ITEM_UNREAD],
             "sample": chosen < len(things),
-            **{name: counts[name] for name in FATES},
+            **{name: counts[name] for name in ITEM_FATES},
             "named": self._named(kind, things, fates),
         }
 
-    def _named(self, kind: str, things: dict[str, Thing], fates: dict[str, str]) -> list[dict[str, Any]]:
+    def _named(self, kind: str, things: dict[str, StoredItem], fates: dict[str, str]) -> list[dict[str, Any]]:
         """List the items that are lost, changed or unreadable, in the order in which the system confirmed their
         storage.
         """
-        bad = [key for key, fate in fates.items() if fate in (stored.LOST, stored.DIFFERENT, stored.UNREADABLE)]
+        bad = [
+            key
+            for key, fate in fates.items()
+            if fate in (stored.ITEM_LOST, stored.ITEM_DIFFERENT, stored.ITEM_UNREADABLE)
+        ]
         bad.sort(key=lambda key: things[key].acknowledged_ns)
         reads = self.reads.get(kind, {})
         return [
@@ -254,7 +265,7 @@ class _Following:
 
     def is_through(self) -> bool:
         """Read the engine's new notes; return True if every key has been read."""
-        for path in self.folder.glob(stored.NOTES):
+        for path in self.folder.glob(stored.STORED_NOTES):
             with path.open("rb") as stream:
                 stream.seek(self._offsets.get(path, 0))
                 whole, newline, _ = stream.read().rpartition(b"\n")

@@ -66,16 +66,15 @@ class StudyRequest:
             If this machine cannot provide the hosts of every run.
         """
         # The YAML reader loads slowly, so it is imported here and not at the start of every command.
-        from towtank.study import load_study, study_path  # noqa: PLC0415
-        from towtank.study.named_files import paths_beside, refuse_outside  # noqa: PLC0415
+        from towtank.study import has_paths_beside, load_study, refuse_named_outside, study_path  # noqa: PLC0415
 
         study = replace(
             load_study(study_path(self.study), self.preset, changes=self._changes()), at_least=self.at_least
         )
-        if self.changed and any(paths_beside(spec.system) for spec in study.design()):
+        if self.changed and any(has_paths_beside(spec.system) for spec in study.design()):
             raise _needs_originals(self.changed)
         if not self.trusted and not study.is_shipped:
-            refuse_outside(study.named_files(), study.path.parent)
+            refuse_named_outside(study.named_files(), study.path.parent)
         study = replace(study, numbers=self._check_targets(study))
         self._check_hosts(study)
         _check_open_files(study)
@@ -99,14 +98,14 @@ class StudyRequest:
 
     def _check_targets(self, study: Study) -> dict[str, list[str]]:
         """Check every address that the systems of all runs use; return the IP addresses by host name."""
-        from towtank.workload.targets import check_targets  # noqa: PLC0415
+        from towtank.workload import check_targets  # noqa: PLC0415
 
         addresses = [address for spec in study.design() for address in spec.system.addresses]
         return check_targets(dict.fromkeys(addresses), self.allowed)
 
     def _check_hosts(self, study: Study) -> None:
         """Refuse the study before its first run if this machine cannot provide the hosts of every run."""
-        from towtank.system.hosts.group import build_hosts  # noqa: PLC0415
+        from towtank.system import build_hosts  # noqa: PLC0415
 
         lines = [line for spec in study.design() for line in build_hosts(spec.system, study.system_folder).lacks()]
         if lines:
@@ -135,7 +134,7 @@ def _check_open_files(study: Study) -> None:
     Load levels that are fractions of a load limit are not known before the pilot run. The engine checks these levels
     before their load begins.
     """
-    from towtank.workload.target_choice import targets_of  # noqa: PLC0415
+    from towtank.workload import targets_of_workload  # noqa: PLC0415
 
     if study.needs_pilot:
         return
@@ -144,7 +143,7 @@ def _check_open_files(study: Study) -> None:
         {
             "load": study.load_part(spec.levels),
             "connections": connections,
-            "targets": targets_of(study.workload, spec.system.spoken),
+            "targets": targets_of_workload(study.workload, spec.system.spoken),
             "threads": 1,
         }
         for spec in study.design()
@@ -259,7 +258,7 @@ def _has_changed(file: dict[str, str]) -> bool:
     return not path.exists() or content_hash(path) != file["sha256"]
 
 
-def new_folder(name: str) -> Path:
+def new_results_folder(name: str) -> Path:
     """Return a new results folder, named after study and time; a number is appended if the folder already exists."""
     stem = Path("results") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 1

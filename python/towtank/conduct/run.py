@@ -27,14 +27,12 @@ from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import watching_targets
 from towtank.engine import EngineProcess
 from towtank.errors import EngineError, Stopped, StudyError, TargetError, TowtankError
-from towtank.results import RunFolder
-from towtank.results.observe import GENERATOR_GROUP
-from towtank.system.process import Entry, describe_status, tail
-from towtank.system.system import Ended, Endpoints, GeneratorPlace, System
+from towtank.results import GENERATOR_GROUP, RunFolder
+from towtank.system import EndedService, Endpoints, GeneratorPlace, HostEntry, System, describe_status, log_tail
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Steering
-    from towtank.study.events import Event
+    from towtank.study import Event
 
 ENGINE_LOG = "engine.log"
 # Exit status EX_IOERR of sysexits(3), with which the engine reports that it could not write its results.
@@ -242,7 +240,7 @@ def drive_engine(
     title: str,
     plan: dict[str, Any],
     *,
-    ended: Callable[[], list[Ended]],
+    ended: Callable[[], list[EndedService]],
     outcome: RunOutcome,
     stop: StopRequest,
     display: Display,
@@ -282,7 +280,7 @@ def drive_engine(
     place : GeneratorPlace, optional
         Host and network in which the engine runs; by default this machine, outside all hosts.
     """
-    entry = Entry() if place is None else place.entry()
+    entry = HostEntry() if place is None else place.entry()
     run.update(**generator_facts(plan, place))
     if lasts is None:
         display.run_starts(title, planned_s(plan))
@@ -332,7 +330,7 @@ def disk_is_full(folder: Path, hint: str = "free some space, then repeat the com
 
 def engine_words(log: Path) -> str:
     """Return the last lines of the engine's log, indented, to be appended to a message."""
-    return "".join(f"\n  {line}" for line in tail(log, 5))
+    return "".join(f"\n  {line}" for line in log_tail(log, 5))
 
 
 def planned_s(plan: dict[str, Any]) -> float:
@@ -351,7 +349,7 @@ class _Watch:
 
     run: RunFolder
     engine: EngineProcess
-    ended: Callable[[], list[Ended]]
+    ended: Callable[[], list[EndedService]]
     outcome: RunOutcome
     stop: StopRequest
     display: Display

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from towtank.study.model import FindLimit
-from towtank.study.search import amount
-from towtank.study.search_stages import DECIDE, plateau_stages
-from towtank.study.until import Until, longest_s
+from towtank.study import DECIDE_STAGE, FindLimit, StageUntil, load_amount, longest_stage_s, plateau_stages
 
 # Largest number of possible load limits for which a search is simulated. Each simulation has up to 200 plateaus. [1]
 _TRIED_AT_MOST = 8
@@ -19,9 +16,9 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
     The function assumes that all load levels below the limit pass, and all others fail. A real search takes longer if a
     level passes although a lower one failed, or if a backlog must drain.
     """
-    from towtank.analysis.limits.search import PLATEAUS_AT_MOST, ladder, plan_of  # noqa: PLC0415 - takes a second
+    from towtank.analysis import PLATEAUS_AT_MOST, search_levels, search_plan_of  # noqa: PLC0415 - takes a second
 
-    rungs = list(islice(ladder(plan_of(load.document())), PLATEAUS_AT_MOST))
+    rungs = list(islice(search_levels(search_plan_of(load.document())), PLATEAUS_AT_MOST))
     # The lowest limits need the most halvings of the range between two levels, the highest limits the most levels. The
     # selected limits therefore include the shortest and the longest search.
     tried = rungs if len(rungs) <= _TRIED_AT_MOST else [*rungs[: _TRIED_AT_MOST - 2], *rungs[-2:]]
@@ -32,12 +29,12 @@ def search_range_s(load: FindLimit) -> tuple[float, float]:
 
 def _levels(load: FindLimit, limit: float) -> list[float]:
     """Return the load levels of a search in order, if all levels from a given limit upward fail."""
-    from towtank.analysis.limits.search import Failure, Outcome, decide, plan_of  # noqa: PLC0415 - takes a second
+    from towtank.analysis import PlateauFailure, PlateauOutcome, decide_search, search_plan_of  # noqa: PLC0415 - takes a second
 
-    plan, outcomes = plan_of(load.document()), [Outcome(amount(load.start), None)]
-    outcomes[0] = Outcome(outcomes[0].level, Failure.ERRORS if outcomes[0].level >= limit else None)
-    while (level := decide(plan, outcomes).level) is not None:
-        outcomes.append(Outcome(level, Failure.ERRORS if level >= limit else None))
+    plan, outcomes = search_plan_of(load.document()), [PlateauOutcome(load_amount(load.start), None)]
+    outcomes[0] = PlateauOutcome(outcomes[0].level, PlateauFailure.ERRORS if outcomes[0].level >= limit else None)
+    while (level := decide_search(plan, outcomes).level) is not None:
+        outcomes.append(PlateauOutcome(level, PlateauFailure.ERRORS if level >= limit else None))
     return [outcome.level for outcome in outcomes]
 
 
@@ -48,14 +45,14 @@ def _length(load: FindLimit, levels: list[float], *, longest: bool) -> float:
     total, before = 0.0, 0.0
     for number, level in enumerate(levels):
         stages = plateau_stages(load, number, before, level)
-        total += sum(stage["duration_s"] for stage in stages if not stage["name"].startswith(DECIDE))
+        total += sum(stage["duration_s"] for stage in stages if not stage["name"].startswith(DECIDE_STAGE))
         if not longest:
             ends = (load.stages.settle, load.stages.steady)
-            total -= sum(longest_s(each) - _shortest_s(each) for each in ends)
+            total -= sum(longest_stage_s(each) - _shortest_s(each) for each in ends)
         before = level
     return total
 
 
-def _shortest_s(length: Until | float) -> float:
+def _shortest_s(length: StageUntil | float) -> float:
     """Return the shortest possible duration of a stage of the load. [s]"""
     return length if isinstance(length, int | float) else float(getattr(length, "at_least", 0.0))

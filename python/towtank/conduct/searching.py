@@ -7,18 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.limits.found import conclude
-from towtank.analysis.limits.of_runs import text_of
-from towtank.analysis.limits.pilot import is_beyond, next_level
-from towtank.analysis.limits.plateaus import Plateau, Rules, judge
-from towtank.analysis.limits.search import Decision, Ended, decide, plan_of
-from towtank.analysis.measurement import Measurement
-from towtank.analysis.windows.stretch import STEADY_PHASE
+from towtank.analysis import (
+    STEADY_PHASE,
+    Measurement,
+    Plateau,
+    PlateauRules,
+    SearchDecision,
+    SearchEnd,
+    conclude_search,
+    decide_search,
+    judge_plateau,
+    limit_text,
+    search_plan_of,
+)
+from towtank.conduct.pilot_levels import is_beyond, next_level
 from towtank.conduct.steering import Note, Send, StageSteering, StageUnderWay
 from towtank.estimates import few_digits
 from towtank.results import RunFolder
-from towtank.study.model import FindLimit
-from towtank.study.search_stages import DECIDE, RELIEVE, RELIEVE_SHARE, last_stages, plateau_stages
+from towtank.study import DECIDE_STAGE, RELIEVE_SHARE, RELIEVE_STAGE, FindLimit, plateau_stages, stages_after_search
 
 
 class SearchSteering(StageSteering):
@@ -39,7 +45,7 @@ class SearchSteering(StageSteering):
     ) -> None:
         super().__init__(run, stages, send, note, at_least_s)
         self.load = load
-        self.rules, self.plan = Rules.of(load.document(), objectives), plan_of(load.document())
+        self.rules, self.plan = PlateauRules.of(load.document(), objectives), search_plan_of(load.document())
         self.plateaus: list[Plateau] = []
         self.is_over = False
         self._asked: tuple[int, list[dict[str, Any]]] | None = None
@@ -69,9 +75,9 @@ class SearchSteering(StageSteering):
         if self.under_way is not None and not self.is_over and self._asked is None:
             name = self.under_way.name.partition(" ")[0]
             recorded = self.follower.recorded_until - self.under_way.start_s
-            if name == DECIDE and self._steady is not None and recorded > -1e-6:
+            if name == DECIDE_STAGE and self._steady is not None and recorded > -1e-6:
                 self._judge(self._steady, self.under_way)
-            elif name == RELIEVE and self.under_way.index not in self._told and recorded > 1.0:
+            elif name == RELIEVE_STAGE and self.under_way.index not in self._told and recorded > 1.0:
                 self._relieve(self.under_way, recorded)
 
     def keep_from_s(self) -> float:
@@ -86,7 +92,9 @@ class SearchSteering(StageSteering):
 
     def _judge(self, steady: StageUnderWay, under_way: StageUnderWay) -> None:
         measurement = Measurement(self.follower.recording())
-        plateau = judge(measurement, steady.index, self.rules, self.plateaus, self.settled.get(steady.index - 1))
+        plateau = judge_plateau(
+            measurement, steady.index, self.rules, self.plateaus, self.settled.get(steady.index - 1)
+        )
         self._steady = None
         if plateau is None:
             self.is_over = True
@@ -97,15 +105,15 @@ class SearchSteering(StageSteering):
         self._say(plateau, decision)
         self._go_on(plateau, decision, under_way.index)
 
-    def _decide(self) -> Decision:
+    def _decide(self) -> SearchDecision:
         """Return the next load level, or the end of the search if no level follows."""
-        return decide(self.plan, [plateau.outcome for plateau in self.plateaus])
+        return decide_search(self.plan, [plateau.outcome for plateau in self.plateaus])
 
-    def _go_on(self, plateau: Plateau, decision: Decision, stage: int) -> None:
+    def _go_on(self, plateau: Plateau, decision: SearchDecision, stage: int) -> None:
         number = len(self.plateaus)
         if decision.level is None:
             self.is_over = True
-            stages = last_stages(self.load, number - 1, plateau.level)
+            stages = stages_after_search(self.load, number - 1, plateau.level)
         else:
             again = sum(earlier.level == decision.level for earlier in self.plateaus)
             relieve = decision.level * RELIEVE_SHARE if self._backlog(plateau, decision.level) else None
@@ -144,12 +152,12 @@ class SearchSteering(StageSteering):
             self.run.event("relieved", stage=stage.name, stage_index=stage.index, after_s=recorded_s)
             self._next(stage.index)
 
-    def _end(self, decision: Decision) -> str:
+    def _end(self, decision: SearchDecision) -> str:
         """Return the result of the search for the load limit as text."""
-        found = conclude(self.load.of, self.plan, self.plateaus).document()
-        return f"{decision.ended}: limit {text_of(found)}"
+        found = conclude_search(self.load.of, self.plan, self.plateaus).document()
+        return f"{decision.ended}: limit {limit_text(found)}"
 
-    def _say(self, plateau: Plateau, decision: Decision) -> None:
+    def _say(self, plateau: Plateau, decision: SearchDecision) -> None:
         document = plateau.document()
         unit = "users" if self.load.of == "users" else "/s"
         what = "passed" if plateau.failure is None else f"failed: {plateau.failure['text']}"
@@ -173,14 +181,14 @@ class SearchSteering(StageSteering):
 class PilotSteering(SearchSteering):
     """Steering that raises the load of a pilot run until throughput no longer grows in proportion to the load."""
 
-    def _decide(self) -> Decision:
+    def _decide(self) -> SearchDecision:
         level = next_level(self.plateaus, self.plan.steps[0].times or 2.0, self.plan.at_most)
         if level is None:
             why = "the limit is exceeded" if is_beyond(self.plateaus) else "the last level"
-            return Decision(None, Ended.BRACKETED, why=why)
-        return Decision(
+            return SearchDecision(None, SearchEnd.BRACKETED, why=why)
+        return SearchDecision(
             level, why="raised" if level > self.plateaus[-1].level else "lowered: the first level was beyond the limit"
         )
 
-    def _end(self, decision: Decision) -> str:
+    def _end(self, decision: SearchDecision) -> str:
         return decision.why

@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from towtank.secrets import redacted, redacted_text
-from towtank.system.host_model import NamespacesHost, SshHost
-from towtank.system.storage_models import Mount
-from towtank.terminal.streams import visible
+from towtank.system import Mount, NamespacesHost, SshHost
+from towtank.terminal import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from towtank.study import Study
-    from towtank.system.model import SystemFile
+    from towtank.system import SystemFile
 
 # Largest number of names of each kind (such as hosts) that are listed, because a system may have hundreds of hosts.
 _NAMES_AT_MOST = 8
 
 
-def side_effects(study: Study) -> list[str]:
+def describe_side_effects(study: Study) -> list[str]:
     """Describe all effects of a study outside its folder: programs, hosts, loaded addresses, mounts and files.
 
     Parameters
@@ -110,7 +109,7 @@ def _files(study: Study) -> Iterator[str]:
 
 def _packages(systems: Iterable[SystemFile]) -> Iterator[str]:
     """Describe the packages that the servers of the study need; a run installs no packages."""
-    from towtank.system.packages import packages_of  # noqa: PLC0415 - only for a study that does not ship
+    from towtank.system import packages_of  # noqa: PLC0415 - only for a study that does not ship
 
     names = dict.fromkeys(
         name

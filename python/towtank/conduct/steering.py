@@ -12,12 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from towtank.analysis.windows.precision import Precision
-from towtank.analysis.windows.settling import Seconds, Settling
-from towtank.results import RunFolder
-from towtank.results.following import Follower
-from towtank.results.segments import Interval
-from towtank.study.precise import SteadyUntil
+from towtank.analysis import Precision, Settling, SteadySeconds
+from towtank.results import Follower, RecordedInterval, RunFolder
+from towtank.study import SteadyUntil
 
 # Smallest part of a second that must lie in a stage for the second to be counted, as in the analysis. [s]
 _WHOLE_SECOND = 0.5
@@ -44,7 +41,7 @@ class StageSeconds:
     users: float | None
     _sums: dict[float, list[float]] = field(default_factory=dict)
 
-    def add(self, interval: Interval) -> None:
+    def add(self, interval: RecordedInterval) -> None:
         """Add the measured values of an interval of one load thread if the interval belongs to this stage."""
         if interval.stage != self.stage:
             return
@@ -58,7 +55,7 @@ class StageSeconds:
         sums[5] += interval.waiting
         sums[6] += interval.user_s - interval.think_sum_s
 
-    def until(self, recorded_s: float) -> Seconds:
+    def until(self, recorded_s: float) -> SteadySeconds:
         """Return the values of the seconds that all load threads have recorded, without parts shorter than
         `_WHOLE_SECOND`.
         """
@@ -67,7 +64,7 @@ class StageSeconds:
         ]
         table = np.array(whole, dtype=float).reshape(-1, 7).T
         unpaused = None if self.users is None else table[6]
-        return Seconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users, unpaused)
+        return SteadySeconds(table[0], table[1], table[2], table[3], table[4], table[5], self.users, unpaused)
 
 
 @dataclass
@@ -153,7 +150,7 @@ class StageSteering:
         """Return the start of the oldest interval that later tests of stages need. [s]"""
         return self.follower.recorded_until
 
-    def _end_stage(self, deciding: Settling | Precision, record: Seconds) -> None:
+    def _end_stage(self, deciding: Settling | Precision, record: SteadySeconds) -> None:
         assert self.under_way is not None and deciding.last is not None
         stage, after = self.under_way, float(record.lengths_s.sum())
         self._settling = None

@@ -24,10 +24,10 @@ from towtank.conduct.wiring import make_task
 from towtank.containment import Parts, attempt_or, contained
 from towtank.errors import EngineError, ExitStatus, StudyError
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder
-from towtank.study.across import is_source
+from towtank.study import is_prediction_source
 
 if TYPE_CHECKING:
-    from towtank.sending.receiver import Receiver
+    from towtank.sending import Receiver
     from towtank.study import RunSpec, Study
 
 _LOCK = ".lock"
@@ -229,7 +229,7 @@ class _Runs:
         EngineError
             If the disk is full.
         """
-        if not is_source(self.study, spec.factors):
+        if not is_prediction_source(self.study, spec.factors):
             self._predict()
         outcome = self._one(spec, head + ", ".join(f"{k} {v}" for k, v in spec.factors.items()))
         if outcome.disk_full:
@@ -242,9 +242,9 @@ class _Runs:
         """
         if self.study.study.predict is None:
             return
-        from towtank.model.fitting.across import FILE, write_prediction  # noqa: PLC0415 - only if asked for
+        from towtank.model import PREDICTION_FILE, write_prediction  # noqa: PLC0415 - only if asked for
 
-        if (self.results.path / FILE).exists():
+        if (self.results.path / PREDICTION_FILE).exists():
             return
         made = write_prediction(self.results.path)
         refused = None if made is None else made["refused"]

@@ -9,11 +9,17 @@ from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
-from towtank.results import RunFolder
-from towtank.results.observe import GENERATOR_GROUP, WATCHED
-from towtank.system.listeners import Seen, is_below, is_here, listening_root, servers_behind
-from towtank.system.running import facts_of, program_name
-from towtank.workload.targets import host_and_port
+from towtank.results import GENERATOR_GROUP, WATCHED_KIND, RunFolder
+from towtank.system import (
+    SeenServer,
+    is_descendant,
+    is_this_machine,
+    listening_root,
+    process_facts,
+    program_name,
+    servers_behind,
+)
+from towtank.workload import host_and_port
 
 UNNAMED = "target"
 """Name of the target in a plan that is made from a URL and thus has only this target."""
@@ -77,7 +83,7 @@ def _names_here(plan: Mapping[str, Any]) -> dict[str, str]:
     for target in plan.get("targets") or ():
         for address in map(str, target["addresses"]):
             with suppress(ValueError):
-                if address not in found and is_here(host_and_port(address)[0]):
+                if address not in found and is_this_machine(host_and_port(address)[0]):
                     found[address] = str(target["name"])
     return found
 
@@ -91,7 +97,7 @@ class _Watch:
         self._own, self._here, self._add_group = dict(own), os.getpid(), add_group
         self._tiers: dict[str, Mapping[str, Any]] = {}
         self._roots: dict[str, int] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, SeenServer] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -106,13 +112,13 @@ class _Watch:
         started = [*self._own.values(), self._here]
         for address, name in self._names.items():
             pid = listening_root(*host_and_port(address))
-            if pid is not None and is_below(self._here, [pid]):
+            if pid is not None and is_descendant(self._here, [pid]):
                 pid = None  # Not observed: the tree of this process contains Towtank and thus the generator.
             if pid is None and self._roots:
                 pid = self._named_for(name)
             # Processes that Towtank started are already observed. A listening process that is not visible to this user
             # is probably such a process, so no message is needed.
-            if is_below(pid, started) if pid is not None else bool(self._own):
+            if is_descendant(pid, started) if pid is not None else bool(self._own):
                 continue
             self.places[address] = pid
             if pid is not None:
@@ -128,16 +134,16 @@ class _Watch:
     def find_behind(self) -> None:
         """Find and observe the servers to which the targets have connections."""
         for pid in sorted(servers_behind(self._roots.values(), seen=self._seen)) if self._roots else ():
-            if not is_below(self._here, [pid]):
+            if not is_descendant(self._here, [pid]):
                 self._take(pid, "", None)
 
     def _take(self, pid: int, name: str, address: str | None) -> None:
         """Observe a process tree, unless it is already observed or overlaps an observed tree."""
         watched = [*self._own.values(), *self._roots.values(), self._here]
-        if is_below(pid, watched) or any(is_below(root, [pid]) for root in self._roots.values()):
+        if is_descendant(pid, watched) or any(is_descendant(root, [pid]) for root in self._roots.values()):
             return
         unique = self._unique(name or program_name(pid))
-        self._tiers[unique] = {"kind": WATCHED, "host": None, "cpus": [], "address": address, **facts_of(pid)}
+        self._tiers[unique] = {"kind": WATCHED_KIND, "host": None, "cpus": [], "address": address, **process_facts(pid)}
         self._roots[unique] = pid
         self._add_group(unique, pid)
 

@@ -13,12 +13,9 @@ from towtank.conduct.run import Observing, RunTask, Steer
 from towtank.conduct.search_length import search_range_s
 from towtank.conduct.stopping import StopRequest
 from towtank.results import RunFolder
-from towtank.study.model import FindLimit
-from towtank.study.precise import SteadyUntil
-from towtank.study.settle import settle_document
-from towtank.system.build import build_system
-from towtank.system.system import Endpoints, System
-from towtank.workload.targets import pinned
+from towtank.study import FindLimit, SteadyUntil, settle_document
+from towtank.system import Endpoints, System, build_system
+from towtank.workload import pinned_plan
 
 if TYPE_CHECKING:
     from towtank.conduct.steering import Send, Steering
@@ -50,7 +47,7 @@ def _read_back(spec: RunSpec, pinning: Pinning) -> ReadBack | None:
     asked, cpus = spec.study.study.read_back, list(pinning.generator)
     return ReadBack(
         {kind: tuple(stored.absent) for kind, stored in kinds.items()},
-        lambda kind, keys, out, up: pinned(
+        lambda kind, keys, out, up: pinned_plan(
             spec.read_back_plan(kind, keys, out, up.addresses, up.exports, cpus=cpus), spec.study.numbers
         ),
         asked.at_most,
@@ -99,7 +96,7 @@ def _plan(spec: RunSpec, run: RunFolder, endpoints: Endpoints, pinning: Pinning)
     cpus = list(pinning.generator)
     threads = max(1, len(cpus))
     plan = spec.plan(run.engine.absolute(), endpoints.addresses, endpoints.exports, threads, cpus)
-    return pinned(plan, spec.study.numbers)
+    return pinned_plan(plan, spec.study.numbers)
 
 
 def _observation(run: RunFolder, endpoints: Endpoints) -> AbstractContextManager[Observing]:

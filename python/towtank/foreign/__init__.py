@@ -1,10 +1,26 @@
 """Reads result files of other load generators. Such a file contains either individual requests with times, or a
 summary.
 
-`read` recognises the format of a file by its content. To add a format, write a module in `forms` and list it there.
+`read_foreign` recognises the format of a file by its content. To add a format, write a module in `forms` and list it
+there.
 """
 
-from towtank.foreign.reading import Foreign, read, recognised
-from towtank.foreign.requests import Requests, Summary
+from __future__ import annotations
 
-__all__ = ["Foreign", "Requests", "Summary", "read", "recognised"]
+from typing import TYPE_CHECKING
+
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.foreign.reading import Foreign as Foreign
+    from towtank.foreign.reading import read_foreign as read_foreign
+    from towtank.foreign.requests import Requests as Requests
+    from towtank.foreign.requests import Summary as Summary
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "reading": "Foreign read_foreign",
+        "requests": "Requests Summary",
+    },
+)

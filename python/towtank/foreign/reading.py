@@ -56,7 +56,7 @@ def recognised() -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def read(path: Path) -> Foreign:
+def read_foreign(path: Path) -> Foreign:
     """Read a result file of any known format.
 
     Raises

@@ -23,7 +23,7 @@ Discipline = Literal["fcfs", "ps", "lcfs-pr", "delay", "priority"]
 Distribution = Literal[
     "exponential", "deterministic", "erlang", "hyperexponential", "gamma", "lognormal", "uniform", "pareto"
 ]
-Count = Annotated[int, Field(ge=1, le=COUNT_AT_MOST)]
+ModelCount = Annotated[int, Field(ge=1, le=COUNT_AT_MOST)]
 Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -42,7 +42,7 @@ class TransactionFile(FileModel):
 class ClassFile(ClassBehaviour):
     """Class of jobs: a closed class has `users`, an open class has an arrival `rate`."""
 
-    users: Count | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
+    users: ModelCount | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
     think: Duration | None = Field(
         None, description="Mean think time between a response and the user's next job, for closed classes; default: 0."
     )
@@ -94,14 +94,14 @@ class StationFile(StationBehaviour):
         description="Number of visits of a transaction to the station; only together with `service_time`. Default: 1.",
     )
     service_time: PerClass[Duration] | None = Field(None, description="Mean service time of one visit.")
-    at_once: Count | None = Field(
+    at_once: ModelCount | None = Field(
         None,
         description=(
             "Largest number of jobs in service at a station of discipline `ps`; further jobs wait. Only "
             "changes how the time of a class is divided among its transactions."
         ),
     )
-    capacity: Count | None = Field(
+    capacity: ModelCount | None = Field(
         None,
         description=(
             "Largest number of jobs at the station, including jobs in service; arrivals at a full station are dropped."
@@ -133,7 +133,9 @@ class StationFile(StationBehaviour):
 class PoolFile(FileModel):
     """Pool of units (threads, connections, a lock). A transaction holds a unit while it visits stations."""
 
-    size: Count = Field(description="Number of units in the pool, for example threads or connections; a lock has 1.")
+    size: ModelCount = Field(
+        description="Number of units in the pool, for example threads or connections; a lock has 1."
+    )
     holds: Annotated[list[Name], BeforeValidator(one_or_more)] = Field(
         description="Names of the stations and inner pools that a job visits while it holds a unit."
     )

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import scipy
 
 from towtank.model.closed_percentiles import closed_variance
-from towtank.model.stations import NODE, StationAnswer, servers_of
+from towtank.model.stations import NODE_SEPARATOR, StationAnswer, servers_of
 from towtank.model.transactions import chain_by_transaction, squared_variation, transactions_of
 
 Json = dict[str, Any]
-EXACT = "exact for M/M/m"
+EXACT_PERCENTILES = "exact for M/M/m"
 GAMMA = "gamma distribution with the mean of the solution and the variances of the stations"
 
 
@@ -126,7 +126,7 @@ def response_percentiles(model: Json, answer: Json, stations: Mapping[str, Stati
     alone = lone_queue(model, known, visited, name)
     if alone is not None:
         rate, service, servers, _ = alone
-        return lambda share: mmm_percentile(rate, service, servers, share), EXACT
+        return lambda share: mmm_percentile(rate, service, servers, share), EXACT_PERCENTILES
     shape, mean = _gamma(model, answer, stations, name)
     return lambda share: _of_gamma(shape, mean, share), GAMMA
 
@@ -172,11 +172,11 @@ def _gamma(model: Json, answer: Json, stations: Mapping[str, StationAnswer], nam
     figures = answer["classes"][name] if chain is None else answer["classes"][chain]["transactions"][name]
     known = stations_by_name(model)
     mean = float(figures["response_time_s"])
-    nodes = Counter(each.partition(NODE)[0] for each in known)
+    nodes = Counter(each.partition(NODE_SEPARATOR)[0] for each in known)
     variance = 0.0
     for each, found in stations.items():
         if found.residence_s.get(name):
-            station = known.get(each) or known[f"{each}{NODE}1"]
+            station = known.get(each) or known[f"{each}{NODE_SEPARATOR}1"]
             closed = closed_variance(model, answer, station, found, name, nodes=nodes[each])
             variance += _variance(station, nodes[each], found, name) if closed is None else closed
     return (mean**2 / variance, mean) if mean > 0 and variance > 0 else (math.inf, mean)
@@ -198,9 +198,9 @@ def lone_queue(
     load = class_of(model, name)
     if len(visited) != 1 or len(model["classes"]) != 1 or not load.get("arrival_rate_per_s"):
         return None
-    station = known.get(visited[0]) or known[f"{visited[0]}{NODE}1"]
+    station = known.get(visited[0]) or known[f"{visited[0]}{NODE_SEPARATOR}1"]
     service = station["services"][0]
-    nodes = 1 if visited[0] in known else sum(each.partition(NODE)[0] == visited[0] for each in known)
+    nodes = 1 if visited[0] in known else sum(each.partition(NODE_SEPARATOR)[0] == visited[0] for each in known)
     poisson = (
         load.get("arrivals", {}).get("distribution") in (None, "exponential")
         and squared_variation(load.get("arrivals")) == 1

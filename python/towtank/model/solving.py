@@ -10,7 +10,7 @@ from towtank.engine import binary
 from towtank.errors import EngineError
 from towtank.model.transactions import chained, spread
 
-METHODS = ("auto", "exact", "bard-schweitzer", "linearizer")
+SOLVING_METHODS = ("auto", "exact", "bard-schweitzer", "linearizer")
 
 
 def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dict[str, Any]]:
@@ -21,7 +21,7 @@ def solve_models(models: list[dict[str, Any]], method: str = "auto") -> list[dic
     models : list of dict
         Models in the engine's form (`docs/reference/model.md`); classes may have `transactions`.
     method : str, default "auto"
-        One of `METHODS`.
+        One of `SOLVING_METHODS`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Json = dict[str, Any]
-NODE = "@"
+NODE_SEPARATOR = "@"
 """Separator between the name of a station and the number of a node. Names in model files cannot contain it."""
 
 _WRITTEN = 1e-6
@@ -30,13 +30,13 @@ def servers_of(station: Mapping[str, Any]) -> int | None:
     servers: int = round(rates[-1])
     known = servers >= 1 and len(rates) == servers + 1
     if known and all(
-        math.isclose(a, b, rel_tol=_WRITTEN) for a, b in zip(rates, rates_with(rates, servers), strict=True)
+        math.isclose(a, b, rel_tol=_WRITTEN) for a, b in zip(rates, rates_with_servers(rates, servers), strict=True)
     ):
         return servers
     return None
 
 
-def rates_with(rates: list[float], servers: int) -> list[float]:
+def rates_with_servers(rates: list[float], servers: int) -> list[float]:
     """Convert the rates of a fitted station to another number of servers.
 
     The demand at each utilization stays the same.
@@ -71,7 +71,7 @@ def stations_of(answer: Json) -> dict[str, StationAnswer]:
     """Return the solution at each station by its name in the model, with nodes combined."""
     groups: dict[str, list[Json]] = {}
     for name, station in answer["stations"].items():
-        groups.setdefault(name.partition(NODE)[0], []).append(station)
+        groups.setdefault(name.partition(NODE_SEPARATOR)[0], []).append(station)
     found = {}
     for name, nodes in groups.items():
         times = [{**node["residence_time_s"], **node.get("residence_time_by_transaction_s", {})} for node in nodes]

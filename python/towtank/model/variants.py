@@ -22,7 +22,7 @@ FITTED = (
 
 
 @dataclass
-class Point:
+class ModelPoint:
     """Variant of a model, with its solution or the faults that prevent a solution.
 
     Attributes
@@ -45,7 +45,7 @@ class Point:
         return self.answer
 
 
-def solve_points(document: Document, points: list[Point], method: str) -> list[Point]:
+def solve_points(document: Document, points: list[ModelPoint], method: str) -> list[ModelPoint]:
     """Solve all variants of a model in one call of the engine.
 
     A variant without a steady state keeps its faults in `Point.faults`. Faults of the model file raise StudyError.
@@ -79,7 +79,7 @@ def _at_command_line(fault: Fault, method: str) -> Fault:
     return fault
 
 
-def checked_settings(
+def checked_simulation_settings(
     ratios: dict[str, str], *, replications: int, events: int, time: str | None, seed: int, threads: int | None
 ) -> SimulationSettings:
     """Check the settings of a simulation that the command line gives as texts.

@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 import scipy
 
-from towtank.model.percentiles import EXACT, erlang_c, lone_queue, stations_by_name, visits_of, waiting_probability
-from towtank.model.stations import NODE, StationAnswer
+from towtank.model.percentiles import (
+    EXACT_PERCENTILES,
+    erlang_c,
+    lone_queue,
+    stations_by_name,
+    visits_of,
+    waiting_probability,
+)
+from towtank.model.stations import NODE_SEPARATOR, StationAnswer
 
 IN_TURN = frozenset({"fcfs", "priority"})
 """Disciplines at which jobs wait in a queue."""
@@ -104,7 +111,7 @@ def wait_percentiles(
     alone = lone_queue(model, known, visited, name, bounded=True)
     if alone is not None:
         rate, service, servers, room = alone
-        return lambda share: mmm_wait(rate, service, servers, share, room), EXACT
+        return lambda share: mmm_wait(rate, service, servers, share, room), EXACT_PERCENTILES
     none, mean, square = _moments(known, stations, name)
     if mean <= 0 or none >= 1:
         return lambda _: 0.0, GAMMA_WAIT
@@ -125,10 +132,10 @@ def _moments(
     """Return the probability that a transaction does not wait, and the first two moments of its total wait.
     [1], [s], [s^2]
     """
-    nodes = Counter(each.partition(NODE)[0] for each in known)
+    nodes = Counter(each.partition(NODE_SEPARATOR)[0] for each in known)
     none, mean, variance = 1.0, 0.0, 0.0
     for each, found in stations.items():
-        station = known.get(each) or known[f"{each}{NODE}1"]
+        station = known.get(each) or known[f"{each}{NODE_SEPARATOR}1"]
         if not found.residence_s.get(name) or station["discipline"] not in IN_TURN:
             continue
         visits, time, _, residence = visits_of(station, nodes[each], found, name)

@@ -1,7 +1,7 @@
 """Samples and scrapes a system under load, with time stamps on the clock of the load.
 
 `Observation` runs the engine's probe, which samples the host and groups of processes, and one thread that scrapes the
-services. A scraper is one file of this package and one entry of `SCRAPERS`.
+services. A scraper is one file of this package and one entry of this door.
 
     with Observation(run, {"content": pid}, [PrometheusScraper("content", "content_server", url)]) as observation:
         ...
@@ -11,52 +11,50 @@ services. A scraper is one file of this package and one entry of `SCRAPERS`.
 
 from __future__ import annotations
 
-from towtank.observe.gc_log import GcLogScraper
-from towtank.observe.glusterfs import GlusterfsScraper
-from towtank.observe.haproxy import HaproxyScraper
-from towtank.observe.httpd import HttpdScraper
-from towtank.observe.jetty import JettyScraper
-from towtank.observe.mariadb import MariadbScraper
-from towtank.observe.nginx import NginxScraper
-from towtank.observe.observation import Observation
-from towtank.observe.openldap import OpenldapScraper
-from towtank.observe.postgresql import PostgresqlScraper
-from towtank.observe.prometheus import PrometheusScraper
-from towtank.observe.redis import RedisScraper
-from towtank.observe.scraper import ScrapeError, Scraper
-from towtank.observe.sqlite import SqliteScraper
+from typing import TYPE_CHECKING
 
-SCRAPERS = {
-    PrometheusScraper.source: PrometheusScraper,
-    PostgresqlScraper.source: PostgresqlScraper,
-    MariadbScraper.source: MariadbScraper,
-    SqliteScraper.source: SqliteScraper,
-    HttpdScraper.source: HttpdScraper,
-    NginxScraper.source: NginxScraper,
-    HaproxyScraper.source: HaproxyScraper,
-    GlusterfsScraper.source: GlusterfsScraper,
-    RedisScraper.source: RedisScraper,
-    OpenldapScraper.source: OpenldapScraper,
-    JettyScraper.source: JettyScraper,
-    GcLogScraper.source: GcLogScraper,
-}
-"""Scraper classes, by the name of the source that they read (`Scraper.source`)."""
+from towtank.doors import door
 
-__all__ = [
-    "SCRAPERS",
-    "GcLogScraper",
-    "GlusterfsScraper",
-    "HaproxyScraper",
-    "HttpdScraper",
-    "JettyScraper",
-    "MariadbScraper",
-    "NginxScraper",
-    "Observation",
-    "OpenldapScraper",
-    "PostgresqlScraper",
-    "PrometheusScraper",
-    "RedisScraper",
-    "ScrapeError",
-    "Scraper",
-    "SqliteScraper",
-]
+if TYPE_CHECKING:
+    from towtank.observe.gc_log import GcLogScraper as GcLogScraper
+    from towtank.observe.glusterfs import GlusterfsScraper as GlusterfsScraper
+    from towtank.observe.haproxy import HaproxyScraper as HaproxyScraper
+    from towtank.observe.host import host_facts as host_facts
+    from towtank.observe.httpd import HttpdScraper as HttpdScraper
+    from towtank.observe.jetty import JettyScraper as JettyScraper
+    from towtank.observe.mariadb import MariadbScraper as MariadbScraper
+    from towtank.observe.nginx import NginxScraper as NginxScraper
+    from towtank.observe.observation import Observation as Observation
+    from towtank.observe.offers import Offer as Offer
+    from towtank.observe.offers import examine_machine as examine_machine
+    from towtank.observe.openldap import OpenldapScraper as OpenldapScraper
+    from towtank.observe.postgresql import PostgresqlScraper as PostgresqlScraper
+    from towtank.observe.prometheus import PrometheusScraper as PrometheusScraper
+    from towtank.observe.redis import RedisScraper as RedisScraper
+    from towtank.observe.redis import ask_redis as ask_redis
+    from towtank.observe.scraper import ScrapeError as ScrapeError
+    from towtank.observe.scraper import Scraper as Scraper
+    from towtank.observe.scraper import series_name as series_name
+    from towtank.observe.sqlite import SqliteScraper as SqliteScraper
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "gc_log": "GcLogScraper",
+        "glusterfs": "GlusterfsScraper",
+        "haproxy": "HaproxyScraper",
+        "host": "host_facts",
+        "httpd": "HttpdScraper",
+        "jetty": "JettyScraper",
+        "mariadb": "MariadbScraper",
+        "nginx": "NginxScraper",
+        "observation": "Observation",
+        "offers": "Offer examine_machine",
+        "openldap": "OpenldapScraper",
+        "postgresql": "PostgresqlScraper",
+        "prometheus": "PrometheusScraper",
+        "redis": "RedisScraper ask_redis",
+        "scraper": "ScrapeError Scraper series_name",
+        "sqlite": "SqliteScraper",
+    },
+)

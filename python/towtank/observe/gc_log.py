@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 
 # Each line of the log begins with decorations in brackets, in a fixed order: time, level, and tags padded with blanks.
 _LINE = re.compile(r"\[(?P<time>\d+)ns\]\[\w+ *\]\[(?P<tags>[a-z,]+) *\] (?P<text>.*)")
@@ -162,8 +162,8 @@ class GcLogScraper:
             "jvm_gc_stall_seconds_total": counts.stall_s,
             "jvm_gc_longest_pause_seconds": counts.take_longest(),
             "jvm_allocated_bytes_total": self._allocated,
-            **{series("jvm_gc_pauses_total", kind=kind): number for kind, number in counts.pauses.items()},
-            **{series("jvm_gc_pause_seconds_total", kind=kind): took for kind, took in counts.pause_s.items()},
+            **{series_name("jvm_gc_pauses_total", kind=kind): number for kind, number in counts.pauses.items()},
+            **{series_name("jvm_gc_pause_seconds_total", kind=kind): took for kind, took in counts.pause_s.items()},
         }
         sizes = {"after_gc": counts.used, "committed": counts.committed, "limit": counts.limit}
         values |= {f"jvm_heap_{name}_bytes": size for name, size in sizes.items() if size is not None}

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank import marking
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 
 _TIMEOUT_S = 1.0
 _GRAPH = Path(".meta/graphs/active")
@@ -57,8 +57,8 @@ def parse_asked(text: str) -> dict[str, float]:
     fields = _fields(text)
     values = {name: fields[f"cumulative.{key}"] for key, name in _BYTES.items() if f"cumulative.{key}" in fields}
     for call, count, seconds in _calls(text):
-        values[series("glusterfs_calls_total", call=call)] = count
-        values[series("glusterfs_call_seconds_total", call=call)] = seconds
+        values[series_name("glusterfs_calls_total", call=call)] = count
+        values[series_name("glusterfs_call_seconds_total", call=call)] = seconds
     return values
 
 
@@ -72,7 +72,7 @@ def parse_sent(server: str, texts: list[str]) -> dict[str, float]:
         for call, count, seconds in _calls(text):
             labels = {"server": server, "call": call}
             for name, value in (("calls", count), ("call_seconds", seconds)):
-                key = series(f"glusterfs_server_{name}_total", **labels)
+                key = series_name(f"glusterfs_server_{name}_total", **labels)
                 values[key] = values.get(key, 0.0) + value
     return values
 

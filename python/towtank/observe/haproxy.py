@@ -9,8 +9,8 @@ import csv
 from collections.abc import Mapping
 
 from towtank.observe.command_socket import ask_once
-from towtank.observe.scraper import ScrapeError, series
-from towtank.results.observe import MEMBER_REQUESTS
+from towtank.observe.scraper import ScrapeError, series_name
+from towtank.results import MEMBER_REQUESTS
 
 _INFO = {
     "CurrConns": ("haproxy_connections", 1.0),
@@ -82,14 +82,16 @@ def parse_stat(text: str) -> dict[str, float]:
 
 def _columns(row: Mapping[str, str], columns: Mapping[str, str], member: str | None = None) -> dict[str, float]:
     labels = {} if member is None else {"member": member}
-    return {series(name, **labels): _number(key, row[key]) for key, name in columns.items() if row.get(key)}
+    return {series_name(name, **labels): _number(key, row[key]) for key, name in columns.items() if row.get(key)}
 
 
 def _answers(row: Mapping[str, str]) -> dict[str, float]:
     """Return the number of HTTP responses by class of their status code, such as 2xx."""
     answers = {each: row.get(f"hrsp_{each}") for each in _CLASSES}
     return {
-        series("haproxy_answers_total", status=each): _number(each, value) for each, value in answers.items() if value
+        series_name("haproxy_answers_total", status=each): _number(each, value)
+        for each, value in answers.items()
+        if value
     }
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from towtank.observe.page import Page
-from towtank.observe.scraper import ScrapeError, series
-from towtank.results.observe import MEMBER_REQUESTS
+from towtank.observe.scraper import ScrapeError, series_name
+from towtank.results import MEMBER_REQUESTS
 
 # Series name of each line of the status page, and factor that converts the line's value to base units.
 _LINES = {
@@ -71,14 +71,14 @@ def parse(page: str, members: Mapping[str, str]) -> dict[str, float]:
 def _member(row: Mapping[str, str], members: Mapping[str, str]) -> dict[str, float]:
     address = urlsplit(row.get("Name", "")).netloc
     name = members.get(address, address)
-    values = {series(MEMBER_REQUESTS, member=name): _number("Elected", row.get("Elected", ""))}
+    values = {series_name(MEMBER_REQUESTS, member=name): _number("Elected", row.get("Elected", ""))}
     if "Busy" in row:
-        values[series("httpd_member_busy", member=name)] = _number("Busy", row["Busy"])
+        values[series_name("httpd_member_busy", member=name)] = _number("Busy", row["Busy"])
     for key, out in _BYTES.items():
         if key in row:
-            values[series(out, member=name)] = _bytes(key, row[key])
+            values[series_name(out, member=name)] = _bytes(key, row[key])
     if "Status" in row:
-        values[series("httpd_member_ok", member=name)] = float("Ok" in row["Status"].split())
+        values[series_name("httpd_member_ok", member=name)] = float("Ok" in row["Status"].split())
     return values
 
 

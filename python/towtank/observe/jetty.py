@@ -6,7 +6,7 @@ The names are those of `org.eclipse.jetty.server.handler.StatisticsHandler` and 
 from __future__ import annotations
 
 from towtank.observe.page import Page
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 
 # Series name of each line of the statistics page, and factor that converts the line's value to base units; the page
 # reports times in whole milliseconds.
@@ -40,7 +40,7 @@ def parse(text: str) -> dict[str, float]:
     values = {name: _number(key, fields[key]) * factor for key, (name, factor) in _FIELDS.items() if key in fields}
     answers = {each: fields[f"responses{each}"] for each in _CLASSES if f"responses{each}" in fields}
     return values | {
-        series("jetty_answers_total", status=each): _number(each, value) for each, value in answers.items()
+        series_name("jetty_answers_total", status=each): _number(each, value) for each, value in answers.items()
     }
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from towtank.observe.page import Page
-from towtank.observe.scraper import ScrapeError, series
-from towtank.results.observe import MEMBER_REQUESTS
+from towtank.observe.scraper import ScrapeError, series_name
+from towtank.results import MEMBER_REQUESTS
 
 _PAGE = re.compile(
     r"Active connections: (\d+)\s+server accepts handled requests\s+(\d+) (\d+) (\d+)\s+"
@@ -78,9 +78,11 @@ class MembersLog:
         except OSError as error:
             raise ScrapeError(f"{self._path.name}: {error.strerror}") from error
         known = {str(number).encode(): name for number, name in enumerate(self._names)}
-        values = {series(MEMBER_REQUESTS, member=name): float(self._counts.get(key, 0)) for key, name in known.items()}
+        values = {
+            series_name(MEMBER_REQUESTS, member=name): float(self._counts.get(key, 0)) for key, name in known.items()
+        }
         other = sum(count for key, count in self._counts.items() if key not in known)
-        return {**values, series("nginx_member_requests_unclear_total", member=_OTHER): float(other)}
+        return {**values, series_name("nginx_member_requests_unclear_total", member=_OTHER): float(other)}
 
     def _take(self, chunk: bytes) -> None:
         self._read_bytes += len(chunk)

@@ -16,8 +16,7 @@ from towtank import engine, marking
 from towtank.errors import TargetError
 from towtank.observe.scraper import Scraper
 from towtank.observe.scraping import ScrapingThread
-from towtank.results import RunFolder
-from towtank.results.observe import REMOTE_PROBE
+from towtank.results import REMOTE_PROBE_ENDING, RunFolder
 
 PROBE_STREAM = "probe.ndjson"
 PROBE_LOG = "probe.log"
@@ -109,7 +108,7 @@ class Observation:
     def _start_remote(self) -> None:
         for probe in self._remote:
             try:
-                stream = self._run.observe / f"{probe.host}{REMOTE_PROBE}"
+                stream = self._run.observe / f"{probe.host}{REMOTE_PROBE_ENDING}"
                 probe.start(stream, self._run.logs / f"{probe.host}.probe.log", self._interval_s)
             except TargetError as error:
                 self._failures.append(f"host {probe.host}: {error}")

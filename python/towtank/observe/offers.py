@@ -64,7 +64,7 @@ class Offer:
         return asdict(self)
 
 
-def examine(results: Path) -> list[Offer]:
+def examine_machine(results: Path) -> list[Offer]:
     """Examine this machine, and return the entries of the report of `towtank doctor`.
 
     Parameters

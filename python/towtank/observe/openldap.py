@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from towtank.installing import pip_install
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 
 if TYPE_CHECKING:
     import ldap3  # type: ignore[import-untyped]
@@ -59,7 +59,9 @@ def read(entries: Sequence[Entry]) -> dict[str, float]:
         elif key.endswith(_OPERATIONS):
             operation = key[3 : -len(_OPERATIONS)]
             for verb, attribute in (("initiated", "monitorOpInitiated"), ("completed", "monitorOpCompleted")):
-                values.update(_number(series(f"openldap_{verb}_total", operation=operation), attributes, attribute))
+                values.update(
+                    _number(series_name(f"openldap_{verb}_total", operation=operation), attributes, attribute)
+                )
         else:
             for attribute, name in _PAGES.items():
                 values.update(_number(name, attributes, attribute))

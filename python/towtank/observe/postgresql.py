@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from towtank.installing import pip_install
 from towtank.observe.postgresql_plans import Before, examine, look
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 
 if TYPE_CHECKING:
     import psycopg
@@ -185,7 +185,7 @@ class PostgresqlScraper:
         Combinations of state and wait event that occurred in earlier scrapes, but not in this one, are reported as 0.
         """
         now = {
-            series("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
+            series_name("pg_stat_activity_connections", state=row["state"], wait=row["wait"]): float(row["connections"])
             for row in connection.execute(_ACTIVITY.encode())
         }
         self._activity_seen |= now.keys()
@@ -213,7 +213,7 @@ def _top_statements(connection: psycopg.Connection[dict[str, Any]]) -> dict[str,
         query = " ".join(str(row["query"]).split())[:_QUERY_CHARACTERS]
         labels = {"queryid": str(row["queryid"]), "query": query}
         numbers = _numbers(row, _STATEMENT)
-        values.update({series(name, **labels): value for name, value in numbers.items()})
+        values.update({series_name(name, **labels): value for name, value in numbers.items()})
     return values
 
 

@@ -7,7 +7,7 @@ import re
 import socket
 import time
 
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe.scraper import ScrapeError, series_name
 from towtank.observe.timely import TimelyStream
 
 _TIMEOUT_S = 1.0
@@ -54,10 +54,10 @@ def parse(text: str) -> dict[str, float]:
     values = {name: _number(key, fields[key]) for key, name in _FIELDS.items() if key in fields}
     for key, value in fields.items():
         if found := _DATABASE.fullmatch(key):
-            values[series("redis_keys", database=found[1])] = _part(key, value, "keys")
+            values[series_name("redis_keys", database=found[1])] = _part(key, value, "keys")
         elif found := _COMMAND.fullmatch(key):
-            values[series("redis_calls_total", command=found[1])] = _part(key, value, "calls")
-            values[series("redis_call_seconds_total", command=found[1])] = _part(key, value, "usec") / 1e6
+            values[series_name("redis_calls_total", command=found[1])] = _part(key, value, "calls")
+            values[series_name("redis_call_seconds_total", command=found[1])] = _part(key, value, "usec") / 1e6
     return values
 
 
@@ -125,7 +125,7 @@ class RedisConnection:
         self._socket.close()
 
 
-def ask(address: str, *words: str, password: str | None = None) -> str | None:
+def ask_redis(address: str, *words: str, password: str | None = None) -> str | None:
     """Open a new connection to a Redis server, log in if a password is given, send a command, and return the response.
 
     Raises

@@ -24,7 +24,7 @@ class Scraper(Protocol):
     kind : str
         Kind of the service.
     source : str
-        Key of the scraper's class in `SCRAPERS`.
+        Name of the source that the scraper reads.
     """
 
     service: str
@@ -66,14 +66,14 @@ class Concluding(Protocol):
         """
 
 
-def series(name: str, **labels: str) -> str:
+def series_name(name: str, **labels: str) -> str:
     """Return the name of a series with its labels, escaped as in the Prometheus text format.
 
     Examples
     --------
-    >>> series("connections", state="active")
+    >>> series_name("connections", state="active")
     'connections{state="active"}'
-    >>> series("connections")
+    >>> series_name("connections")
     'connections'
     """
     if not labels:

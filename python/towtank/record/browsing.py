@@ -14,7 +14,7 @@ import anyio
 from towtank.errors import TargetError
 from towtank.record.devtools import Devtools, DevtoolsError
 from towtank.record.recorder import Recorder
-from towtank.record.script import Action
+from towtank.record.script import BrowserAction
 
 # A page counts as complete if it has sent no requests for this time. Scripts that load more parts of the page usually
 # send their requests sooner. [s]
@@ -44,7 +44,7 @@ class Browsing:
     _popups: list[str] = field(default_factory=list)
     _scripts: dict[str, str] = field(default_factory=dict)
 
-    async def perform(self, actions: list[Action]) -> None:
+    async def perform(self, actions: list[BrowserAction]) -> None:
         """Perform all actions in order.
 
         Raises
@@ -99,7 +99,7 @@ class Browsing:
         """
         self.devtools.post("Page.handleJavaScriptDialog", session, accept=True)
 
-    async def _open(self, action: Action) -> None:
+    async def _open(self, action: BrowserAction) -> None:
         self.recorder.begin_page(action.value)
         asked = urldefrag(action.value).url
         url = asked if urlsplit(asked).path else f"{asked}/"
@@ -112,7 +112,7 @@ class Browsing:
         if error and error != "net::ERR_ABORTED":
             raise TargetError(f"{action.value} cannot be opened: {error}")
 
-    async def _click(self, action: Action) -> None:
+    async def _click(self, action: BrowserAction) -> None:
         self.recorder.begin_page(f"click {action.value}")
         begun = time.monotonic()
         await self._on_element(action, str(action.value), "click", "")
@@ -122,17 +122,17 @@ class Browsing:
             self._popups.clear()
             await self._settle(begun)
 
-    async def _fill(self, action: Action) -> None:
+    async def _fill(self, action: BrowserAction) -> None:
         for selector, value in action.value.items():
             await self._on_element(action, selector, "fill", value)
 
-    async def _wait(self, action: Action) -> None:
+    async def _wait(self, action: BrowserAction) -> None:
         await self._until(max(self.recorder.last_end_s, time.monotonic() - _QUIET_S) + action.value)
 
     async def _until(self, moment_s: float) -> None:
         await anyio.sleep(max(0.0, moment_s - time.monotonic()))
 
-    async def _on_element(self, action: Action, selector: str, what: str, value: str) -> None:
+    async def _on_element(self, action: BrowserAction, selector: str, what: str, value: str) -> None:
         """Perform an action on an element of the page as soon as the element exists."""
         call = f"({_script(what)})({json.dumps(selector)}, {json.dumps(value)})"
         deadline = time.monotonic() + _ELEMENT_WITHIN_S

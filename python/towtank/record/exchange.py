@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from towtank.record.bodies import Capture, decompressed, is_text, lowered, text_of
-from towtank.workload.importers.multipart import multipart_params
+from towtank.workload import multipart_params
 
 Headers = list[tuple[str, str]]
 

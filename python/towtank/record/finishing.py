@@ -13,10 +13,15 @@ from typing import Any
 from towtank.errors import TargetError
 from towtank.record.archive import Archive
 from towtank.record.recorder import Recorder
-from towtank.workload.importers import Options
-from towtank.workload.importers.draft import Draft, identifier
-from towtank.workload.importers.har import reading as har
-from towtank.workload.importers.writing import Imported, finish, json_document
+from towtank.workload import (
+    ImportDraft,
+    ImportOptions,
+    ImportResult,
+    finish_import,
+    identifier,
+    import_document,
+    read_import,
+)
 
 SCHEMA = "towtank/record/1"
 # Word that replaces the path of the HAR archive in notes if the user does not keep the archive. A line number in such a
@@ -46,7 +51,7 @@ class Recording:
         """Archive of the recorded exchanges."""
         return self.recorder.archive
 
-    def workload(self, out: Path | None) -> Imported:
+    def workload(self, out: Path | None) -> ImportResult:
         """Convert the recording into a workload.
 
         Raises
@@ -59,14 +64,14 @@ class Recording:
         if not self.archive.count:
             raise TargetError(f"nothing was recorded{self._instead()}", hint=_HINTS[self.how])
         folder = out.parent if out is not None else Path()
-        options = Options(
+        options = ImportOptions(
             hosts=tuple(sorted(self.recorder.only)),
             folder=folder,
             source="" if self.har is not None else UNKEPT,
             host_option="--only",
             keep_passwords=self.keep_passwords,
         )
-        draft = har.read(self.archive.path, options)
+        draft = read_import("har", self.archive.path, options)
         draft.name = identifier(out.stem if out is not None else "", "recording")
         hosts = ", ".join(sorted({address.partition("://")[2] for address in draft.targets.values()}))
         draft.title = f"Recorded session on {hosts}"
@@ -75,7 +80,7 @@ class Recording:
         if self.har is None:
             _without_columns(draft)
         draft.findings["summary"] = [*self._summary(draft), *draft.findings.get("summary", [])]
-        return finish(draft, folder)
+        return finish_import(draft, folder)
 
     def _instead(self) -> str:
         recorder = self.recorder
@@ -87,7 +92,7 @@ class Recording:
         shown = [f"{count} {what}" for count, what in parts if count]
         return f" ({', '.join(shown)})" if shown else ""
 
-    def document(self, imported: Imported, out: Path | None) -> dict[str, Any]:
+    def document(self, imported: ImportResult, out: Path | None) -> dict[str, Any]:
         """Return the result of the recording as JSON: numbers of requests and hosts, and the workload."""
         recorder = self.recorder
         head = {
@@ -105,10 +110,10 @@ class Recording:
                 "browser_services": dict(recorder.refused),
             },
         }
-        rest = json_document(imported, str(out) if out is not None else None)
+        rest = import_document(imported, str(out) if out is not None else None)
         return {**head, **{key: value for key, value in rest.items() if key not in {"schema", "format", "file"}}}
 
-    def _summary(self, draft: Draft) -> list[str]:
+    def _summary(self, draft: ImportDraft) -> list[str]:
         """Return a summary of the recording as lines of text."""
         count, archive = in_workload(draft), self.archive
         hosts = ", ".join(f"{host} ({number})" for host, number in sorted(archive.hosts.items()))
@@ -134,13 +139,13 @@ _HINTS = {
 }
 
 
-def in_workload(draft: Draft) -> dict[str, int]:
+def in_workload(draft: ImportDraft) -> dict[str, int]:
     """Return the number of requests and the number of pages in the workload that was made from a recording."""
     pages = [item for items in draft.transactions.values() for item in items if "page" in item]
     return {"requests": sum(len(page["steps"]) for page in pages), "pages": len(pages)}
 
 
-def _without_columns(draft: Draft) -> None:
+def _without_columns(draft: ImportDraft) -> None:
     """Remove column numbers from notes about an archive.
 
     Line numbers in the notes are kept, because they are request numbers. Column numbers are useful only together with

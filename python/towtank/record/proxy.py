@@ -33,7 +33,7 @@ _HANDSHAKE = b"\x16"
 _FIRST_BYTES_S = 30.0
 _HANDSHAKE_S = 30.0
 AUTHORITY_PATH = "/ca.pem"
-USER = "towtank"
+PROXY_USER = "towtank"
 """User name that belongs to the proxy password."""
 
 
@@ -112,7 +112,7 @@ class Proxy:
         """Return True if a client sends the right password, or needs no password."""
         if not self.password:
             return True
-        login = base64.b64encode(f"{USER}:{self.password}".encode())
+        login = base64.b64encode(f"{PROXY_USER}:{self.password}".encode())
         given = dict(request.headers).get(b"proxy-authorization", b"")
         return hmac.compare_digest(b"Basic " + login, given)
 

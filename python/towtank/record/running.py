@@ -16,7 +16,7 @@ from towtank.record.browsing import Browsing
 from towtank.record.chromium import Chromium, asks_by_itself, find_chromium
 from towtank.record.devtools import Devtools
 from towtank.record.proxy import Proxy, listening
-from towtank.record.script import Action
+from towtank.record.script import BrowserAction
 
 # Interval between checks whether the user wants to stop. [s]
 _POLL_S = 0.1
@@ -26,7 +26,7 @@ Stopped = Callable[[], bool]
 
 
 @dataclass(frozen=True)
-class Session:
+class BrowserSession:
     """Settings of a browser session.
 
     Attributes
@@ -39,7 +39,7 @@ class Session:
         True if Chromium isolates pages from the user's files and processes.
     """
 
-    actions: list[Action]
+    actions: list[BrowserAction]
     think_s: float
     timeout_s: float
     sandbox: bool = True
@@ -70,7 +70,7 @@ def record_proxy(proxy: Proxy, started: Callable[[], None], stopped: Stopped, fo
     _run(run)
 
 
-def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
+def record_browser(proxy: Proxy, session: BrowserSession, stopped: Stopped) -> None:
     """Record a browser session to its end, or until the user stops the session.
 
     Raises
@@ -99,7 +99,7 @@ def record_browser(proxy: Proxy, session: Session, stopped: Stopped) -> None:
     _run(run)
 
 
-async def _unless_stopped(browsing: Browsing, actions: list[Action], stopped: Stopped) -> None:
+async def _unless_stopped(browsing: Browsing, actions: list[BrowserAction], stopped: Stopped) -> None:
     work = asyncio.create_task(browsing.perform(actions))
     try:
         while not work.done() and not stopped() and not browsing.recorder.archive.fault:

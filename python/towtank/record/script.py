@@ -12,7 +12,7 @@ from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.fields import Duration, FileModel, Text
 from towtank.treecheck import validate_tree
-from towtank.workload.importers.draft import address_of
+from towtank.workload import url_address
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/browser-script/1"
@@ -22,7 +22,7 @@ _TEXT_AT_MOST = 10_000
 
 
 def _url(value: str) -> str:
-    address_of(value)
+    url_address(value)
     return value
 
 
@@ -74,7 +74,7 @@ class ScriptFile(FileModel):
 
 
 @dataclass(frozen=True)
-class Action:
+class BrowserAction:
     """Step of a browser session, with the position in the source file.
 
     Attributes
@@ -110,7 +110,7 @@ def check_script(document: Document) -> tuple[ScriptFile | None, list[Fault]]:
     return checked.model, sorted(faults)
 
 
-def load_script(path: Path) -> list[Action]:
+def load_script(path: Path) -> list[BrowserAction]:
     """Read a script as a list of actions.
 
     Raises
@@ -126,11 +126,11 @@ def load_script(path: Path) -> list[Action]:
     for index, step in enumerate(script.steps):
         place = document.fault(("steps", index, step.kind), "")
         value = getattr(step, step.kind)
-        actions.append(Action(step.kind, value, str(path), place.line, place.column, place.where))
+        actions.append(BrowserAction(step.kind, value, str(path), place.line, place.column, place.where))
     return actions
 
 
-def opened(urls: list[str]) -> list[Action]:
+def actions_opening(urls: list[str]) -> list[BrowserAction]:
     """Return actions that open the given URLs one after the other.
 
     Raises
@@ -141,7 +141,7 @@ def opened(urls: list[str]) -> list[Action]:
     actions, faults = [], []
     for url in urls:
         try:
-            actions.append(Action("open", _url(url)))
+            actions.append(BrowserAction("open", _url(url)))
         except ValueError as error:
             faults.append(Fault("<command line>", 0, 0, "URL", str(error)))
     if faults:

@@ -1,73 +1,46 @@
 """Reports: figures, tables and sentences in one document model, written as HTML.
 
-`source` reads a results folder, `content` builds the sections, `figures` creates the figures, and `html` writes the
-page.
+`source` reads a results folder, `content` builds the sections, `figures` creates the figures, `html` renders the page,
+and `writing` writes it.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from towtank.containment import contained
-from towtank.errors import ReportError
-from towtank.files import put_text
-from towtank.report.source import Results, documents, load
-from towtank.results import ResultsFolder
+from towtank.doors import door
 
-__all__ = ["REPORT", "Results", "documents", "load", "write", "write_report"]
+if TYPE_CHECKING:
+    from towtank.report.content.headline import headline as headline
+    from towtank.report.content.headline import relaxed_limits_note as relaxed_limits_note
+    from towtank.report.content.headline import unchecked_note as unchecked_note
+    from towtank.report.content.headline import verdict_level as verdict_level
+    from towtank.report.document import Figure as Figure
+    from towtank.report.objectives import objective_unit as objective_unit
+    from towtank.report.pictures import static_svg as static_svg
+    from towtank.report.single_figures import capacity_figure as capacity_figure
+    from towtank.report.single_figures import drive_figure as drive_figure
+    from towtank.report.single_figures import throughput_figure as throughput_figure
+    from towtank.report.source import Results as Results
+    from towtank.report.source import RunResult as RunResult
+    from towtank.report.source import derived_documents as derived_documents
+    from towtank.report.source import load_results as load_results
+    from towtank.report.source import measured_results as measured_results
+    from towtank.report.terminal import print_outcome as print_outcome
+    from towtank.report.writing import REPORT_FILE as REPORT_FILE
+    from towtank.report.writing import write_loaded_report as write_loaded_report
+    from towtank.report.writing import write_report as write_report
 
-REPORT = "report.html"
-
-
-def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Path:
-    """Write the report of a results folder as one self-contained HTML file.
-
-    Parameters
-    ----------
-    results : ResultsFolder or Path
-        The results folder, complete or interrupted.
-    path : Path, optional
-        File to write; `report.html` in the results folder by default.
-
-    Returns
-    -------
-    Path
-        The file written.
-
-    Raises
-    ------
-    StudyError
-        If the folder is not a results folder.
-    ReportError
-        If the file cannot be written.
-    """
-    folder = results.path if isinstance(results, ResultsFolder) else results
-    with contained():
-        return write(load(folder), path or folder / REPORT, folder)
-
-
-def write(results: Results, path: Path, folder: Path | None = None) -> Path:
-    """Write the report of results that are already in memory, in one atomic step.
-
-    Parameters
-    ----------
-    results : Results
-        All data that the report shows.
-    path : Path
-        File to write.
-    folder : Path, optional
-        The results folder. It stores the pictures of the report, so that the next report need not draw them again.
-    """
-    from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
-    from towtank.report.html import render  # noqa: PLC0415
-    from towtank.report.pictures import PICTURES_FILE, Pictures  # noqa: PLC0415
-
-    pictures = Pictures(None if folder is None else folder / PICTURES_FILE)
-    with contained():
-        page = render(build_document(results), pictures)
-    pictures.keep()
-    try:
-        put_text(path, page, follow=folder is None or path.parent != folder)
-    except OSError as error:
-        raise ReportError.unwritten("the report could not be written", path, error) from error
-    return path
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "content.headline": "headline relaxed_limits_note unchecked_note verdict_level",
+        "document": "Figure",
+        "objectives": "objective_unit",
+        "pictures": "static_svg",
+        "single_figures": "capacity_figure drive_figure throughput_figure",
+        "source": "Results RunResult derived_documents load_results measured_results",
+        "terminal": "print_outcome",
+        "writing": "REPORT_FILE write_loaded_report write_report",
+    },
+)

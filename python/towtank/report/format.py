@@ -20,7 +20,7 @@ from towtank.estimates import (
     relative_error,
     says_nothing,
 )
-from towtank.results.observe import NOT_ATTRIBUTED, THIS_MACHINE
+from towtank.results import NOT_ATTRIBUTED, THIS_MACHINE
 
 ABSENT = "–"
 _DIGITS = 3

@@ -61,7 +61,7 @@ def alone(objective: Mapping[str, Any]) -> str:
 
     An example is `450 ms in r002 alone`.
     """
-    unit, far = unit_of(objective.get("metric")), list(objective.get("far_misses") or ())
+    unit, far = objective_unit(objective.get("metric")), list(objective.get("far_misses") or ())
     named = [f"{people.quantity(miss.get('value'), unit)} in {miss.get('run')}" for miss in far[:_NAMED]]
     more = f" and {people.plural(len(far) - _NAMED, 'further run')}" if len(far) > _NAMED else ""
     return f"{', '.join(named)}{more} alone" if named else ""
@@ -69,10 +69,10 @@ def alone(objective: Mapping[str, Any]) -> str:
 
 def seen(objective: Mapping[str, Any]) -> str:
     """Render the worst measured value for an objective, in the unit of the objective."""
-    return people.quantity(objective.get("seen"), unit_of(objective.get("metric")))
+    return people.quantity(objective.get("seen"), objective_unit(objective.get("metric")))
 
 
-def unit_of(metric: Any) -> str:
+def objective_unit(metric: Any) -> str:
     """Return the base unit for the quantity of an objective; seconds by default."""
     name = str(metric)
     if name.startswith("stored."):

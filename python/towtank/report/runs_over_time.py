@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from towtank.analysis.measurement import DRAIN, Column, Floats, Measurement
+from towtank.analysis import DRAIN_STAGE, MeasuredColumn, Measurement
+from towtank.arrays import Floats
 from towtank.containment import attempt_or
 from towtank.results import ResultsFolder, segments
 
@@ -154,13 +155,13 @@ def recorded(measurement: Measurement) -> Recorded:
 def _rates(measurement: Measurement, counts: Mapping[str, Floats]) -> dict[str, list[float | None]]:
     """Return the rates of failed requests in each second by kind of failure, the most frequent kind first. [1/s]"""
     seen = sorted((name for name in counts if counts[name].any()), key=lambda name: (-counts[name].sum(), name))
-    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN), None)
+    drain = next((number for number, stage in enumerate(measurement.stages) if stage.get("name") == DRAIN_STAGE), None)
     is_remnant = (measurement.stage == drain) & (measurement.lengths < _REMNANT_S)
     lengths = np.where(is_remnant, np.nan, measurement.lengths_of_rates)
     return {name: [float(rate) if math.isfinite(rate) else None for rate in counts[name] / lengths] for name in seen}
 
 
-def _cells(measurement: Measurement, column: Column) -> tuple[Cell, ...]:
+def _cells(measurement: Measurement, column: MeasuredColumn) -> tuple[Cell, ...]:
     """Count responses by time and by response time, with a logarithmic scale of response times; empty cells are
     omitted.
     """

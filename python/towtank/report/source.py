@@ -19,7 +19,7 @@ from towtank.errors import Fault, StudyError
 from towtank.load_level import KINDS, Load
 from towtank.report.runs_over_time import Recorded, recordings
 from towtank.report.sizing_source import ANSWER_FILE, sizing_of
-from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable
+from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, RunManifest, earlier, kept, usable_part
 
 SUMMARY_FILE = "study-summary.json"
 MODEL_FILE = "model.json"
@@ -210,7 +210,7 @@ def label_of(configuration: Json) -> str:
     return str(configuration.get("label") or "all runs")
 
 
-def load(path: Path) -> Results:
+def load_results(path: Path) -> Results:
     """Read a results folder; outdated summaries, the capacity model and the sizing are computed anew.
 
     Parameters
@@ -223,7 +223,7 @@ def load(path: Path) -> Results:
     StudyError
         If the path is not a results folder, or its manifest cannot be read.
     """
-    found = measured(path)
+    found = measured_results(path)
     hashes = tuple(attempt_or("hashes", [], _hashes, open_folder(path)))
     sizing = attempt("sizing", sizing_of, path, found.manifest, [entry.line for entry in hashes])
     return replace(
@@ -235,7 +235,7 @@ def load(path: Path) -> Results:
     )
 
 
-def measured(path: Path) -> Results:
+def measured_results(path: Path) -> Results:
     """Read the summaries, claims and prediction of a results folder, without hashes, model and sizing.
 
     Raises
@@ -258,7 +258,7 @@ def measured(path: Path) -> Results:
     )
 
 
-def documents(path: Path) -> list[Path]:
+def derived_documents(path: Path) -> list[Path]:
     """Return the derived documents, such as summaries, that a results folder contains. A read-only folder may contain
     none.
     """
@@ -284,7 +284,7 @@ def model_of(path: Path, hashes: Sequence[FileHash]) -> Json:
 
 
 def _model(path: Path) -> dict[str, Any]:
-    from towtank.model.fitting.capacity import capacity_document  # noqa: PLC0415 - heavy, and seldom needed
+    from towtank.model import capacity_document  # noqa: PLC0415 - heavy, and seldom needed
 
     return capacity_document(path)
 
@@ -308,7 +308,7 @@ def _runs(folder: ResultsFolder, manifest: Json, summary: Json) -> Iterator[RunR
     planned = {spec["run"]: spec for spec in _design(manifest, summary)}
     for run_id in sorted({*planned, *on_disk}):
         path = folder.run_path(run_id)
-        found = usable(dict(kept.read_finite(path / "run.json")), RunManifest) or {
+        found = usable_part(dict(kept.read_finite(path / "run.json")), RunManifest) or {
             **planned.get(run_id, {}),
             "status": "missing",
         }

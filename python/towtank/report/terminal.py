@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from towtank import over_runs
-from towtank.analysis import not_checked, relaxed_words
-from towtank.analysis.objective_runs import FAR
+from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
@@ -212,7 +211,7 @@ def _by_run(point: Mapping[str, Any]) -> str:
     It is empty if the percentiles differ by less than a factor of two.
     """
     ends = dig(point, "of_runs", "response_time_s", "p95")
-    return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR * ends[0] else ""
+    return over_runs.words(ends, ends[1], people.seconds) if ends and ends[1] >= FAR_FROM_LIMIT * ends[0] else ""
 
 
 def _cells(

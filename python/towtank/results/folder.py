@@ -21,8 +21,8 @@ from towtank.secrets import HIDDEN, make_private_folder, open_private, redacted
 
 STUDY_MANIFEST = "study.json"
 RUN_MANIFEST = "run.json"
-EVENTS = "events.ndjson"
-SECRETS = "secrets.json"
+EVENTS_FILE = "events.ndjson"
+SECRETS_FILE = "secrets.json"
 """Name of the file with the secret settings of the command, which the manifest hides.
 
 `towtank run --resume` needs these settings. Only the owner can read the file.
@@ -133,14 +133,14 @@ class _Folder:
             "boot_ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME),
         }
         document = {"k": kind, **clocks, **fields}
-        with (self.path / EVENTS).open("ab") as stream:
+        with (self.path / EVENTS_FILE).open("ab") as stream:
             stream.write(lines.encode(redacted(document)))
             stream.flush()
             os.fsync(stream.fileno())
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield the events of the folder's event stream in the order in which they were written."""
-        path = self.path / EVENTS
+        path = self.path / EVENTS_FILE
         return lines.read(path) if path.exists() else iter(())
 
 
@@ -266,7 +266,7 @@ class ResultsFolder(_Folder):
             If the file with the secrets is missing or damaged.
         """
         shown = tuple(self.manifest.get("command", {}).get("changes", ()))
-        kept = self.path / SECRETS
+        kept = self.path / SECRETS_FILE
         if kept.exists():
             return _changes(kept)
         hidden = [change for change in shown if HIDDEN in change]

@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.files import open_regular
 from towtank.results import lines, segments
-from towtank.results.segments import Interval, Recording
+from towtank.results.segments import RecordedInterval, Recording
 
 
 @dataclass
@@ -29,13 +29,13 @@ class Follower:
 
     folder: Path
     header: dict[str, Any] | None = None
-    intervals: list[Interval] = field(default_factory=list)
+    intervals: list[RecordedInterval] = field(default_factory=list)
     recorded: dict[int, float] = field(default_factory=dict)
     _offsets: dict[Path, int] = field(default_factory=dict)
 
-    def read(self) -> list[Interval]:
+    def read(self) -> list[RecordedInterval]:
         """Read the new lines of all segment files, and return the new intervals."""
-        new: list[Interval] = []
+        new: list[RecordedInterval] = []
         for path, worker in segments.paths(self.folder):
             with open_regular(path) as stream:
                 stream.seek(self._offsets.get(path, 0))
@@ -48,7 +48,7 @@ class Follower:
         self.intervals += new
         return new
 
-    def _take(self, document: dict[str, Any] | None, worker: int, new: list[Interval]) -> None:
+    def _take(self, document: dict[str, Any] | None, worker: int, new: list[RecordedInterval]) -> None:
         if document is None:
             return
         if document.get("k") == "header":

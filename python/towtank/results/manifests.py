@@ -187,7 +187,7 @@ def checked(path: Path, document: Json, form: type[BaseModel]) -> Json:
     return document
 
 
-def usable(document: Json, form: type[BaseModel]) -> Json:
+def usable_part(document: Json, form: type[BaseModel]) -> Json:
     """Return a document without the keys whose values are malformed, so that the other values can be shown."""
     try:
         form.model_validate(document)

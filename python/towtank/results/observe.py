@@ -12,15 +12,15 @@ from typing import Any
 from towtank.results import lines
 from towtank.results.stream_forms import has_form
 
-PROBE = "probe.ndjson"
-REMOTE_PROBE = ".probe.ndjson"
+PROBE_FILE = "probe.ndjson"
+REMOTE_PROBE_ENDING = ".probe.ndjson"
 """Ending of the file name of a stream from a probe on another machine. The name of the machine precedes this ending.
 
 A service name contains no dot, so the file of a service cannot have this ending.
 """
 GENERATOR_GROUP = "generator"
 """Name of the load generator's process group in the samples of the probe; this group is not a tier."""
-WATCHED = "process"
+WATCHED_KIND = "process"
 """Kind of a tier whose processes are observed by Towtank, but were not started by it."""
 THIS_MACHINE = "this_machine"
 """Name of this machine in lists of machines."""
@@ -77,7 +77,7 @@ class ServiceStream:
 
 def read_probe(folder: Path) -> ProbeStream:
     """Read `RUN/observe/probe.ndjson`; the stream is empty if the file does not exist."""
-    return _read_probe(folder / PROBE)
+    return _read_probe(folder / PROBE_FILE)
 
 
 def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
@@ -85,8 +85,8 @@ def read_remote_probes(folder: Path) -> dict[str, ProbeStream]:
 
     The times in each stream are from the clock of the machine on which the probe ran.
     """
-    paths = sorted(folder.glob(f"*{REMOTE_PROBE}"))
-    return {path.name.removesuffix(REMOTE_PROBE): _read_probe(path) for path in paths}
+    paths = sorted(folder.glob(f"*{REMOTE_PROBE_ENDING}"))
+    return {path.name.removesuffix(REMOTE_PROBE_ENDING): _read_probe(path) for path in paths}
 
 
 def _read_probe(path: Path) -> ProbeStream:
@@ -107,7 +107,9 @@ def _read_probe(path: Path) -> ProbeStream:
 def read_services(folder: Path) -> dict[str, ServiceStream]:
     """Read the streams of all services in `RUN/observe`, by service name."""
     paths = sorted(
-        path for path in folder.glob("*.ndjson") if path.name != PROBE and not path.name.endswith(REMOTE_PROBE)
+        path
+        for path in folder.glob("*.ndjson")
+        if path.name != PROBE_FILE and not path.name.endswith(REMOTE_PROBE_ENDING)
     )
     return {path.stem: _read_service(path) for path in paths}
 

@@ -23,7 +23,7 @@ _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError)
 
 
 @dataclass(slots=True)
-class Series:
+class RecordedSeries:
     """Counts and times of one step, page or transaction, recorded by one load thread within one interval.
 
     Attributes
@@ -76,7 +76,7 @@ class Pauses:
 
 
 @dataclass(slots=True)
-class Interval:
+class RecordedInterval:
     """Records of one load thread between two run times. [s]
 
     Attributes
@@ -119,7 +119,7 @@ class Interval:
     connect: str | None
     think_count: int
     think_sum_s: float
-    series: list[Series]
+    series: list[RecordedSeries]
     thinks: list[Pauses] | None = None
     arrivals: list[int] = field(default_factory=list)
     gaps: str | None = None
@@ -155,7 +155,7 @@ class Recording:
     """
 
     header: dict[str, Any] | None = None
-    intervals: list[Interval] = field(default_factory=list)
+    intervals: list[RecordedInterval] = field(default_factory=list)
     ends: dict[int, dict[str, Any]] = field(default_factory=dict)
     workers_found: set[int] = field(default_factory=set)
     damage: lines.Damage = field(default_factory=lines.Damage)
@@ -212,7 +212,7 @@ def _read_segment(path: Path, worker: int, recording: Recording) -> None:
             recording.damage.bad_lines += 1
 
 
-def read_interval(document: dict[str, Any], worker: int) -> Interval | None:
+def read_interval(document: dict[str, Any], worker: int) -> RecordedInterval | None:
     """Read one line of kind `interval`; None if it is damaged."""
     try:
         return interval(document, worker)
@@ -228,12 +228,12 @@ def newer_header(known: dict[str, Any] | None, found: dict[str, Any]) -> dict[st
     return found if known is None or int(found.get("edits", 0)) > int(known.get("edits", 0)) else known
 
 
-def interval(document: dict[str, Any], worker: int) -> Interval:
+def interval(document: dict[str, Any], worker: int) -> RecordedInterval:
     """Convert a line of kind `interval`; raise `ValueError` if the line is malformed."""
     if not has_form("interval", document) or document["t1_ns"] < document["t0_ns"]:
         raise ValueError("no interval")
     think = document.get("think") or {}
-    return Interval(
+    return RecordedInterval(
         worker=worker,
         start_s=document["t0_ns"] / _SECOND_NS,
         end_s=document["t1_ns"] / _SECOND_NS,
@@ -276,8 +276,8 @@ def _pauses(document: dict[str, Any]) -> Pauses:
     return Pauses(int(document["group"]), str(document["pause"]), document["pause_sum_ns"] / _SECOND_NS)
 
 
-def _series(document: dict[str, Any]) -> Series:
-    return Series(
+def _series(document: dict[str, Any]) -> RecordedSeries:
+    return RecordedSeries(
         of=str(document["of"]),
         number=int(document["id"]),
         group=document.get("group"),
@@ -318,7 +318,7 @@ def stages_of(recording: Recording) -> list[dict[str, Any]]:
     return list(recording.header.get("stages", [])) if recording.header else []
 
 
-def names(recording: Recording, of: str) -> Iterator[str]:
+def names_of(recording: Recording, of: str) -> Iterator[str]:
     """Yield the names of all transactions, pages or steps in the order of their indexes.
 
     Names of pages and steps have the form `transaction / name`.

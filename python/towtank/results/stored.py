@@ -14,7 +14,7 @@ from typing import Any
 
 from towtank.results import lines
 
-NOTES = "stored-*.ndjson"
+STORED_NOTES = "stored-*.ndjson"
 Content = tuple[int, str]
 """Type of the content of a stored item: size [bytes] and SHA-256 digest."""
 # Kinds of failure after which the item is certainly unchanged: there was no connection, the request was not sent, or
@@ -22,8 +22,15 @@ Content = tuple[int, str]
 _NOT_DONE = ("connect", "internal", "status_4xx", "refused")
 _ABSENT = (404, 410)
 _Key = tuple[str, str]  # Kind and key that identify a stored item.
-FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD, GONE = "found", "lost", "different", "unreadable", "unread", "gone"
-FATES = (FOUND, LOST, DIFFERENT, UNREADABLE, UNREAD)
+ITEM_FOUND, ITEM_LOST, ITEM_DIFFERENT, ITEM_UNREADABLE, ITEM_UNREAD, ITEM_GONE = (
+    "found",
+    "lost",
+    "different",
+    "unreadable",
+    "unread",
+    "gone",
+)
+ITEM_FATES = (ITEM_FOUND, ITEM_LOST, ITEM_DIFFERENT, ITEM_UNREADABLE, ITEM_UNREAD)
 """Possible results of reading back an item that should exist.
 
 The result `gone` is not among them. It is correct, because the removal of the item was requested.
@@ -31,7 +38,7 @@ The result `gone` is not among them. It is correct, because the removal of the i
 
 
 @dataclass
-class Thing:
+class StoredItem:
     """Item whose storage the system acknowledged.
 
     Attributes
@@ -71,29 +78,29 @@ class _Change:
 
 
 @dataclass
-class Ledger:
+class StoredLedger:
     """Stored items of a run by kind and key, and the number of acknowledged removals by kind."""
 
-    things: dict[str, dict[str, Thing]] = field(default_factory=dict)
+    things: dict[str, dict[str, StoredItem]] = field(default_factory=dict)
     removed: dict[str, int] = field(default_factory=dict)
     damage: lines.Damage = field(default_factory=lines.Damage)
 
-    def of(self, kind: str) -> dict[str, Thing]:
+    def of(self, kind: str) -> dict[str, StoredItem]:
         """Return the stored items of one kind, by key."""
         return self.things.get(kind, {})
 
 
 def notes(folder: Path, damage: lines.Damage) -> Iterator[dict[str, Any]]:
     """Yield all notes about stored items in the folder `RUN/engine`, one load thread after the other."""
-    for path in sorted(folder.glob(NOTES)):
+    for path in sorted(folder.glob(STORED_NOTES)):
         for note in lines.read(path, damage):
             if note.get("k") != "header":
                 yield {**note, "from": path.name}
 
 
-def read_ledger(folder: Path) -> Ledger:
+def read_ledger(folder: Path) -> StoredLedger:
     """Read the acknowledgements of a run in order of time, and return the resulting ledger of stored items."""
-    ledger = Ledger()
+    ledger = StoredLedger()
     ordered = sorted(notes(folder, ledger.damage), key=_when)
     open_: dict[_Key, dict[tuple[str, int], dict[str, Any]]] = {}
     last: dict[_Key, list[_Change]] = {}
@@ -114,7 +121,7 @@ def _when(note: dict[str, Any]) -> int:
     return at if isinstance(at, int) else 0
 
 
-def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
+def _take(ledger: StoredLedger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]], note: dict[str, Any]) -> None:
     """Update the ledger by one note of the engine. A note about the end of a request names the thread and start time of
     its intent.
     """
@@ -143,16 +150,18 @@ def _take(ledger: Ledger, open_: dict[_Key, Any], last: dict[_Key, list[_Change]
         ledger.removed[kind] = ledger.removed.get(kind, 0) + 1
 
 
-def _thing(changes: list[_Change]) -> Thing | None:
+def _thing(changes: list[_Change]) -> StoredItem | None:
     """Return the item after changes of which any may be the last; None if all of them are removals."""
     stored = [change for change in changes if change.content is not None]
     if not stored:
         return None
     contents = {change.content for change in stored if change.content is not None}
-    return Thing(max(change.acknowledged_ns for change in stored), contents, may_be_gone=len(stored) < len(changes))
+    return StoredItem(
+        max(change.acknowledged_ns for change in stored), contents, may_be_gone=len(stored) < len(changes)
+    )
 
 
-def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
+def _leave_open(thing: StoredItem, intents: Iterable[dict[str, Any]]) -> None:
     """Add to a stored item the states that may result from changes without a response."""
     for intent in intents:
         if intent["does"] == "removes":
@@ -163,8 +172,8 @@ def _leave_open(thing: Thing, intents: Iterable[dict[str, Any]]) -> None:
             thing.any_content = True
 
 
-def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
-    """Return the result of reading back a stored item: an element of `FATES`, or `gone`.
+def fate(thing: StoredItem, read: dict[str, Any] | None, absent: Collection[int] = _ABSENT) -> str:
+    """Return the result of reading back a stored item: an element of `ITEM_FATES`, or `gone`.
 
     Parameters
     ----------
@@ -176,10 +185,10 @@ def fate(thing: Thing, read: dict[str, Any] | None, absent: Collection[int] = _A
         Status codes with which a server reports that an item does not exist.
     """
     if read is None:
-        return UNREAD
+        return ITEM_UNREAD
     if read.get("absent") or int(read.get("status") or 0) in absent:
-        return GONE if thing.may_be_gone else LOST
+        return ITEM_GONE if thing.may_be_gone else ITEM_LOST
     if read.get("failure") is not None:
-        return UNREADABLE
+        return ITEM_UNREADABLE
     right = (read.get("bytes"), read.get("sha256")) in thing.contents
-    return FOUND if right or thing.any_content else DIFFERENT
+    return ITEM_FOUND if right or thing.any_content else ITEM_DIFFERENT

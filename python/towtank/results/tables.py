@@ -20,13 +20,13 @@ from towtank.files import put
 from towtank.results import observe, segments
 from towtank.results.folder import RunFolder
 from towtank.results.observe import ProbeStream, ServiceStream
-from towtank.results.segments import Interval, Recording, Series
+from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
 
 if TYPE_CHECKING:
     import duckdb
 
-INTERVALS = "intervals.parquet"
-METRICS = "metrics.parquet"
+INTERVALS_FILE = "intervals.parquet"
+METRICS_FILE = "metrics.parquet"
 
 Describe = Callable[[str], dict[str, Any]]
 """Type of a function that takes an encoded histogram and returns its columns in the table."""
@@ -71,7 +71,7 @@ def write_tables(run: RunFolder, describe_histogram: Describe) -> tuple[Path, Pa
         Function of the analysis that returns the columns `timed`, `response_p50_s`, ... of an encoded histogram.
     """
     recording = segments.read(run.engine)
-    paths = run.path / INTERVALS, run.path / METRICS
+    paths = run.path / INTERVALS_FILE, run.path / METRICS_FILE
     write_intervals(paths[0], recording, describe_histogram)
     write_metrics(paths[1], run, recording)
     return paths
@@ -147,7 +147,7 @@ def _array(values: list[Any], kind: str) -> np.ndarray[Any, Any]:
 
 
 def _interval_rows(recording: Recording, describe_histogram: Describe) -> Iterator[dict[str, Any]]:
-    known = {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+    known = {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
     groups = list((recording.header or {}).get("groups", []))
     stages = segments.stages_of(recording)
     for interval in recording.intervals:
@@ -166,7 +166,7 @@ def _item(names: list[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)
 
 
-def _place(interval: Interval, stage: dict[str, Any]) -> dict[str, Any]:
+def _place(interval: RecordedInterval, stage: dict[str, Any]) -> dict[str, Any]:
     return {
         "start_s": interval.start_s,
         "end_s": interval.end_s,
@@ -178,7 +178,7 @@ def _place(interval: Interval, stage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _counts(series: Series) -> dict[str, Any]:
+def _counts(series: RecordedSeries) -> dict[str, Any]:
     return {
         "of": series.of,
         "offered": series.offered,

@@ -6,10 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from towtank.results import RunFolder, segments
-from towtank.results.exports.seconds import Second, known_names, one_second
-from towtank.results.observe import NOT_ATTRIBUTED, PROBE
-from towtank.results.segments import Interval, Recording
+from towtank.results import (
+    NOT_ATTRIBUTED,
+    PROBE_FILE,
+    RecordedInterval,
+    RecordedSecond,
+    Recording,
+    RunFolder,
+    combine_second,
+    recorded_names,
+    segments,
+)
 from towtank.sending.following import Follower
 from towtank.sending.update import TierSample, Update
 
@@ -36,9 +43,9 @@ class Gatherer:
 
     def __init__(self, run: RunFolder) -> None:
         self._segments = Follower(run.engine, "worker-*.ndjson")
-        self._probe = Follower(run.observe, PROBE)
+        self._probe = Follower(run.observe, PROBE_FILE)
         self._recording = Recording()
-        self._waiting: dict[_Key, list[Interval]] = {}
+        self._waiting: dict[_Key, list[RecordedInterval]] = {}
         self._recorded_until: dict[int, float] = {}
         self._before: _Totals | None = None
 
@@ -64,21 +71,21 @@ class Gatherer:
             self._waiting.setdefault((int((one.start_s + one.end_s) / 2), one.stage), []).append(one)
             self._recorded_until[worker] = max(self._recorded_until.get(worker, 0.0), one.end_s)
 
-    def _ready(self, *, last: bool) -> list[Second]:
+    def _ready(self, *, last: bool) -> list[RecordedSecond]:
         """Return the seconds that every load thread has reported, and older seconds whose missing lines are
         overdue.
         """
         until = self._recorded_until
         complete = min(until.values(), default=0.0) if len(until) >= self._recording.workers else 0.0
         newest = max(until.values(), default=0.0)
-        known, stages = known_names(self._recording), segments.stages_of(self._recording)
+        known, stages = recorded_names(self._recording), segments.stages_of(self._recording)
         found = []
         for key in sorted(self._waiting):
             parts = self._waiting[key]
             end_s = max(part.end_s for part in parts)
             if last or end_s <= complete or end_s <= newest - _LATE_S:
                 stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
-                found.append(one_second(self._waiting.pop(key), stage, known))
+                found.append(combine_second(self._waiting.pop(key), stage, known))
         return found
 
     def _tiers(self, origin_ns: int) -> list[TierSample]:

@@ -9,18 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.analysis.exporting import Reader
+from towtank.analysis import MaterialReader
 from towtank.posting import Poster
-from towtank.results import RunFolder
-from towtank.results.exports.material import Decoded, HistogramReader
+from towtank.results import DecodedHistogram, HistogramReader, RunFolder
 from towtank.secrets import basic_authorization
 from towtank.sending import otlp, prometheus
 from towtank.sending.gathering import Gatherer
 from towtank.sending.receiver import Receiver
 from towtank.sending.sender import Sender
-from towtank.sending.update import Encoder, Source
+from towtank.sending.update import Encoder, SentRun
 
-FORMS: dict[str, tuple[Callable[[Source, HistogramReader], Encoder], tuple[tuple[str, str], ...]]] = {
+FORMS: dict[str, tuple[Callable[[SentRun, HistogramReader], Encoder], tuple[tuple[str, str], ...]]] = {
     "prometheus": (prometheus.PrometheusEncoder, prometheus.HEADERS),
     "otlp": (otlp.OtlpEncoder, otlp.HEADERS),
 }
@@ -33,12 +32,12 @@ _FINISH_WITHIN_S = 5.0
 _TIMEOUT_S = 10.0
 
 
-class _Remembering(Reader):
+class _Remembering(MaterialReader):
     """Reader that decodes each histogram once for all formats; the cache is cleared between updates."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[tuple[str, ...], Decoded | None] = {}
+        self._known: dict[tuple[str, ...], DecodedHistogram | None] = {}
 
     def merged(self, encoded: Sequence[str]) -> Any:
         key = tuple(encoded)
@@ -80,8 +79,8 @@ class Report:
 
 
 @contextmanager
-def sending(
-    run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
+def send_live(
+    run: RunFolder, source: SentRun, receivers: Sequence[Receiver], note: Callable[[str], None]
 ) -> Iterator[Report]:
     """Send the recordings of engine and probe to all receivers while the context is open.
 
@@ -113,7 +112,7 @@ class _Live:
     """Thread that follows the records of a run and sends the results to the receivers."""
 
     def __init__(
-        self, run: RunFolder, source: Source, receivers: Sequence[Receiver], note: Callable[[str], None]
+        self, run: RunFolder, source: SentRun, receivers: Sequence[Receiver], note: Callable[[str], None]
     ) -> None:
         self._gatherer = Gatherer(run)
         self._histograms = _Remembering()
@@ -123,7 +122,7 @@ class _Live:
         self._cpu_s, self._began_s = 0.0, time.monotonic()
         self._thread = threading.Thread(target=self._follow, name="towtank-following", daemon=True)
 
-    def _outlet(self, receiver: Receiver, source: Source, note: Callable[[str], None]) -> _Outlet:
+    def _outlet(self, receiver: Receiver, source: SentRun, note: Callable[[str], None]) -> _Outlet:
         make, headers = FORMS[receiver.form]
         shown = receiver.shown
         own = {**basic_authorization(receiver.url), **dict(headers), **dict(receiver.headers)}

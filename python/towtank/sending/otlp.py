@@ -6,11 +6,8 @@ import json
 from typing import Any
 
 from towtank import __version__
-from towtank.results.exports import otlp_points
-from towtank.results.exports.material import HistogramReader
-from towtank.results.exports.otlp_points import Span
-from towtank.results.exports.otlp_seconds import points_of, resource_of
-from towtank.sending.update import Body, Source, Update
+from towtank.results import HistogramReader, PointSpan, otlp_gauge, otlp_points_of, otlp_request, otlp_resource_of
+from towtank.sending.update import Body, SentRun, Update
 
 HEADERS = (("Content-Type", "application/json"),)
 _SECOND_NS = 1e9
@@ -27,9 +24,9 @@ class OtlpEncoder:
         Decodes histograms of response times.
     """
 
-    def __init__(self, source: Source, histograms: HistogramReader) -> None:
+    def __init__(self, source: SentRun, histograms: HistogramReader) -> None:
         self._histograms = histograms
-        self._resource = resource_of(__version__, source.study, source.run, source.factors)
+        self._resource = otlp_resource_of(__version__, source.study, source.run, source.factors)
 
     def encode(self, update: Update) -> list[Body]:
         """Return one request with the points of an update: points of the seconds with delta temporality, and gauges of
@@ -39,19 +36,19 @@ class OtlpEncoder:
         for second in update.seconds:
             stage = {"towtank.stage": second.stage, "towtank.phase": second.phase}
             span = _span(update.wall_ns, second.start_s, second.end_s)
-            for name, point in points_of(second, update.wall_ns, self._histograms, stage):
+            for name, point in otlp_points_of(second, update.wall_ns, self._histograms, stage):
                 points.setdefault(name, []).append(point)
             plain = {"connections": float(second.connections)}
             if second.end_s > second.start_s:
                 plain["generator.cpus_used"] = second.cpu_s / (second.end_s - second.start_s)
             for name, value in plain.items():
-                points.setdefault(f"towtank.{name}", []).append(otlp_points.gauge(span, stage, value))
+                points.setdefault(f"towtank.{name}", []).append(otlp_gauge(span, stage, value))
         for sample in update.tiers:
             span = _span(update.wall_ns, sample.start_s, sample.end_s)
             for tier, used in sample.cpus_used.items():
                 about = {"towtank.stage": sample.stage, "towtank.phase": sample.phase, "towtank.tier": tier}
-                points.setdefault("towtank.tier.cpus_used", []).append(otlp_points.gauge(span, about, used))
-        document = otlp_points.request(self._resource, __version__, points)
+                points.setdefault("towtank.tier.cpus_used", []).append(otlp_gauge(span, about, used))
+        document = otlp_request(self._resource, __version__, points)
         content = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
         return [Body(content, sum(map(len, points.values())))] if points else []
 
@@ -60,5 +57,5 @@ class OtlpEncoder:
         return []
 
 
-def _span(wall_ns: int, start_s: float, end_s: float) -> Span:
-    return Span(wall_ns + round(start_s * _SECOND_NS), wall_ns + round(end_s * _SECOND_NS))
+def _span(wall_ns: int, start_s: float, end_s: float) -> PointSpan:
+    return PointSpan(wall_ns + round(start_s * _SECOND_NS), wall_ns + round(end_s * _SECOND_NS))

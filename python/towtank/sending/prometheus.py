@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import cramjam
 import numpy as np
 
-from towtank.results.exports.material import Decoded, HistogramReader
-from towtank.results.exports.seconds import Item, Second
+from towtank.results import DecodedHistogram, HistogramReader, RecordedSecond, SecondItem
 from towtank.sending import remote_write
 from towtank.sending.remote_write import COUNTER, GAUGE, HISTOGRAM
-from towtank.sending.update import Body, Source, Update
+from towtank.sending.update import Body, SentRun, Update
 
 HEADERS = (
     ("Content-Type", "application/x-protobuf"),
@@ -80,7 +79,7 @@ class PrometheusEncoder:
         Decodes histograms of response times.
     """
 
-    def __init__(self, source: Source, histograms: HistogramReader) -> None:
+    def __init__(self, source: SentRun, histograms: HistogramReader) -> None:
         self._histograms = histograms
         factors = {label_name(name): level for name, level in source.factors.items()}
         self._source = tuple({"study": source.study, "run": source.run, **factors}.items())
@@ -111,7 +110,7 @@ class PrometheusEncoder:
     def _stage(self, name: str, phase: str) -> Labels:
         return (*self._source, ("stage", name), ("phase", phase))
 
-    def _second(self, second: Second, wall_ms: int) -> None:
+    def _second(self, second: RecordedSecond, wall_ms: int) -> None:
         stage = self._stage(second.stage, second.phase)
         for other in [opened for opened in self._open if opened != stage]:
             self._end(other)
@@ -131,7 +130,7 @@ class PrometheusEncoder:
             self._open[stage][series] = counter.row
             self._sample(counter.row, counter.total, end_ms)
 
-    def _quantiles(self, second: Second) -> Iterator[tuple[str, Labels, float]]:
+    def _quantiles(self, second: RecordedSecond) -> Iterator[tuple[str, Labels, float]]:
         every = [text for item in second.of("transaction") for text in item.response]
         for family, encoded in (
             ("response_time_quantile_seconds", every),
@@ -143,7 +142,7 @@ class PrometheusEncoder:
             for probability, value in zip(QUANTILES, values, strict=False):
                 yield family, (("quantile", f"{probability:g}"),), value
 
-    def _growth(self, second: Second, stage: Labels) -> Iterator[tuple[_Series, float]]:
+    def _growth(self, second: RecordedSecond, stage: Labels) -> Iterator[tuple[_Series, float]]:
         """Yield the increase of each counter in a second."""
         for of, plural in (("transaction", "transactions_total"), ("step", "requests_total")):
             family = f"{'request' if of == 'step' else of}_response_time_seconds"
@@ -158,7 +157,7 @@ class PrometheusEncoder:
                 if count:
                     yield ("bytes_total", (*stage, ("step", item.name), ("direction", direction))), count
 
-    def _histogram(self, family: str, about: Labels, item: Item) -> Iterator[tuple[_Series, float]]:
+    def _histogram(self, family: str, about: Labels, item: SecondItem) -> Iterator[tuple[_Series, float]]:
         merged = self._histograms.merged(item.response)
         if merged is None:
             return
@@ -223,7 +222,7 @@ def label_name(factor: str) -> str:
     return "factor_" + re.sub(r"[^a-zA-Z0-9_]", "_", factor)
 
 
-def counts_up_to(values: Decoded) -> list[int]:
+def counts_up_to(values: DecodedHistogram) -> list[int]:
     """Return the number of values up to each bound in `BOUNDS_S`. Each value counts as the middle of its bucket in the
     histogram. [1]
     """
@@ -231,7 +230,7 @@ def counts_up_to(values: Decoded) -> list[int]:
     return [int(count) for count in running[np.searchsorted(values.middles_s, _EDGES, side="right")]]
 
 
-def _plain(second: Second) -> Mapping[str, float]:
+def _plain(second: RecordedSecond) -> Mapping[str, float]:
     length = second.end_s - second.start_s
     return {
         "users": second.users,

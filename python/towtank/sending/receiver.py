@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from towtank.errors import Fault, StudyError
-from towtank.results.exports import otlp_sending
-from towtank.workload.targets import check_targets, host_and_port
+from towtank.results import otlp_address
+from towtank.workload import check_targets, host_and_port
 
 COMMAND_LINE = "<command line>"
 OPTION = "--send"
@@ -50,7 +50,7 @@ class Receiver:
         return f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}{self.url.path}"
 
 
-def receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
+def read_receivers(texts: Sequence[str], allowed: Sequence[str] = (), headers: Headers = ()) -> list[Receiver]:
     """Parse the values of the option `--send`.
 
     Parameters
@@ -116,5 +116,5 @@ def _url(form: str, address: str) -> SplitResult | None:
     if not right or (form == "otlp" and url.query):
         return None
     if form == "otlp":
-        return urlsplit(otlp_sending.address(address))
+        return urlsplit(otlp_address(address))
     return url._replace(path=_WRITE_PATH) if url.path in ("", "/") else url

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from towtank.results.exports.seconds import Second
+from towtank.results import RecordedSecond
 
 
 @dataclass(frozen=True)
-class Source:
+class SentRun:
     """Names that identify a run.
 
     Attributes
@@ -55,7 +55,7 @@ class Update:
     """
 
     wall_ns: int
-    seconds: list[Second]
+    seconds: list[RecordedSecond]
     tiers: list[TierSample]
 
 

@@ -9,20 +9,31 @@ from typing import Any
 
 import numpy as np
 
+from towtank.arrays import Floats
 from towtank.errors import MeasurementError, ModelError, StudyError
-from towtank.model import load_model, solve_models
-from towtank.model.file import FittedFile
-from towtank.model.fitting import Answer, FitRequest, fit_results, is_results, written_model
-from towtank.model.fitting.asking import the_only
-from towtank.model.fitting.goodness import REJECTED
-from towtank.model.fitting.measured_limit import ASSERTED, NONE, OTHER
-from towtank.model.fitting.networks import NetworkAnswer, network_answers, network_text
-from towtank.model.fitting.observations import Floats
-from towtank.model.transactions import chain_by_transaction
+from towtank.model import (
+    FIT_REJECTED,
+    LIMIT_ASSERTED,
+    LIMIT_NONE,
+    LIMIT_OTHER,
+    CurveAnswer,
+    FitRequest,
+    FittedFile,
+    NetworkAnswer,
+    chain_by_transaction,
+    fit_results,
+    is_results,
+    load_model,
+    network_answers,
+    network_text,
+    only_answer,
+    solve_models,
+    written_model,
+)
 from towtank.size.scores import scores
 
 Json = dict[str, Any]
-MODELS = ("auto", "network", "curve")
+MODEL_CHOICES = ("auto", "network", "curve")
 """Models that can be fitted to measured results; `auto` chooses between network and curve."""
 DRAWS = 200
 """Number of random draws of the uncertain quantities in a sizing, such as growth. [1]
@@ -149,8 +160,8 @@ class ModelChoice:
     servers : int or None
         Number of servers at the bottleneck of a curve, if the results do not record it.
     model : str
-        Name from `MODELS`. `auto` selects the curve if `servers` is given. Otherwise it selects the network if the
-        network distinguishes several resources and is not rejected, or else the curve.
+        Name from `MODEL_CHOICES`. `auto` selects the curve if `servers` is given. Otherwise it selects the network if
+        the network distinguishes several resources and is not rejected, or else the curve.
     """
 
     configuration: str | None = None
@@ -186,9 +197,9 @@ def _of_fitted(basis: Basis) -> Basis:
     guess = fitted.limit_why or "something other than a station of the model limited the measured load"
     return replace(
         basis,
-        guess=guess if fitted.limit in (OTHER, ASSERTED) else "",
-        asserted=fitted.limit == ASSERTED,
-        unreached=fitted.limit == NONE,
+        guess=guess if fitted.limit in (LIMIT_OTHER, LIMIT_ASSERTED) else "",
+        asserted=fitted.limit == LIMIT_ASSERTED,
+        unreached=fitted.limit == LIMIT_NONE,
     )
 
 
@@ -216,7 +227,7 @@ def _measured(source: Path, choice: ModelChoice) -> Basis:
     if choice.model == "curve" or (choice.model == "auto" and choice.servers is not None):
         return _curve(source, choice, "the closed curve was requested")
     answers = network_answers(source, choice.configuration)
-    answer = the_only(answers)
+    answer = only_answer(answers)
     why_not = _why_no_network(answer)
     if choice.model == "network" and answer.network is not None:
         # A network that the user requests is used even if there are doubts about it, unless it is rejected.
@@ -233,8 +244,8 @@ def _why_no_network(answer: NetworkAnswer) -> str:
     document = answer.document
     if document["refused"] is not None:
         return str(document["refused"])
-    if document["verdict"]["level"] == REJECTED:
-        return "; ".join(reason["text"] for reason in document["verdict"]["reasons"] if reason["level"] == REJECTED)
+    if document["verdict"]["level"] == FIT_REJECTED:
+        return "; ".join(reason["text"] for reason in document["verdict"]["reasons"] if reason["level"] == FIT_REJECTED)
     if len(document["stations"]) < 2:
         name = next(iter(document["stations"]))
         return f"{name} is the only observed resource; --model network sizes it with demands per transaction"
@@ -251,7 +262,7 @@ def _network(source: Path, answer: NetworkAnswer, why: str) -> Basis:
 
 
 def _curve(source: Path, choice: ModelChoice, why: str) -> Basis:
-    answer = the_only(fit_results(source, FitRequest("auto", servers=choice.servers), choice.configuration))
+    answer = only_answer(fit_results(source, FitRequest("auto", servers=choice.servers), choice.configuration))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.yaml"
         _write(answer, str(source), path)
@@ -271,7 +282,7 @@ def _of_text(source: Path, text: str, assumptions: tuple[Json, ...], why: str, d
     return _of_fitted(Basis(str(source), problem.document, fitted, assumptions, why, doubts))
 
 
-def _assumptions(answer: Answer) -> tuple[Json, ...]:
+def _assumptions(answer: CurveAnswer) -> tuple[Json, ...]:
     """Return the assumptions of the closed curve.
 
     If another curve fits better, return only the assumption that there is one bottleneck.
@@ -283,7 +294,7 @@ def _assumptions(answer: Answer) -> tuple[Json, ...]:
     return ({"assumes": "the system is a closed network with one bottleneck", "tested": tested},)
 
 
-def _write(answer: Answer, source: str, path: Path) -> None:
+def _write(answer: CurveAnswer, source: str, path: Path) -> None:
     try:
         written_model(answer, source, path)
     except ModelError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics.robust import Floats
+from towtank.arrays import Floats
 from towtank.size.capacity import Bottleneck
 from towtank.size.documents import finite
 from towtank.size.growth import HistoricGrowth, LimitDates, missed, reached

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from towtank.model import solve_models, wait_percentiles
-from towtank.model.percentiles import response_percentiles
-from towtank.model.stations import StationAnswer, servers_of, stations_of
+from towtank.model import StationAnswer, response_percentiles, servers_of, solve_models, stations_of, wait_percentiles
 from towtank.size.bounds import outside, refused_by_bounds
 from towtank.size.factors import Factors, drawn_factors
 from towtank.size.interval import Interval, duration_text, rate_text, share_text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from towtank.analysis.statistics.robust import Floats
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile, t_tail
 
 _GROUPS = 20

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics.robust import Floats
+from towtank.arrays import Floats
 from towtank.distributions import normal_quantile, normal_tail
 from towtank.size.highest_day import HighestDay
 from towtank.size.history import History

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 
-from towtank.analysis.statistics.robust import Floats
+from towtank.arrays import Floats
 from towtank.size.further_day import FurtherDay
 
 _NODES = 7

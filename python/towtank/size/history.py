@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics import looks_independent
+from towtank.analysis import looks_independent
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile
 from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
-from towtank.model.fitting.observations import Floats
 from towtank.size.further_day import FurtherDay
 from towtank.size.history_steps import evidence, foreign, steps_beside
 from towtank.size.quantities import YEAR_D

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics.batches import lag_one
-from towtank.analysis.statistics.robust import Floats, huber, robust_scale
+from towtank.analysis import lag_one
+from towtank.arrays import Floats
 from towtank.distributions import f_tail, t_tail
+from towtank.robust import huber, robust_scale
 
 Mask = npt.NDArray[np.bool_]
 _LASTING = 7

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics.robust import Floats
+from towtank.arrays import Floats
 from towtank.estimates import FEW_DIGITS, significant
 from towtank.size.drawn import Draws
 from towtank.size.evaluate import ROUNDING, Outcome, grouped, under_load

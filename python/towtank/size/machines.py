@@ -237,7 +237,7 @@ def load_machines(path: Path | str) -> dict[str, Machine]:
     return {name: Machine.of(name, entry, content.source) for name, entry in content.machines.items()}
 
 
-def catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
+def machine_catalogue(extra: Path | str | Sequence[Path | str] | None = None) -> dict[str, Machine]:
     """Return machines by name. A machine in a file of the user replaces the shipped machine of the same name.
 
     Parameters

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.model.stations import NODE, rates_with
-from towtank.model.transactions import chain_by_transaction, transactions_of
+from towtank.model import NODE_SEPARATOR, chain_by_transaction, rates_with_servers, transactions_of
 
 Json = dict[str, Any]
 
@@ -83,7 +82,7 @@ def on_layouts(
         shares = _services(station, layout, changes, (factors or {}).get(name, 1.0))
         shares = [each for each in shares if each["class"] not in gone and chains.get(each["class"]) not in gone]
         nodes = 1 if layout is None else layout.nodes
-        names[name] = [name] if nodes == 1 else [f"{name}{NODE}{number}" for number in range(1, nodes + 1)]
+        names[name] = [name] if nodes == 1 else [f"{name}{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
         stations += [
             {**station, **_strength(station, layout), "name": node, "services": shares} for node in names[name]
         ]
@@ -98,7 +97,7 @@ def _strength(station: Json, layout: Layout | None) -> Json:
     if layout is None:
         return {}
     if station["rates"]:
-        return {"rates": rates_with(station["rates"], layout.servers)}
+        return {"rates": rates_with_servers(station["rates"], layout.servers)}
     found: Json = {"servers": layout.servers}
     if station.get("at_once"):
         # The limit of concurrent jobs is proportional to the number of servers.

@@ -12,7 +12,7 @@ from towtank.size.growth import NORMAL_95
 from towtank.size.load import Load
 from towtank.size.sizing_file import SizingFile
 from towtank.size.tiers import Candidate, Cost, Tier
-from towtank.study.objectives import LOSS, WAIT, Objective
+from towtank.study import LOSS_METRIC, WAIT_METRIC, Objective
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Check:
     @property
     def is_wait(self) -> bool:
         """True if the objective limits a percentile of the waiting time."""
-        return self.objective.metric.startswith(WAIT)
+        return self.objective.metric.startswith(WAIT_METRIC)
 
     @property
     def is_loss(self) -> bool:
         """True if the objective limits the share of arrivals that full stations drop."""
-        return self.objective.metric == LOSS
+        return self.objective.metric == LOSS_METRIC
 
     @property
     def unit(self) -> str:
@@ -57,14 +57,14 @@ class Check:
     @property
     def share(self) -> float:
         """Probability of the percentile that the objective limits, in (0, 1)."""
-        return float(self.objective.metric.removeprefix(WAIT).removeprefix("p")) / 100
+        return float(self.objective.metric.removeprefix(WAIT_METRIC).removeprefix("p")) / 100
 
     @property
     def text(self) -> str:
         """Text of the objective, with the name of the class that it concerns."""
         if self.name is None or self.objective.transaction is not None:
             return self.objective.text
-        metric = WAIT if self.is_wait else self.objective.metric
+        metric = WAIT_METRIC if self.is_wait else self.objective.metric
         return self.objective.text.replace(metric, f"{metric} of {self.name}", 1)
 
     def ratio(self, value: float) -> float:

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RatingEstimate:
     """Median of the values of several rounds, with the lowest and highest value."""
 
     value: float
@@ -34,7 +34,7 @@ class Estimate:
     rounds: tuple[float, ...] = ()
 
     @classmethod
-    def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> Estimate:
+    def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> RatingEstimate:
         """Return the estimate for a value of each round: the median, or `value` if given. Its range is that of the
         rounds.
         """
@@ -76,8 +76,8 @@ def coverage(rounds: int) -> float:
 class Measured:
     """Rates of a benchmark kernel, on one CPU alone and on all CPUs at once."""
 
-    single: Estimate
-    all: Estimate
+    single: RatingEstimate
+    all: RatingEstimate
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ class Rating:
         Rating with one CPU busy and all others idle.
     """
 
-    whole: Estimate
-    alone: Estimate
+    whole: RatingEstimate
+    alone: RatingEstimate
 
 
 @dataclass(frozen=True)
-class Measurement:
+class RatingMeasurement:
     """Results of the benchmark kernels, as the engine reports them. A turn is one measured execution of a kernel.
 
     Attributes
@@ -115,7 +115,7 @@ class Measurement:
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_lines(cls, lines: Sequence[Json]) -> Measurement:
+    def of_lines(cls, lines: Sequence[Json]) -> RatingMeasurement:
         """Return the measurement for the JSON lines that the engine printed.
 
         Raises
@@ -140,7 +140,7 @@ class Measurement:
         return int(self.begin["rounds"])
 
 
-def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
+def kernel_estimates(measurement: RatingMeasurement) -> dict[str, Measured]:
     """Return the rates of all measured benchmark kernels, in the order of `KERNELS`."""
     rates: dict[tuple[str, str], list[float]] = {}
     for turn in measurement.turns:
@@ -148,7 +148,7 @@ def kernel_estimates(measurement: Measurement) -> dict[str, Measured]:
     measured = {}
     for name in KERNELS:
         if (name, "single") in rates and (name, "all") in rates:
-            single, whole = (Estimate.of_rounds(rates[name, mode]) for mode in MODES)
+            single, whole = (RatingEstimate.of_rounds(rates[name, mode]) for mode in MODES)
             measured[name] = Measured(single, whole)
     return measured
 
@@ -215,7 +215,7 @@ def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) ->
     return rated
 
 
-def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resource: Resource) -> Estimate:
+def _rated(vector: Mapping[str, RatingEstimate], reference: Mapping[str, float], resource: Resource) -> RatingEstimate:
     """Return the rating for the rates of kernels. Its interval ranges from the lowest to the highest rating of
     a round.
     """
@@ -225,7 +225,7 @@ def _rated(vector: Mapping[str, Estimate], reference: Mapping[str, float], resou
         for number in range(rounds)
     ]
     value = capacity_units({name: estimate.value for name, estimate in vector.items()}, reference, resource)
-    return Estimate.of_rounds(by_round, value)
+    return RatingEstimate.of_rounds(by_round, value)
 
 
 def rounded(value: float, digits: int = 5) -> float:

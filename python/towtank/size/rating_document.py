@@ -11,7 +11,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from towtank import __version__
-from towtank.analysis import Level
+from towtank.analysis import DoubtLevel
 from towtank.errors import ModelError
 from towtank.fields import check_name
 from towtank.size.kernels import KERNELS, SCALES
@@ -19,10 +19,10 @@ from towtank.size.machine_file import SCHEMA as MACHINE_SCHEMA
 from towtank.size.machine_file import MachineEntry
 from towtank.size.machines import Machine, Ratio
 from towtank.size.rating import (
-    Estimate,
     Measured,
-    Measurement,
     Rating,
+    RatingEstimate,
+    RatingMeasurement,
     area_ratios,
     coverage,
     kernel_estimates,
@@ -38,10 +38,10 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedMachine:
     """Rated machine: rates of the benchmark kernels, ratings by scale, doubts, and properties of the host."""
 
-    measurement: Measurement
+    measurement: RatingMeasurement
     measured: Mapping[str, Measured]
     ratings: Mapping[str, Rating]
     doubts: tuple[Doubt, ...]
@@ -50,7 +50,9 @@ class Rated:
     reference: Mapping[str, float]
 
     @classmethod
-    def of(cls, measurement: Measurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]) -> Rated:
+    def of(
+        cls, measurement: RatingMeasurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]
+    ) -> RatedMachine:
         """Compute ratings and doubts from a measurement.
 
         Parameters
@@ -72,7 +74,7 @@ class Rated:
     @property
     def invalid_because(self) -> list[str]:
         """Kinds of the doubts that make the rating invalid."""
-        return [str(doubt.kind) for doubt in self.doubts if doubt.level == Level.INVALID]
+        return [str(doubt.kind) for doubt in self.doubts if doubt.level == DoubtLevel.INVALID]
 
     def unit_of(self, kernel: str) -> str:
         """Return the unit of a kernel's rate, for example `bytes/s`."""
@@ -97,7 +99,7 @@ def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
     return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
 
 
-def rating_document(rated: Rated, against: Json | None = None) -> Json:
+def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
     """Return the complete rating as JSON object, with unrounded numbers."""
     measurement = rated.measurement
     document = {
@@ -127,7 +129,7 @@ def _rating(rating: Rating, cpus: int) -> Json:
     return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
 
 
-def _areas(rated: Rated) -> Json:
+def _areas(rated: RatedMachine) -> Json:
     """Return the speed relative to the reference machine in each area (group of kernels).
 
     Only scales that have a rating are included.
@@ -143,7 +145,7 @@ def _areas(rated: Rated) -> Json:
     return areas
 
 
-def _kernel(rated: Rated, name: str) -> Json:
+def _kernel(rated: RatedMachine, name: str) -> Json:
     kernel, measured = KERNELS[name], rated.measured[name]
     return {
         "area": kernel.area,
@@ -155,7 +157,7 @@ def _kernel(rated: Rated, name: str) -> Json:
     }
 
 
-def against_document(rated: Rated, other: Machine) -> Json:
+def against_document(rated: RatedMachine, other: Machine) -> Json:
     """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
 
     `refused` states the reason why a scale cannot be compared.
@@ -182,7 +184,7 @@ def ratio_document(ratio: Ratio) -> Json:
     }
 
 
-def machine_entry(rated: Rated) -> Json:
+def machine_entry(rated: RatedMachine) -> Json:
     """Return the machine as an entry of a machine file, with numbers rounded to five digits."""
     facts = rated.facts
     entry = {
@@ -205,11 +207,11 @@ def machine_entry(rated: Rated) -> Json:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def _short(estimate: Estimate) -> Json:
+def _short(estimate: RatingEstimate) -> Json:
     return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
 
 
-def machine_text(rated: Rated, name: str, **other: str) -> str:
+def machine_text(rated: RatedMachine, name: str, **other: str) -> str:
     """Render a machine file as YAML. The keys in `other`, for example `title`, replace measured values."""
     content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
     yaml = YAML(typ="safe", pure=True)

@@ -8,9 +8,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from towtank.analysis.doubts import Level, percent
+from towtank.analysis import DoubtLevel, percent_text
 from towtank.size.kernels import KERNELS, SCALES
-from towtank.size.rating import Measured, Measurement, Rating
+from towtank.size.rating import Measured, Rating, RatingMeasurement
 
 # Largest share of the CPU time that other programs may use without a doubt about the rating. It changes a rating by
 # about as much as its repeatability. [ratio]
@@ -87,7 +87,7 @@ class Doubt:
     """Doubt about a rating, with the observed number and the limit that this number exceeds."""
 
     kind: Kind
-    level: Level
+    level: DoubtLevel
     message: str
     seen: float | None = None
     limit: float | None = None
@@ -107,7 +107,10 @@ class Doubt:
 
 
 def rating_doubts(
-    measurement: Measurement, measured: Mapping[str, Measured], rated: Mapping[str, Rating], facts: Mapping[str, Any]
+    measurement: RatingMeasurement,
+    measured: Mapping[str, Measured],
+    rated: Mapping[str, Rating],
+    facts: Mapping[str, Any],
 ) -> list[Doubt]:
     """Return all doubts about a rating.
 
@@ -133,7 +136,7 @@ def rating_doubts(
     ]
 
 
-def _company(measurement: Measurement) -> Iterator[Doubt]:
+def _company(measurement: RatingMeasurement) -> Iterator[Doubt]:
     """Yield doubts about CPU time that other programs or the hypervisor took from the benchmark kernels.
 
     Kernels that write files are ignored, because threads of the operating system write for them.
@@ -149,14 +152,14 @@ def _company(measurement: Measurement) -> Iterator[Doubt]:
     others = sum(turn["programs_s"] - turn["own_s"] for turn in turns) / total
     stolen = sum(turn["stolen_s"] for turn in turns) / total
     if others > OTHERS_AT_MOST:
-        text = f"other programs used {percent(others)} of the CPU time, limit {percent(OTHERS_AT_MOST)}"
-        yield Doubt(Kind.MACHINE_BUSY, Level.INVALID, text, others, OTHERS_AT_MOST)
+        text = f"other programs used {percent_text(others)} of the CPU time, limit {percent_text(OTHERS_AT_MOST)}"
+        yield Doubt(Kind.MACHINE_BUSY, DoubtLevel.INVALID, text, others, OTHERS_AT_MOST)
     if stolen > STOLEN_AT_MOST:
-        text = f"the hypervisor took {percent(stolen)} of the CPU time away, limit {percent(STOLEN_AT_MOST)}"
-        yield Doubt(Kind.STEAL_TIME, Level.INVALID, text, stolen, STOLEN_AT_MOST)
+        text = f"the hypervisor took {percent_text(stolen)} of the CPU time away, limit {percent_text(STOLEN_AT_MOST)}"
+        yield Doubt(Kind.STEAL_TIME, DoubtLevel.INVALID, text, stolen, STOLEN_AT_MOST)
 
 
-def _clock(measurement: Measurement) -> Iterator[Doubt]:
+def _clock(measurement: RatingMeasurement) -> Iterator[Doubt]:
     """Yield doubts about changes of the CPU clock during the measurement.
 
     The median of each round ignores single disturbed readings.
@@ -169,8 +172,8 @@ def _clock(measurement: Measurement) -> Iterator[Doubt]:
         return
     moved = max(speeds) / min(speeds) - 1
     if moved > CLOCK_AT_MOST:
-        text = f"the CPU clock changed by {percent(moved)} between rounds, limit {percent(CLOCK_AT_MOST)}"
-        yield Doubt(Kind.CLOCK_MOVED, Level.SUSPECT, text, moved, CLOCK_AT_MOST)
+        text = f"the CPU clock changed by {percent_text(moved)} between rounds, limit {percent_text(CLOCK_AT_MOST)}"
+        yield Doubt(Kind.CLOCK_MOVED, DoubtLevel.SUSPECT, text, moved, CLOCK_AT_MOST)
 
 
 def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
@@ -180,9 +183,9 @@ def _spread(rated: Mapping[str, Rating]) -> Iterator[Doubt]:
             # Disk ratings vary much more than CPU ratings, so a wide interval of a disk rating does not make it
             # invalid.
             severe = width > RATING_WITHIN and scale == SCALES["cpu"]
-            level = Level.INVALID if severe else Level.SUSPECT if scale == SCALES["cpu"] else Level.NOTE
+            level = DoubtLevel.INVALID if severe else DoubtLevel.SUSPECT if scale == SCALES["cpu"] else DoubtLevel.NOTE
             limit = RATING_WITHIN if severe else REPEATABLE_WITHIN
-            text = f"the rounds of the {scale} rating differ by ±{percent(width)}, limit ±{percent(limit)}"
+            text = f"the rounds of the {scale} rating differ by ±{percent_text(width)}, limit ±{percent_text(limit)}"
             yield Doubt(Kind.NOT_REPEATABLE, level, text, width, limit)
 
 
@@ -190,36 +193,38 @@ def _kernels(measured: Mapping[str, Measured]) -> Iterator[Doubt]:
     widths = {name: max(kernel.single.half_width, kernel.all.half_width) for name, kernel in measured.items()}
     unsteady = {name: width for name, width in widths.items() if width > KERNEL_WITHIN}
     if unsteady:
-        shown = ", ".join(f"{name} ±{percent(width)}" for name, width in unsteady.items())
-        text = f"repeated measurements of some kernels differ too much: {shown}; limit ±{percent(KERNEL_WITHIN)}"
-        yield Doubt(Kind.UNSTEADY_KERNEL, Level.NOTE, text, max(unsteady.values()), KERNEL_WITHIN)
+        shown = ", ".join(f"{name} ±{percent_text(width)}" for name, width in unsteady.items())
+        text = f"repeated measurements of some kernels differ too much: {shown}; limit ±{percent_text(KERNEL_WITHIN)}"
+        yield Doubt(Kind.UNSTEADY_KERNEL, DoubtLevel.NOTE, text, max(unsteady.values()), KERNEL_WITHIN)
 
 
-def _missing(measurement: Measurement, rated: Mapping[str, Rating]) -> Iterator[Doubt]:
+def _missing(measurement: RatingMeasurement, rated: Mapping[str, Rating]) -> Iterator[Doubt]:
     for name, reason in measurement.failed.items():
         scale = SCALES[KERNELS[name].resource]
-        level = Level.INVALID if scale == SCALES["cpu"] else Level.SUSPECT
+        level = DoubtLevel.INVALID if scale == SCALES["cpu"] else DoubtLevel.SUSPECT
         text = f"{name} was not measured, so there is no {scale} rating: {reason}"
         yield Doubt(Kind.NOT_MEASURED, level, text)
     for scale in SCALES.values():
         if scale not in rated and not measurement.failed:
-            yield Doubt(Kind.NOT_MEASURED, Level.INVALID, f"there is no {scale} rating: the reference lacks a kernel")
+            yield Doubt(
+                Kind.NOT_MEASURED, DoubtLevel.INVALID, f"there is no {scale} rating: the reference lacks a kernel"
+            )
 
 
-def _place(measurement: Measurement, file_system: str | None) -> Iterator[Doubt]:
+def _place(measurement: RatingMeasurement, file_system: str | None) -> Iterator[Doubt]:
     if file_system in FILE_SYSTEMS_IN_MEMORY:
         text = f"the folder is on {file_system}, so the disk rating measures memory"
-        yield Doubt(Kind.FOLDER_IN_MEMORY, Level.SUSPECT, text)
+        yield Doubt(Kind.FOLDER_IN_MEMORY, DoubtLevel.SUSPECT, text)
     caches = measurement.begin["memory_bytes"] / measurement.begin["last_cache_bytes"]
     if caches < CACHES_AT_LEAST:
         text = (
             f"the memory kernels used {caches:.2g} times the last-level cache, "
             f"but at least {CACHES_AT_LEAST} times are needed"
         )
-        yield Doubt(Kind.SMALL_MEMORY, Level.SUSPECT, text, caches, float(CACHES_AT_LEAST))
+        yield Doubt(Kind.SMALL_MEMORY, DoubtLevel.SUSPECT, text, caches, float(CACHES_AT_LEAST))
 
 
-def _limit(measurement: Measurement, cpu_limit: float | None) -> Iterator[Doubt]:
+def _limit(measurement: RatingMeasurement, cpu_limit: float | None) -> Iterator[Doubt]:
     if cpu_limit is not None and cpu_limit < measurement.cpus:
         text = f"a control group allows {cpu_limit:g} of {measurement.cpus} CPUs"
-        yield Doubt(Kind.CPU_LIMIT, Level.SUSPECT, text, cpu_limit, float(measurement.cpus))
+        yield Doubt(Kind.CPU_LIMIT, DoubtLevel.SUSPECT, text, cpu_limit, float(measurement.cpus))

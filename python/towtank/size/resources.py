@@ -10,8 +10,7 @@ from typing import Any
 import scipy
 
 from towtank.distributions import normal_density, normal_tail
-from towtank.model import solve_models
-from towtank.model.stations import NODE
+from towtank.model import NODE_SEPARATOR, solve_models
 from towtank.size.drawn import Draws
 from towtank.size.evaluate import Job, Outcome, layouts_of, model_of
 from towtank.size.interval import Interval, between, duration_text, size_text
@@ -459,7 +458,7 @@ def with_pool(question: Question, pool: tuple[str, WantedPoolFile], job: Job, si
     holds = []
     for station in wanted.holds:
         nodes = layouts[station].nodes if station in layouts else 1
-        holds += [station] if nodes == 1 else [f"{station}{NODE}{number}" for number in range(1, nodes + 1)]
+        holds += [station] if nodes == 1 else [f"{station}{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
     return {**model, "pools": [*model["pools"], {"name": name, "size": size, "holds": holds, "classes": []}]}
 
 

@@ -10,15 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from towtank.errors import Fault, ModelError, StudyError
-from towtank.model import waits_in_turn
-from towtank.model.stations import servers_of
+from towtank.model import servers_of, waits_in_turn
 from towtank.size.basis import DRAWS, Basis
 from towtank.size.factors import Factor
 from towtank.size.growth import GivenGrowth, GrowthModel, HistoricGrowth, highest_drawn, highest_factor
 from towtank.size.history import read_history
 from towtank.size.interval import Interval
 from towtank.size.load import Load, load_at_horizon, load_faults, load_now
-from towtank.size.machines import Machine, Ratio, catalogue
+from towtank.size.machines import Machine, Ratio, machine_catalogue
 from towtank.size.quantities import YEAR_D
 from towtank.size.question import Check, Question
 from towtank.size.reading import contradictions
@@ -27,7 +26,7 @@ from towtank.size.scores import scores, shares
 from towtank.size.sizing_file import SizingFile, TierFile
 from towtank.size.steps import Step, Steps
 from towtank.size.tiers import Option, Tier, cost_of, machine_options, plain_options
-from towtank.study.objectives import read_planned_objective
+from towtank.study import read_planned_objective
 from towtank.treecheck import Checked
 from towtank.yamlfile import Node, Path_, did_you_mean, fault_at
 
@@ -165,7 +164,7 @@ def _machines(tree: Node, file: SizingFile, folder: Path, faults: list[Fault]) -
     if not named:
         return {}
     try:
-        known = catalogue([folder / path for path in file.machine_files])
+        known = machine_catalogue([folder / path for path in file.machine_files])
     except StudyError as error:
         faults += error.faults
         return {}

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.model import SimulationSettings, simulate_models
-from towtank.model.percentiles import EXACT
+from towtank.model import EXACT_PERCENTILES, SimulationSettings, simulate_models
 from towtank.size.evaluate import Job, Outcome, figures_of, model_of
 from towtank.size.factors import Factor, Factors
 from towtank.size.question import Check, Question
@@ -100,7 +99,7 @@ def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
         if outcome.is_rough(check)
         and question.correction(check) is None
         and not check.is_wait
-        and not (check.is_percentile and outcome.method == EXACT)
+        and not (check.is_percentile and outcome.method == EXACT_PERCENTILES)
     }
 
 

@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from towtank.fields import Duration, FileModel, Name, PositiveRate, Share, Size, mapping_or_plain, one_or_more
-from towtank.model.file import Count
+from towtank.model import ModelCount
 from towtank.size.quantities import Day, Growth, Numbers, Span
-from towtank.study.objectives import PLANNED, read_planned_objective
+from towtank.study import PLANNED_METRICS, read_planned_objective
 from towtank.units import shown
 
 SCHEMA: Literal["towtank/sizing/1"] = "towtank/sizing/1"
@@ -31,7 +31,7 @@ def sizing_objective(value: object) -> object:
         raise ValueError(f"must be an objective such as 'p95 < 500 ms', got {shown(value)} instead")
     found = read_planned_objective(value)
     if found.metric not in ("mean", "throughput", "loss") and found.metric[-1:] not in set("0123456789"):
-        raise ValueError(f"must be about one of {', '.join(PLANNED)} here, got {found.metric!r} instead")
+        raise ValueError(f"must be about one of {', '.join(PLANNED_METRICS)} here, got {found.metric!r} instead")
     upward = found.metric == "throughput"
     if found.comparison[0] != (">" if upward else "<"):
         raise ValueError(f"must set {'a lower' if upward else 'an upper'} limit, got {value!r} instead")
@@ -84,7 +84,7 @@ class HistoryFile(FileModel):
 class LoadFile(FileModel):
     """Load that the hardware must serve, today and at the horizon. Omitted values are taken from the model."""
 
-    users: Named[Count] | None = Field(
+    users: Named[ModelCount] | None = Field(
         None,
         description=(
             "Number of users of all closed classes together, or of each class by name; default: those of the model."

@@ -7,9 +7,7 @@ from typing import Any
 
 from towtank.errors import MeasurementError
 from towtank.estimates import few_digits, number_estimate, relative_error
-from towtank.model.fitting.goodness import MISS_LIMIT
-from towtank.model.percentiles import EXACT
-from towtank.model.stations import servers_of
+from towtank.model import EXACT_PERCENTILES, MISS_LIMIT, servers_of
 from towtank.size.evaluate import COARSE, CORRECTED, Job, Outcome, outcomes
 from towtank.size.growth import GrowthModel, HistoricGrowth
 from towtank.size.interval import rate_text, share_text
@@ -251,7 +249,7 @@ def _doubts_of(question: Question, answer: Found) -> list[str]:
         doubts += dict.fromkeys(text for outcome in answer.outcomes for text in outcome.near_limits(question))
     doubts += _doubts_of_simulations(question, answer)
     simulated = any(simulation is not None for simulation in answer.simulated)
-    if first.method and first.method not in (EXACT, CORRECTED) and not simulated:
+    if first.method and first.method not in (EXACT_PERCENTILES, CORRECTED) and not simulated:
         doubts.append(f"percentiles are approximate ({first.method}) and were not simulated")
     return doubts
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from towtank.errors import Fault, ModelError, StudyError
-from towtank.model.percentiles import EXACT
+from towtank.model import EXACT_PERCENTILES
 from towtank.size.documents import busiest_document, class_document, finite, objectives_document
 from towtank.size.drawn import Draws, Intervals
 from towtank.size.evaluate import CORRECTED, Job, Outcome, grouped, under_load, worst
@@ -195,7 +195,7 @@ class _Simulation:
         return [
             f"{text}: not simulated, {_short(how)}; the interval does not include the error of this approximation"
             for text, how in methods.items()
-            if how and how not in (SIMULATED, EXACT, CORRECTED)
+            if how and how not in (SIMULATED, EXACT_PERCENTILES, CORRECTED)
         ]
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from towtank.errors import Fault
 from towtank.spelling import misnamed
 from towtank.study.design import LOAD_FACTORS
-from towtank.system.host_model import NamespacesHost
+from towtank.system import NamespacesHost
 from towtank.yamlfile import fault_at
 
 if TYPE_CHECKING:
     from towtank.study.study import Study
-    from towtank.system.model import SystemFile
+    from towtank.system import SystemFile
 
 
 def across_faults(study: Study) -> Iterator[Fault]:
@@ -93,7 +93,7 @@ def _periods(system: SystemFile) -> dict[str, float]:
     return {name: system.hosts[name].cpu_period for name in _sizes(system)}  # type: ignore[union-attr]
 
 
-def is_source(study: Study, factors: dict[str, str]) -> bool:
+def is_prediction_source(study: Study, factors: dict[str, str]) -> bool:
     """Return True for the factor levels of the runs to which the prediction is fitted."""
     given = study.study.predict
     return given is not None and all(factors.get(name) == level for name, level in given.from_.items())

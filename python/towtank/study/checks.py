@@ -18,10 +18,9 @@ from towtank.study.overrides import apply_to_events, apply_to_system, check_over
 from towtank.study.precise import SteadyUntil
 from towtank.study.schedule_checks import check_schedule
 from towtank.study.shares import share_of, wrong_shares
-from towtank.system.copies import names_in
-from towtank.system.model import check_tree
+from towtank.system import check_system_tree, host_and_service_names
 from towtank.treecheck import validate_tree
-from towtank.workload.loading import check_workload
+from towtank.workload import check_workload
 from towtank.yamlfile import Document, Node, Path_, fault_at
 
 # Largest number of runs of a design. A larger number is assumed to be a typing error.
@@ -217,7 +216,7 @@ class StudyCheck:
             else:
                 good.append(override)
         if system is not None and self.system_is_right:
-            yield from check_tree(apply_to_system(system, good))[1]
+            yield from check_system_tree(apply_to_system(system, good))[1]
         if any(override.is_event for override in good):
             known = validate_tree(self.tree, StudyFile).faults
             changed_events = validate_tree(apply_to_events(self.tree, good), StudyFile)
@@ -253,8 +252,8 @@ class StudyCheck:
     def _claims(self) -> Iterator[Fault]:
         names = Names(
             self._transactions(),
-            names_in(self.system.root, "services") if self.system is not None else None,
-            names_in(self.system.root, "hosts") if self.system is not None else None,
+            host_and_service_names(self.system.root, "services") if self.system is not None else None,
+            host_and_service_names(self.system.root, "hosts") if self.system is not None else None,
             list(self.study.events),
             _keys_of(self.workload, "stored"),
         )

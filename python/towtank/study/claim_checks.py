@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from towtank.spelling import Misspelt, meant, misnamed
 from towtank.study.claim_holds import AtLevels, read_holds
-from towtank.study.claim_metrics import LOAD, Names, adds_up, read_metric, unit_of, wrong_names
+from towtank.study.claim_metrics import PER_LOAD, Names, adds_up, read_metric, unit_of_metric, wrong_names
 from towtank.study.claims import (
     COURSES,
     MEASURES,
     QUANTITIES,
-    RATIO,
+    RATIO_MEASURE,
     AnyMeasure,
     Claim,
     CourseMeasure,
@@ -21,7 +21,7 @@ from towtank.study.claims import (
 )
 from towtank.yamlfile import Path_
 
-ALL = "all"
+ALL_LEVELS = "all"
 ENDS = ("first", "last", "lowest", "highest")
 """Keywords for levels of a factor, by position or by value. A level with the same name takes precedence."""
 Wrong = tuple[Path_, str, bool]
@@ -90,7 +90,7 @@ class ClaimsCheck:
         given, kind = claim.measure.given, claim.measure.kind
         for key in ("of", "per"):
             text = getattr(given, key)
-            if text is not None and not (key == "per" and text == LOAD):
+            if text is not None and not (key == "per" and text == PER_LOAD):
                 for message in self._metric(text):
                     yield (*at, key), message, False
         several = kind in QUANTITIES
@@ -195,7 +195,7 @@ class ClaimsCheck:
             return
         given, kind = claim.measure.given, claim.measure.kind
         try:
-            unit = "" if kind == RATIO or given.per else unit_of(read_metric(given.of))
+            unit = "" if kind == RATIO_MEASURE or given.per else unit_of_metric(read_metric(given.of))
         except ValueError:
             # The method `_measure` reports the invalid quantity. As its unit is unknown, the condition cannot be
             # checked.
@@ -212,10 +212,10 @@ class ClaimsCheck:
 
     def _is_several(self, factor: str, written: str | list[str] | None) -> bool:
         """Return True if a claim gives several levels, by a list or by `all` (unless a level has the name `all`)."""
-        return isinstance(written, list) or (written == ALL and ALL not in self.levels.get(factor, ()))
+        return isinstance(written, list) or (written == ALL_LEVELS and ALL_LEVELS not in self.levels.get(factor, ()))
 
     def _is_level(self, factor: str, level: str) -> bool:
-        return level in self.levels[factor] or level in (*ENDS, ALL)
+        return level in self.levels[factor] or level in (*ENDS, ALL_LEVELS)
 
     def _no_factor(self, name: str) -> str:
         known = list(self.levels)

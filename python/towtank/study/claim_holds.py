@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from towtank import units
 from towtank.spelling import misnamed
-from towtank.study.claims import HIGHEST, LOWEST, QUANTITIES, TREND
+from towtank.study.claims import HIGHEST_MEASURE, LOWEST_MEASURE, QUANTITIES, TREND_MEASURE
 
 DIRECTIONS = ("rises", "falls", "stays")
 INSIDE = "inside"
@@ -19,7 +19,7 @@ _READERS = {"s": units.duration, "/s": units.rate, "B": units.size, "B/s": units
 
 
 @dataclass(frozen=True)
-class Bounds:
+class NumberBounds:
     """Lower and upper bound of a number; if a bound is missing, it is infinite."""
 
     low: float
@@ -37,7 +37,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Direction:
+class TrendDirection:
     """Required direction of a trend: one of `DIRECTIONS`."""
 
     name: str
@@ -53,7 +53,7 @@ class AtLevels:
     levels: tuple[str, ...]
 
 
-Holds = Bounds | Direction | AtLevels
+Holds = NumberBounds | TrendDirection | AtLevels
 
 
 def read_holds(kind: str, text: str, unit: str = "") -> Holds:
@@ -66,7 +66,7 @@ def read_holds(kind: str, text: str, unit: str = "") -> Holds:
     text : str
         Condition as written in the study file.
     unit : str
-        Unit of the bounds, as returned by `claim_metrics.unit_of`.
+        Unit of the bounds, as returned by `claim_metrics.unit_of_metric`.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def read_holds(kind: str, text: str, unit: str = "") -> Holds:
     """
     if kind in QUANTITIES:
         return _bounds(text, unit)
-    if kind == TREND:
+    if kind == TREND_MEASURE:
         word = text.strip()
         if word not in DIRECTIONS:
             raise ValueError(misnamed(f"one of {', '.join(DIRECTIONS)}", word, DIRECTIONS, is_form=True))
-        return Direction(word)
-    assert kind in (HIGHEST, LOWEST)
+        return TrendDirection(word)
+    assert kind in (HIGHEST_MEASURE, LOWEST_MEASURE)
     if text.strip() == INSIDE:
         return AtLevels(())
     match = _LEVELS.fullmatch(text)
@@ -96,18 +96,18 @@ def read_holds(kind: str, text: str, unit: str = "") -> Holds:
     return AtLevels(tuple(part.strip() for part in re.split(r"\s+or\s+", match["levels"])))
 
 
-def _bounds(text: str, unit: str) -> Bounds:
+def _bounds(text: str, unit: str) -> NumberBounds:
     two = _TWO.fullmatch(text)
     if two is not None:
         low, high = _number(two["low"], unit), _number(two["high"], unit)
         if low >= high:
             raise ValueError(f"must be between a smaller and a larger number, got {text!r} instead")
-        return Bounds(low, high)
+        return NumberBounds(low, high)
     match = _ONE.fullmatch(text)
     if match is None:
         raise ValueError(f"must be '> NUMBER', '< NUMBER' or 'between NUMBER and NUMBER', got {text!r} instead")
     bound = _number(match["bound"], unit)
-    return Bounds(bound, math.inf) if match["sign"].startswith(">") else Bounds(-math.inf, bound)
+    return NumberBounds(bound, math.inf) if match["sign"].startswith(">") else NumberBounds(-math.inf, bound)
 
 
 def _number(text: str, unit: str) -> float:

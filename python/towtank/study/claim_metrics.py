@@ -19,11 +19,11 @@ from towtank.spelling import misnamed
 from towtank.study.objectives import METRICS, PHASES, STORED, TIMES
 from towtank.yamlfile import did_you_mean
 
-LOAD = "load"
+PER_LOAD = "load"
 """Word in a claim that requests the division of a quantity by the load: the number of users or the arrival rate. [1,
 1/s]
 """
-EACH = "*"
+EACH_NAME = "*"
 _WORDS = re.compile(r"(?P<metric>[a-z][\w.]*)(?:\s+of\s+(?P<transaction>[A-Za-z][\w-]*))?(?:\s+in\s+(?P<phase>\w+))?")
 _DISK = (
     *("read_bytes_per_s", "write_bytes_per_s", "read_operations_per_s", "write_operations_per_s"),
@@ -163,7 +163,7 @@ def wrong_names(path: tuple[str, ...], names: Names) -> list[str]:
     form = next(form for form in _SPLIT_FORMS if _fits(path, form))
     for part, place in zip(path, form, strict=True):
         known = names.of(place.strip("<>")) if place.startswith("<") else None
-        if known is not None and part != EACH and part not in known:
+        if known is not None and part != EACH_NAME and part not in known:
             kind = place.strip("<>")
             allowed = f"{'an' if kind == 'event' else 'a'} {kind} of the study ({', '.join(known) or 'it has none'})"
             found.append(misnamed(f"about {allowed}", part, known))
@@ -185,7 +185,7 @@ def adds_up(text: str) -> bool:
     return last == "mean" or last not in (*TIMES, "p95_s")
 
 
-def unit_of(path: tuple[str, ...]) -> str:
+def unit_of_metric(path: tuple[str, ...]) -> str:
     """Return the unit of a quantity: `s`, `/s`, `B`, `B/s`, or an empty string for numbers and shares."""
     if path[0] == "services":
         return ""  # The unit of a metric that a service itself defines is unknown.

@@ -14,10 +14,17 @@ from pydantic import Discriminator, Field, Tag
 from towtank.fields import FileModel, Name, Share, Text
 
 Comparison = tuple[str, ...]
-VALUE, RATIO, DIFFERENCE, TREND, HIGHEST, LOWEST = "value", "ratio", "difference", "trend", "highest", "lowest"
-QUANTITIES: Comparison = (VALUE, RATIO, DIFFERENCE)
+VALUE_MEASURE, RATIO_MEASURE, DIFFERENCE_MEASURE, TREND_MEASURE, HIGHEST_MEASURE, LOWEST_MEASURE = (
+    "value",
+    "ratio",
+    "difference",
+    "trend",
+    "highest",
+    "lowest",
+)
+QUANTITIES: Comparison = (VALUE_MEASURE, RATIO_MEASURE, DIFFERENCE_MEASURE)
 """Kinds of measures that yield a number."""
-COURSES: Comparison = (TREND, HIGHEST, LOWEST)
+COURSES: Comparison = (TREND_MEASURE, HIGHEST_MEASURE, LOWEST_MEASURE)
 """Kinds of measures that compare a quantity over all levels of a factor."""
 MEASURES = (*QUANTITIES, *COURSES)
 

@@ -9,10 +9,10 @@ from towtank.study.across import describe_across
 from towtank.study.model import EachRamp, FindLimit, PinnedCpus
 from towtank.study.overrides import apply_to_system
 from towtank.study.precise import SteadyUntil, steady_document
-from towtank.study.search import amount
+from towtank.study.search import load_amount
 from towtank.study.settle import SettleUntil, settle_document
-from towtank.system.copies import copies_in
-from towtank.workload.model import Group, WorkloadFile
+from towtank.system import host_copies
+from towtank.workload import Group, WorkloadFile
 
 if TYPE_CHECKING:
     from towtank.study.study import Study
@@ -65,7 +65,7 @@ def _load(study: Study) -> dict[str, Any]:
     load = study.study.load
     if isinstance(load, FindLimit):
         rest = {"arrivals": load.arrivals, "users_at_most": load.users_at_most} if load.of == "rate" else {}
-        return {"kind": load.kind, "levels": [_whole(amount(load.start))], "search": load.document(), **rest}
+        return {"kind": load.kind, "levels": [_whole(load_amount(load.start))], "search": load.document(), **rest}
     levels = sorted({level for run in study.design() for level in run.levels})
     described: dict[str, Any] = {"kind": load.kind, "levels": [_whole(level) for level in levels]}
     if load.kind == "open":
@@ -158,6 +158,6 @@ def _system(study: Study) -> dict[str, Any]:
         "targets": {name: target.model_dump(mode="json") for name, target in system.all_targets.items()},
         "network": system.network.model_dump(mode="json", exclude_none=True),
         "generator": system.generator.model_dump(mode="json", exclude_none=True),
-        "copies": copies_in(apply_to_system(study.system_document.root, study.overrides_with({}))),
+        "copies": host_copies(apply_to_system(study.system_document.root, study.overrides_with({}))),
         "start_timeout": units.format_duration(system.start_timeout),
     }

@@ -15,18 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from towtank import files
 from towtank.study.model import FindLimit
-from towtank.study.search import amount
+from towtank.study.search import load_amount
 from towtank.study.settle import settle_document
-from towtank.system.model import SystemFile, Target
-from towtank.workload.compiling import compile_workload
-from towtank.workload.reading_back import reading_back
+from towtank.system import SystemFile, Target
+from towtank.workload import compile_workload, read_back_workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from towtank.study.events import Event
     from towtank.study.study import Study
-    from towtank.workload.loading import Workload
+    from towtank.workload import Workload
 
 LOAD_FACTORS = ("users", "rate")
 # Number of bits of the largest seed. A float represents integers of 53 bits exactly, and some JSON readers read all
@@ -213,7 +212,7 @@ class RunSpec:
         ]
         return {
             **self._head(out, 1, cpus[:1]),
-            **self._compiled(reading_back(workload, kind, keys), targets, exports, {}),
+            **self._compiled(read_back_workload(workload, kind, keys), targets, exports, {}),
             "load": {"kind": "closed", "users_at_most": asked.users, "stages": stages},
         }
 
@@ -294,7 +293,7 @@ def _run(study: Study, index: int, repetition: int, cell: tuple[int, ...]) -> Ru
     closed = study.study.is_closed
     load = study.study.load
     # A search chooses its load levels during the run, so its upper bound counts as the highest level here.
-    highest = amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
+    highest = load_amount(load.at_most) if isinstance(load, FindLimit) else max(levels)
     return RunSpec(
         run=f"r{index:03d}",
         index=index,

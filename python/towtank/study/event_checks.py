@@ -12,8 +12,7 @@ from towtank.spelling import misnamed
 from towtank.study.design import LOAD_FACTORS
 from towtank.study.events import Event, Moment
 from towtank.study.study import Study
-from towtank.system.host_model import NamespacesHost
-from towtank.system.model import SystemFile
+from towtank.system import NamespacesHost, SystemFile
 from towtank.yamlfile import fault_at
 
 

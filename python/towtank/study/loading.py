@@ -18,15 +18,13 @@ from towtank.study.model import StudyFile
 from towtank.study.objective_levels import Levels, at_a_load
 from towtank.study.objectives import read_objective
 from towtank.study.overrides import FIRST_PARTS, apply_to_system, overrides_of
-from towtank.study.shipping import STUDY_FILE, find_shipped, shipped
+from towtank.study.shipping import STUDY_FILE, find_shipped, shipped_studies
 from towtank.study.study import Study
-from towtank.study.traces import Curve, read_trace
-from towtank.system.model import SystemFile, check_tree, check_tree_as_written
+from towtank.study.traces import RateCurve, read_trace
+from towtank.system import SystemFile, check_system_tree, check_system_tree_as_written
 from towtank.treecheck import validate_tree
 from towtank.typos import Corrected, as_meant
-from towtank.workload import templates
-from towtank.workload.loading import Workload, check_workload_as_written
-from towtank.workload.target_choice import target_faults
+from towtank.workload import Workload, check_workload_as_written, target_faults, templates
 from towtank.yamlfile import Document, Node, did_you_mean, fault_at
 
 COMMAND_LINE = "<command line>"
@@ -67,7 +65,7 @@ class _Files:
 
 def _checked(named: Document, key: str) -> _Named:
     if key == "system":
-        system, faults = check_tree_as_written(named.root)
+        system, faults = check_system_tree_as_written(named.root)
         return _Named(named, tuple(faults), system=system)
     workload, faults = check_workload_as_written(named, {})
     return _Named(named, tuple(faults), workload=workload)
@@ -249,7 +247,7 @@ def _sizing(document: Document, tree: Node, study: StudyFile) -> tuple[Document 
         return None, placed or [fault_at(tree, ("size",), f"{error.faults[0].message} ({path})")]
 
 
-def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | None, list[Fault]]:
+def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[RateCurve | None, list[Fault]]:
     """Read the trace that the load follows, if any. An unreadable file is reported as a fault of the study."""
     trace = study.trace
     if trace is None:
@@ -259,7 +257,7 @@ def _curve(document: Document, tree: Node, study: StudyFile) -> tuple[Curve | No
     return curve, [fault if fault.line else fault_at(tree, at, f"{fault.message} ({fault.file})") for fault in faults]
 
 
-def _with_curve(study: Study, curve: Curve) -> Study:
+def _with_curve(study: Study, curve: RateCurve) -> Study:
     """Return the study with the arrival rates of its trace. The text of the trace is stored with the texts of the other
     files.
     """
@@ -280,7 +278,7 @@ def _make(
     document, tree, study = variant
     if faults:
         return None
-    system, more = check_tree(apply_to_system(system_document.root, overrides_of(tree.child("overrides"))))
+    system, more = check_system_tree(apply_to_system(system_document.root, overrides_of(tree.child("overrides"))))
     if more or system is None:
         faults += more
         return None
@@ -331,7 +329,7 @@ def study_path(text: str) -> Path:
         return found
     if path.exists() or path.suffix in {".yaml", ".yml"} or "/" in text:
         return path
-    names = list(shipped())
+    names = list(shipped_studies())
     allowed = f"a study file, a folder with a {STUDY_FILE}, or a study that comes with Towtank ({', '.join(names)})"
     message = f"must be {allowed}, got {text!r} instead"
     raise StudyError.at(COMMAND_LINE, message + did_you_mean(text, names), where="STUDY")

@@ -14,8 +14,8 @@ from towtank.workload import references, templates
 from towtank.yamlfile import where
 
 if TYPE_CHECKING:
-    from towtank.system.model import SystemFile
-    from towtank.workload.loading import Workload
+    from towtank.system import SystemFile
+    from towtank.workload import Workload
 
 PERMIT = "--trust"
 """Option that allows a study to name files outside its folder."""
@@ -94,7 +94,7 @@ def files_of_system(system: SystemFile, path: Path) -> Iterator[NamedFile]:
                 yield named(str(Path(text).expanduser()), "hosts", name, key, leaves=False)
 
 
-def paths_beside(system: SystemFile) -> bool:
+def has_paths_beside(system: SystemFile) -> bool:
     """Return True if a system file contains relative paths of folders, programs or pid files, which need not exist
     when the file is read.
     """
@@ -141,7 +141,7 @@ def _links_below(path: Path) -> Iterator[Path]:
         yield from (link for name in (*folders, *files) if (link := Path(place, name)).is_symlink())
 
 
-def refuse_outside(named: Iterable[NamedFile], folder: Path) -> None:
+def refuse_named_outside(named: Iterable[NamedFile], folder: Path) -> None:
     """Refuse files whose content is sent to servers, unless they lie in the folder of the study, or of the file that
     names them.
 

@@ -26,13 +26,13 @@ STORED = ("stored.lost", "stored.different", "stored.unreadable", "stored.unread
 read. An item counts as stored if the system acknowledged it.
 """
 METRICS = (*TIMES, "throughput", "errors", *STORED)
-LOSS = "loss"
+LOSS_METRIC = "loss"
 """Metric: share of arrivals that are lost because a station is full. Only a model evaluates this metric."""
-WAIT = "wait"
+WAIT_METRIC = "wait"
 """Prefix in the names of metrics for percentiles of the waiting time: `80 % wait` is read as `wait80`. Only a model
 evaluates these metrics.
 """
-PLANNED = ("mean", "pNN", "throughput", LOSS, f"NN % {WAIT}")
+PLANNED_METRICS = ("mean", "pNN", "throughput", LOSS_METRIC, f"NN % {WAIT_METRIC}")
 """Metrics of objectives that a model, such as a queueing network, can evaluate."""
 PHASES = ("ramp_up", "settle", "steady", "ramp_down")
 """Names of the phases to which an objective may apply."""
@@ -168,15 +168,15 @@ def read_planned_objective(text: str) -> Objective:
     waits = _WAIT.fullmatch(text)
     if waits is not None:
         found = read_objective(f"mean{waits[2]}")
-        return replace(found, text=text.strip(), metric=f"{WAIT}{_share(waits[1], text)}")
+        return replace(found, text=text.strip(), metric=f"{WAIT_METRIC}{_share(waits[1], text)}")
     match = _FORM.fullmatch(text)
     percentile = _PERCENTILE.fullmatch(match[1]) if match is not None else None
-    if match is None or (match[1] != LOSS and percentile is None):
+    if match is None or (match[1] != LOSS_METRIC and percentile is None):
         return read_objective(text)
     start, end = match.span(1)
     known = "errors" if percentile is None else "mean"
     found = read_objective(text[:start] + known + text[end:])
-    metric = LOSS if percentile is None else f"p{_share(percentile[1], text)}"
+    metric = LOSS_METRIC if percentile is None else f"p{_share(percentile[1], text)}"
     return replace(found, text=text.strip(), metric=metric)
 
 

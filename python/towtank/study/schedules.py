@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.study.model import Load, ScheduleStage
-from towtank.study.traces import Curve
+from towtank.study.traces import RateCurve
 
 STEADY = "steady"
 
@@ -51,7 +51,7 @@ def total_of(stage: ScheduleStage) -> float:
     return math.fsum(amount.values()) if isinstance(amount, dict) else float(amount)
 
 
-def levels_of(load: Load, curve: Curve | None) -> tuple[float, ...]:
+def levels_of(load: Load, curve: RateCurve | None) -> tuple[float, ...]:
     """Return the load of each steady stage, in users or arrivals per second; for a trace, the mean rate. [1, 1/s]"""
     if curve is not None:
         return (curve.mean_rate,)
@@ -96,7 +96,7 @@ def _amounts(load: Load, stage: ScheduleStage, groups: Groups) -> dict[str, Any]
     return {"rates_by_group": [float(amount) * share / whole for share in groups.shares]}
 
 
-def trace_stages(load: Load, curve: Curve) -> list[dict[str, Any]]:
+def trace_stages(load: Load, curve: RateCurve) -> list[dict[str, Any]]:
     """Return the stages of the plan for `load.trace`: a settle stage at the first rate, if the study has one, then a
     steady stage.
     """

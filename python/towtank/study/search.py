@@ -135,13 +135,13 @@ class SearchLoad(FileModel):
         """Return the search as JSON for the manifest of a run: start, steps and limits, in SI units."""
         return {
             "of": self.of,
-            "start": amount(self.start),
-            "at_most": amount(self.at_most),
+            "start": load_amount(self.start),
+            "at_most": load_amount(self.at_most),
             "steps": [
                 {
-                    "by": None if step.by is None else amount(step.by),
+                    "by": None if step.by is None else load_amount(step.by),
                     "times": step.times,
-                    "up_to": None if step.up_to is None else amount(step.up_to),
+                    "up_to": None if step.up_to is None else load_amount(step.up_to),
                 }
                 for step in self.steps
             ],
@@ -150,6 +150,6 @@ class SearchLoad(FileModel):
         }
 
 
-def amount(level: int | str) -> float:
+def load_amount(level: int | str) -> float:
     """Return a load level as a number of users or an arrival rate. [1, 1/s]"""
     return float(level) if isinstance(level, int) else units.rate(level)

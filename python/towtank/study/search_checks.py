@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from towtank import units
 from towtank.study.model import EachRamp, FindLimit, StudyFile
 from towtank.study.objectives import read_objective
-from towtank.study.search import STOP_WHEN, StepUp, amount, read_stop
+from towtank.study.search import STOP_WHEN, StepUp, load_amount, read_stop
 
 Wrong = tuple[tuple[str | int, ...], str]
 # Largest number of levels of a search. A larger number is assumed to be a typing error.
@@ -47,7 +47,7 @@ def _levels(load: FindLimit) -> Iterator[Wrong]:
 
 
 def _steps(load: FindLimit) -> Iterator[Wrong]:
-    start, at_most = amount(load.start), amount(load.at_most)
+    start, at_most = load_amount(load.start), load_amount(load.at_most)
     if at_most <= start:
         yield ("load", "at_most"), f"must be above start ({start:g}), got {at_most:g} instead"
     reached, count = start, 0.0
@@ -58,7 +58,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
             yield path, f"must have either by or times, got {got} instead"
             continue
         last = index == len(load.steps) - 1
-        up_to = at_most if step.up_to is None else amount(step.up_to)
+        up_to = at_most if step.up_to is None else load_amount(step.up_to)
         if not last and step.up_to is None:
             yield path, "must have up_to, because a further step comes after it, got none"
         elif up_to <= reached and step.up_to is not None:
@@ -73,7 +73,7 @@ def _steps(load: FindLimit) -> Iterator[Wrong]:
 def _number(step: StepUp, start: float, end: float) -> float:
     """Return the approximate number of load levels that a step adds. [1]"""
     if step.by is not None:
-        return (end - start) / amount(step.by)
+        return (end - start) / load_amount(step.by)
     number, level = 0, start
     while level < end and number <= LEVELS_AT_MOST:
         level, number = level * (step.times or 2.0), number + 1

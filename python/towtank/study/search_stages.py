@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from towtank.study.model import FindLimit
-from towtank.study.search import amount
+from towtank.study.search import load_amount
 from towtank.study.stages import ramp_duration, settle_stage
-from towtank.study.until import longest_s
+from towtank.study.until import longest_stage_s
 
-DECIDE = "decide"
+DECIDE_STAGE = "decide"
 """First word in the name of the stage that keeps the load constant while a plateau is evaluated, as in `decide 100`."""
-RELIEVE = "relieve"
+RELIEVE_STAGE = "relieve"
 """First word in the name of the stage in which the backlog of a failed plateau drains."""
 # Longest time for the evaluation of a plateau, after which the load ends. The evaluation usually takes a second or
 # two. [s]
@@ -26,9 +26,9 @@ RELIEVE_AT_MOST_S = 300.0
 
 def plan_search(load: FindLimit) -> dict[str, Any]:
     """Return the entry `load` of the plan with which a search starts; it contains only the first plateau."""
-    stages = plateau_stages(load, 0, 0.0, amount(load.start))
+    stages = plateau_stages(load, 0, 0.0, load_amount(load.start))
     if load.of == "users":
-        return {"kind": "closed", "users_at_most": int(amount(load.at_most)), "stages": stages}
+        return {"kind": "closed", "users_at_most": int(load_amount(load.at_most)), "stages": stages}
     return {
         "kind": "open",
         "arrivals": load.arrivals,
@@ -67,19 +67,19 @@ def plateau_stages(
     if relieve_at is not None:
         # This ramp has length zero, so that the load drops immediately to the load at which the backlog drains.
         add("ramp_down", "ramp_down", relieve_at, 0.0)
-        add(RELIEVE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
+        add(RELIEVE_STAGE, "settle", relieve_at, RELIEVE_AT_MOST_S, until="command")
         before = relieve_at
     ramp = "ramp_up" if level >= before else "ramp_down"
     add(ramp, ramp, level, ramp_duration(load.stages.ramp_up, abs(level - before)))
     settle = settle_stage(load.stages)
     if settle is not None:
         add("settle", "settle", level, **settle)
-    add("steady", "steady", level, longest_s(load.stages.steady))
-    add(DECIDE, "settle", level, DECIDE_AT_MOST_S, until="command")
+    add("steady", "steady", level, longest_stage_s(load.stages.steady))
+    add(DECIDE_STAGE, "settle", level, DECIDE_AT_MOST_S, until="command")
     return stages
 
 
-def last_stages(load: FindLimit, number: int, before: float) -> list[dict[str, Any]]:
+def stages_after_search(load: FindLimit, number: int, before: float) -> list[dict[str, Any]]:
     """Return the stages after the last plateau: the ramp down, if the study has one."""
     length = ramp_duration(load.stages.ramp_down, before)
     if length <= 0:

@@ -17,7 +17,7 @@ def shipped_folders() -> list[Path]:
     return [folder for folder in ([Path(named)] if named else [checkout, installed]) if folder.is_dir()]
 
 
-def shipped() -> dict[str, Path]:
+def shipped_studies() -> dict[str, Path]:
     """Return the study files of all studies that come with Towtank, by name."""
     found: dict[str, Path] = {}
     for folder in shipped_folders():
@@ -28,4 +28,4 @@ def shipped() -> dict[str, Path]:
 
 def find_shipped(name: str) -> Path | None:
     """Return the study file of a study that comes with Towtank; None if no such study has this name."""
-    return shipped().get(name)
+    return shipped_studies().get(name)

@@ -8,8 +8,8 @@ from towtank.study.model import EachRamp, Load, Stages
 from towtank.study.precise import SteadyUntil
 from towtank.study.schedules import Groups, schedule_stages, trace_stages, users_needed
 from towtank.study.settle import SettleUntil
-from towtank.study.traces import Curve
-from towtank.study.until import longest_s
+from towtank.study.traces import RateCurve
+from towtank.study.until import longest_stage_s
 
 
 def ramp_duration(ramp: EachRamp | float, users: float) -> float:
@@ -22,13 +22,13 @@ def settle_stage(stages: Stages) -> dict[str, Any] | None:
 
     The key `until` is present if the stage ends as soon as the system is in steady state.
     """
-    length = longest_s(stages.settle)
+    length = longest_stage_s(stages.settle)
     if length <= 0:
         return None
     return {"duration_s": length, **({"until": "command"} if isinstance(stages.settle, SettleUntil) else {})}
 
 
-def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: Curve | None = None) -> dict[str, Any]:
+def plan_load(load: Load, levels: tuple[float, ...], groups: Groups, curve: RateCurve | None = None) -> dict[str, Any]:
     """Return the entry `load` of a plan.
 
     Parameters
@@ -78,7 +78,7 @@ def level_stages(load: Load, levels: tuple[float, ...]) -> list[dict[str, Any]]:
         if settle is not None:
             add("settle", index, settle["duration_s"], level)
             stages[-1].update(settle)
-        add("steady", index, longest_s(load.stages.steady), level)
+        add("steady", index, longest_stage_s(load.stages.steady), level)
         if isinstance(load.stages.steady, SteadyUntil):
             stages[-1]["until"] = "command"
         before = level

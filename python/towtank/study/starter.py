@@ -126,9 +126,9 @@ def starter_of(chosen: StarterOptions) -> Starter:
         transactions, notes = ["page"], []
     else:
         parts = _services(chosen, draft)
-        made = imported_text(importers.finish(draft, chosen.folder).text)
+        made = imported_text(importers.finish_import(draft, chosen.folder).text)
         transactions = list(draft.transactions)
-        notes = [line for note in draft.notes.sorted() for line in importers.note_lines(draft.source, note, 1)]
+        notes = [line for note in draft.notes.sorted() for line in importers.import_note_lines(draft.source, note, 1)]
         notes += _writes(draft)
     texts = dict(zip(FILES, (study_text(name, _with_settings(parts)), system_text(name, parts), made), strict=True))
     found = Starter(chosen.folder, texts, {part.name: _shown(part) for part in parts}, transactions, notes)
@@ -136,7 +136,7 @@ def starter_of(chosen: StarterOptions) -> Starter:
     return found
 
 
-def _writes(draft: importers.Draft) -> list[str]:
+def _writes(draft: importers.ImportDraft) -> list[str]:
     """Return a note with the number of requests that may change data; empty if there are no such requests."""
     steps = [step for items in draft.transactions.values() for item in items for step in importers.steps_of(item)]
     found = {name: sum(name in step for step in steps) for name in _WRITING}
@@ -227,15 +227,15 @@ def _url_faults(url: str | None) -> list[Fault]:
     return [_fault("--url", f"must be an address such as http://host:port/page, got {url!r} instead")]
 
 
-def _draft(chosen: StarterOptions) -> importers.Draft | None:
+def _draft(chosen: StarterOptions) -> importers.ImportDraft | None:
     """Return the workload imported from the given file; None if no file was given."""
-    options = importers.Options(folder=chosen.folder, only_reads=True, host_option="")
+    options = importers.ImportOptions(folder=chosen.folder, only_reads=True, host_option="")
     if chosen.openapi is not None:
-        return importers.read("openapi", chosen.openapi, options)
-    return importers.read("har", chosen.har, options) if chosen.har is not None else None
+        return importers.read_import("openapi", chosen.openapi, options)
+    return importers.read_import("har", chosen.har, options) if chosen.har is not None else None
 
 
-def _services(chosen: StarterOptions, draft: importers.Draft) -> list[Running | Started]:
+def _services(chosen: StarterOptions, draft: importers.ImportDraft) -> list[Running | Started]:
     """Return the services that an imported workload needs. The address or command from the options replaces that of the
     workload's first target.
     """

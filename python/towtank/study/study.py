@@ -18,15 +18,15 @@ from towtank.study.named_files import NamedFile, files_of_study
 from towtank.study.objectives import Objective, read_objective
 from towtank.study.overrides import Override, apply_to_events, apply_to_system, overrides_of, parameters_of
 from towtank.study.schedules import Groups, levels_of
-from towtank.study.search import amount
+from towtank.study.search import load_amount
 from towtank.study.search_stages import plan_search
 from towtank.study.shares import Pilot, PilotResult, share_of, users_at
 from towtank.study.shipping import shipped_folders
 from towtank.study.stages import plan_load
-from towtank.study.traces import Curve
-from towtank.system.model import SystemFile, check_tree
+from towtank.study.traces import RateCurve
+from towtank.system import SystemFile, check_system_tree
 from towtank.treecheck import validate_tree
-from towtank.workload.loading import Workload
+from towtank.workload import Workload
 from towtank.yamlfile import Document, Node
 
 
@@ -67,7 +67,7 @@ class Study:
     files: dict[str, str]
     tree: Node = field(repr=False)
     system_document: Document = field(repr=False)
-    curve: Curve | None = field(default=None, repr=False)
+    curve: RateCurve | None = field(default=None, repr=False)
     pilot_result: PilotResult | None = None
     numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
     at_least: int = 0
@@ -158,7 +158,7 @@ class Study:
         """Return the load levels of a run with the given factor levels, in users or arrivals per second. [1, 1/s]"""
         load = self.study.load
         if isinstance(load, FindLimit):
-            return (amount(load.start),)
+            return (load_amount(load.start),)
         if load.schedule is not None or self.curve is not None:
             return levels_of(load, self.curve)
         named = [factors[name] for name in LOAD_FACTORS if name in factors]
@@ -200,7 +200,7 @@ class Study:
         StudyError
             If a value is invalid. This cannot occur for a loaded study, because loading checks all values.
         """
-        system, faults = check_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
+        system, faults = check_system_tree(apply_to_system(self.system_document.root, self.overrides_with(factors)))
         if faults or system is None:
             raise StudyError(faults)
         return system

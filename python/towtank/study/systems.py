@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from towtank import yamlfile
 from towtank.study.loading import load_study, study_path
-from towtank.study.named_files import files_of_system, refuse_outside
-from towtank.system.model import SystemFile, load_system
+from towtank.study.named_files import files_of_system, refuse_named_outside
+from towtank.system import SystemFile, load_system
 
 if TYPE_CHECKING:
-    from towtank.system.packages import Need
+    from towtank.system import Need
 
 
 def find_system(text: str) -> tuple[str, Path]:
@@ -58,7 +58,7 @@ def refuse_files_outside(text: str, path: Path) -> None:
     StudyError
         Contains a fault for each file outside these folders.
     """
-    refuse_outside(files_of_system(load_system(path), path), study_path(text).parent)
+    refuse_named_outside(files_of_system(load_system(path), path), study_path(text).parent)
 
 
 def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
@@ -89,7 +89,7 @@ def systems_of(text: str) -> list[tuple[SystemFile, Path]]:
     return list(systems.values())
 
 
-def needed(text: str) -> list[Need]:
+def needed_packages(text: str) -> list[Need]:
     """Return the packages and files that a system needs, or that all systems of a study need.
 
     Parameters
@@ -102,7 +102,7 @@ def needed(text: str) -> list[Need]:
     StudyError
         With every fault of the files.
     """
-    from towtank.system.packages import needs_of  # noqa: PLC0415 - imports all services
+    from towtank.system import needs_of  # noqa: PLC0415 - imports all services
 
     return needs_of(systems_of(text))
 

@@ -26,7 +26,7 @@ _FIELD_AT_MOST = 1024
 
 
 @dataclass(frozen=True)
-class Curve:
+class RateCurve:
     """Arrival rate over time, linear between its knots.
 
     Attributes
@@ -78,7 +78,7 @@ class _Rows:
         return value
 
 
-def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
+def read_trace(path: Path, trace: Trace) -> tuple[RateCurve | None, list[Fault]]:
     """Read the CSV file of a trace.
 
     Parameters
@@ -112,7 +112,7 @@ def read_trace(path: Path, trace: Trace) -> tuple[Curve | None, list[Fault]]:
     if rows.faults:
         return None, rows.faults
     start = knots[0][0]
-    return Curve(tuple((at - start, rate) for at, rate in knots)), []
+    return RateCurve(tuple((at - start, rate) for at, rate in knots)), []
 
 
 def _knots(rows: _Rows, reader: Iterator[list[str]], trace: Trace) -> Iterator[tuple[float, float]]:

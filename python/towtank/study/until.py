@@ -10,7 +10,7 @@ from towtank import units
 from towtank.fields import FileModel
 
 
-class Until(Protocol):
+class StageUntil(Protocol):
     """Length of a stage that ends when a condition is met, and at the latest after a given time."""
 
     @property
@@ -18,7 +18,7 @@ class Until(Protocol):
         """Longest time that the stage may last. [s]"""
 
 
-def longest_s(length: Until | float) -> float:
+def longest_stage_s(length: StageUntil | float) -> float:
     """Return the longest time that a stage of the given length may last. [s]"""
     return length if isinstance(length, int | float) else length.at_most
 

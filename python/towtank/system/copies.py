@@ -28,7 +28,7 @@ def copied_names(name: str, copies: int | None) -> list[str]:
     return [name] if copies is None else [f"{name}-{number}" for number in range(1, copies + 1)]
 
 
-def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
+def host_and_service_names(root: yamlfile.Node, section: str) -> list[str] | None:
     """Return all names that hosts or services of a system file can have, including names of copies; None if the section
     is missing.
 
@@ -56,7 +56,7 @@ def names_in(root: yamlfile.Node, section: str) -> list[str] | None:
     return names
 
 
-def copies_in(root: yamlfile.Node) -> dict[str, int]:
+def host_copies(root: yamlfile.Node) -> dict[str, int]:
     """Return the number of copies of each host of a valid system file; hosts without copies are left out.
 
     Parameters

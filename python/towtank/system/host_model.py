@@ -306,7 +306,7 @@ class Generator(FileModel):
     )
 
 
-PROVIDERS: dict[str, type[FileModel]] = {
+HOST_PROVIDERS: dict[str, type[FileModel]] = {
     "local": LocalHost,
     "namespaces": NamespacesHost,
     "ssh": SshHost,
@@ -319,10 +319,10 @@ def _known_provider(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     provider = value.get("provider")
-    if isinstance(provider, str) and provider in PROVIDERS:
+    if isinstance(provider, str) and provider in HOST_PROVIDERS:
         return value
-    allowed = f"a provider among {', '.join(PROVIDERS)}"
-    raise ValidationError.from_exception_data("host", [unknown_choice(value, "provider", allowed, PROVIDERS)])
+    allowed = f"a provider among {', '.join(HOST_PROVIDERS)}"
+    raise ValidationError.from_exception_data("host", [unknown_choice(value, "provider", allowed, HOST_PROVIDERS)])
 
 
 def _tag(value: Any) -> str:
@@ -330,7 +330,7 @@ def _tag(value: Any) -> str:
     a file.
     """
     provider = value.get("provider") if isinstance(value, dict) else getattr(value, "provider", None)
-    return f"<{provider if isinstance(provider, str) and provider in PROVIDERS else 'local'}>"
+    return f"<{provider if isinstance(provider, str) and provider in HOST_PROVIDERS else 'local'}>"
 
 
 AnyHost = Annotated[

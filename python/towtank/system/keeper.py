@@ -21,7 +21,7 @@ from towtank.errors import Stopped, TargetError, TowtankError
 from towtank.system.build import build_system
 from towtank.system.hosts.cleaning import clean_dead
 from towtank.system.model import SystemFile, load_system
-from towtank.system.state import SystemState, lives, remember, state_root, states, up_folder
+from towtank.system.state import SystemState, lives, remember, state_root, system_states, up_folder
 from towtank.system.system import System
 
 _POLL_S = 0.1
@@ -103,7 +103,7 @@ def _await_up(keeper: dict[str, int], state: SystemState, logs: Path) -> dict[st
         time.sleep(_POLL_S)
 
 
-def describe(state: SystemState) -> dict[str, Any]:
+def describe_system(state: SystemState) -> dict[str, Any]:
     """Return the recorded state of a system, completed by the present state of its keeper and processes."""
     seen = state.read()
     processes = {tier: {**process, "running": lives(process)} for tier, process in seen.get("processes", {}).items()}
@@ -127,7 +127,7 @@ def take_down(root: Path | None = None, *, only: str | None = None) -> list[str]
         Name of the only system to stop; all by default.
     """
     names = []
-    for state in states(root):
+    for state in system_states(root):
         if only not in (None, state.name):
             continue
         seen = state.read()

@@ -26,7 +26,7 @@ _RELAYS = frozenset({"docker-proxy", "rootlessport", "slirp4netns"})
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenServer:
     """Server that holds a listening socket, and the path `/proc/PID/fd/NUMBER` by which it holds the socket.
 
     The path is None if no server was found.
@@ -36,7 +36,7 @@ class Seen:
     path: str | None
 
 
-def is_here(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Return True if an IP address belongs to this machine, that is, to the network in which this process runs."""
     try:
         family = socket.AF_INET6 if ipaddress.ip_address(host).version == 6 else socket.AF_INET
@@ -84,7 +84,7 @@ def servers_behind(
     roots: int | Iterable[int],
     proc: Path = _PROC,
     unix: Callable[[], Iterable[UnixSocket]] = unix_sockets,
-    seen: dict[str, Seen] | None = None,
+    seen: dict[str, SeenServer] | None = None,
 ) -> set[int]:
     """Return the servers on this machine to which given servers have connections, directly or through other servers.
 
@@ -144,7 +144,7 @@ def _parent(stat: str) -> int | None:
         return None
 
 
-def is_below(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
+def is_descendant(pid: int, roots: Iterable[int], proc: Path = _PROC) -> bool:
     """Return True if a process is one of the roots, or a descendant of a root."""
     wanted, current = set(roots), pid
     while current not in wanted:
@@ -160,7 +160,7 @@ class _Machine:
     needed.
     """
 
-    def __init__(self, proc: Path, seen: dict[str, Seen] | None = None) -> None:
+    def __init__(self, proc: Path, seen: dict[str, SeenServer] | None = None) -> None:
         self._proc = proc
         self._held: dict[int, dict[str, str]] = {}
         self._seen = {} if seen is None else seen
@@ -224,10 +224,10 @@ class _Machine:
                 return self._seen[inode].pid
         root = self._search(inodes)
         path_of = self.held(root) if root is not None else {}
-        self._seen.update({inode: Seen(root, path_of.get(inode)) for inode in inodes})
+        self._seen.update({inode: SeenServer(root, path_of.get(inode)) for inode in inodes})
         return root
 
-    def _is_still_so(self, inode: str, seen: Seen) -> bool:
+    def _is_still_so(self, inode: str, seen: SeenServer) -> bool:
         """Return True if a server that was found earlier still holds the socket with this inode. An inode belongs to at
         most one open socket.
         """
@@ -283,7 +283,7 @@ class _Machine:
         ports = {port for _, port, _ in self._listening}
         peers = {each.peer for each in self._tcp if each.inode in inodes and not each.listens and each.peer[1] in ports}
         places = [(_address(host), port) for host, port in peers]
-        return [self.listening(host, port) for host, port in places if is_here(str(host))]
+        return [self.listening(host, port) for host, port in places if is_this_machine(str(host))]
 
     def unix_behind(self, inodes: set[str], unix: Callable[[], Iterable[UnixSocket]]) -> list[set[str]]:
         """Return the inodes of the sockets that listen on the peer paths of the given Unix sockets, one set

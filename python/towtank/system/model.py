@@ -42,7 +42,7 @@ from towtank.system.watched_model import Watched
 from towtank.treecheck import unknown_choice, validate_tree
 from towtank.typos import as_meant
 from towtank.units import shown
-from towtank.workload.targets import login_of
+from towtank.workload import login_in_addresses
 from towtank.yamlfile import Document
 
 SCHEMA = "towtank/system/1"
@@ -211,7 +211,7 @@ class Existing(Service):
         schemes = {address.partition(":")[0] for address in self.address}
         if len(schemes) > 1:
             raise ValueError("must have addresses that are all http:// or all https://, got both")
-        if len({login_of([address]) for address in self.address}) > 1:
+        if len({login_in_addresses([address]) for address in self.address}) > 1:
             raise ValueError("must have the same login in each address, or in none")
         if self.metrics is not None and schemes == {"https"}:
             raise ValueError("must have http:// addresses if metrics are scraped, got https://")
@@ -220,7 +220,7 @@ class Existing(Service):
     @property
     def has_login(self) -> bool:
         """True if the address of the server contains user and password."""
-        return login_of(self.address) is not None
+        return login_in_addresses(self.address) is not None
 
     @property
     def is_secure(self) -> bool:
@@ -505,23 +505,23 @@ class SystemFile(FileModel):
 
 def _login_of(service: Service) -> tuple[str, str] | None:
     """Return user and password from the addresses of an existing service; None if they contain no login."""
-    return login_of(service.address) if isinstance(service, Existing) else None
+    return login_in_addresses(service.address) if isinstance(service, Existing) else None
 
 
 def check_system(document: Document) -> tuple[SystemFile | None, list[Fault]]:
     """Check syntax and meaning of a system file; return it (None if it is not usable) and all faults."""
-    return check_tree(document.root)
+    return check_system_tree(document.root)
 
 
-def check_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+def check_system_tree(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the content of a system file, either as written or with overrides applied.
 
     A misspelt word is reported as one fault; other faults that it causes are omitted.
     """
-    return as_meant(lambda corrected: check_tree_as_written(corrected.tree(root)))
+    return as_meant(lambda corrected: check_system_tree_as_written(corrected.tree(root)))
 
 
-def check_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
+def check_system_tree_as_written(root: yamlfile.Node) -> tuple[SystemFile | None, list[Fault]]:
     """Check the content of a system file. Faults that are only consequences of a misspelt word are reported as well."""
     checked = validate_tree(root, SystemFile)
     system, faults, tree = checked.model, checked.faults, checked.tree

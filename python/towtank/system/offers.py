@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.observe.offers import Offer
+from towtank.observe import Offer
 from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
 
 

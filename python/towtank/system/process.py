@@ -128,7 +128,7 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry:
+class HostEntry:
     """Way in which commands enter the namespaces and control group of a host: functions and environment variables.
 
     Attributes
@@ -154,11 +154,13 @@ class Entry:
 class ServiceProcess:
     """Process on this machine, watched by a guard."""
 
-    def __init__(self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None, entry: Entry | None = None) -> None:
+    def __init__(
+        self, spec: ProcessSpec, log: Path, cpus: list[int] | None = None, entry: HostEntry | None = None
+    ) -> None:
         self.spec = spec
         self.log = log
         self._cpus = cpus
-        self._entry = entry or Entry()
+        self._entry = entry or HostEntry()
         self._guard: subprocess.Popen[bytes] | None = None
         # Length of the log before this process started: lines before this position come from an earlier process. [byte]
         self._since = 0
@@ -251,7 +253,7 @@ class ServiceProcess:
         """Return the last lines of the process's log, indented, to be appended to a message; empty if the log
         is empty.
         """
-        lines = tail(self.log, since=self._since)
+        lines = log_tail(self.log, since=self._since)
         return "".join(f"\n  {line}" for line in lines) if lines else ""
 
     def ended_text(self) -> str:
@@ -271,7 +273,7 @@ def describe_status(status: int | None) -> str:
     return f"with status {status}"
 
 
-def tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
+def log_tail(path: Path, lines: int = SHOWN_LINES, since: int = 0) -> list[str]:
     """Return the last lines of a log after the position `since`, without reading the whole log."""
     with suppress(OSError), path.open("rb") as stream:
         end = stream.seek(0, os.SEEK_END)

@@ -24,7 +24,7 @@ _LONGEST_NAME = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-def facts_of(pid: int) -> Mapping[str, Any]:
+def process_facts(pid: int) -> Mapping[str, Any]:
     """Return id, program name and kernel limits of a running process, for the manifest of a run.
 
     The CPUs that the process may use are included if they are not all CPUs of the machine.

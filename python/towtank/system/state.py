@@ -67,7 +67,7 @@ class SystemState:
         self.path.unlink(missing_ok=True)
 
 
-def states(root: Path | None = None) -> list[SystemState]:
+def system_states(root: Path | None = None) -> list[SystemState]:
     """Return the state files of this user in a state folder, sorted by name.
 
     Files of other users are ignored. They could name any process, which Towtank would end if it runs as root.

@@ -24,7 +24,7 @@ from towtank.errors import EngineError, TargetError
 from towtank.secrets import make_private_folder
 from towtank.system.hosts.group import Hosts
 from towtank.system.hosts.host import Enterable, Host, HostSettings
-from towtank.system.process import Check, Entry, Note, Process, no_check, no_note
+from towtank.system.process import Check, HostEntry, Note, Process, no_check, no_note
 from towtank.system.scratch import make_scratch
 from towtank.system.service import Place, Service, scrapers_of
 
@@ -51,11 +51,11 @@ class GeneratorPlace:
     host: Enterable | None = None
     name: str | None = None
 
-    def entry(self) -> Entry:
+    def entry(self) -> HostEntry:
         """Return the command wrapper and the environment by which a command runs in the network of the load
         generator.
         """
-        return Entry() if self.host is None else self.host.entry()
+        return HostEntry() if self.host is None else self.host.entry()
 
     def within(self, work: Callable[[], T]) -> T:
         """Run a function in the network of the load generator."""
@@ -103,7 +103,7 @@ class Endpoints:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedService:
     """Description of a service process that ended unexpectedly.
 
     Attributes
@@ -344,14 +344,14 @@ class System:
         own = host.cpus
         return (self._cpus or []) if own is None else own
 
-    def ended(self) -> list[Ended]:
+    def ended(self) -> list[EndedService]:
         """Return the processes of services that have ended unexpectedly."""
         ended = [
-            Ended(process.spec.name, process.ended_text(), process.last_lines())
+            EndedService(process.spec.name, process.ended_text(), process.last_lines())
             for _, process in self._processes
             if process.status() is not None and process.spec.name not in self._taken_down
         ]
-        return ended + [Ended(f"host {name}", text) for name, text in self._hosts.ended()]
+        return ended + [EndedService(f"host {name}", text) for name, text in self._hosts.ended()]
 
     def held(self) -> list[str]:
         """Return the names of processes that a signal has stopped (SIGSTOP), although no event of the study has stopped

@@ -13,7 +13,7 @@ from towtank.errors import TargetError
 from towtank.files import NotAFileError, open_regular
 from towtank.system.bounded_search import matching
 from towtank.system.hosts.local import execute
-from towtank.system.listeners import is_below, parent, port_root
+from towtank.system.listeners import is_descendant, parent, port_root
 from towtank.system.watched_model import Watched
 
 _PROC = Path("/proc")
@@ -57,7 +57,7 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
     """
     found = _found(watched, base, proc)
     here = os.getpid()
-    others = {pid for pid in found if not is_below(here, [pid], proc) and not is_below(pid, [here], proc)}
+    others = {pid for pid in found if not is_descendant(here, [pid], proc) and not is_descendant(pid, [here], proc)}
     if found and not others:
         raise TargetError(f"{watched}: must not be this process or a process that started it")
     roots = sorted(pid for pid in others if not _is_below_another(pid, others, proc))
@@ -72,7 +72,7 @@ def roots_of(watched: Watched, base: Path = Path(), proc: Path = _PROC) -> list[
 
 def _is_below_another(pid: int, others: set[int], proc: Path) -> bool:
     above = parent(pid, proc)
-    return above is not None and is_below(above, others, proc)
+    return above is not None and is_descendant(above, others, proc)
 
 
 def _found(watched: Watched, base: Path, proc: Path) -> set[int]:

@@ -18,5 +18,8 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = door(
     __name__,
-    {"streams": "any_output is_unicode visible", "tables": "Printer fit_table is_bounded stacked table_width"},
+    {
+        "streams": "any_output is_unicode visible",
+        "tables": "Printer fit_table is_bounded stacked table_width",
+    },
 )

@@ -29,7 +29,7 @@ def without_reading(workload: Workload) -> Workload:
     return replace(workload, file=workload.file.model_copy(update={"transactions": kept}))
 
 
-def reading_back(workload: Workload, kind: str, keys: Path) -> Workload:
+def read_back_workload(workload: Workload, kind: str, keys: Path) -> Workload:
     """Return a workload that reads each stored item of a kind once and records the digests of the responses.
 
     Parameters

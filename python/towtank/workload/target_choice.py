@@ -32,7 +32,7 @@ def target_of(aimed: Aimed, default: str | None, spoken: Mapping[str, str]) -> s
     return fitting[0] if len(fitting) == 1 else None
 
 
-def targets_of(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
+def targets_of_workload(workload: Workload, spoken: Mapping[str, str]) -> list[str]:
     """Return the names of the targets to which a workload sends requests. `spoken` contains the protocol of each
     target.
     """

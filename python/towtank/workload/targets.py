@@ -67,7 +67,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     return parts.hostname, port or (443 if parts.scheme == "https" else 80)
 
 
-def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
+def login_in_addresses(addresses: Sequence[str]) -> tuple[str, str] | None:
     """Return the user and the password that all given HTTP addresses contain; None without a login.
 
     Raises
@@ -77,7 +77,7 @@ def login_of(addresses: Sequence[str]) -> tuple[str, str] | None:
 
     Examples
     --------
-    >>> login_of(["http://shop:a%20b@127.0.0.1:80", "shop:a%20b@127.0.0.1:81"])
+    >>> login_in_addresses(["http://shop:a%20b@127.0.0.1:80", "shop:a%20b@127.0.0.1:81"])
     ('shop', 'a b')
     """
     logins = set()
@@ -145,7 +145,7 @@ def check_targets(
     return resolved
 
 
-def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def pinned_plan(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Replace host names in a plan by the checked addresses, so that the engine contacts no other address.
 
     Parameters
@@ -163,7 +163,7 @@ def pinned(plan: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[s
     return {**plan, "targets": [_pinned_target(target, numbers) for target in plan["targets"]]}
 
 
-def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
+def target_with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return a target of a plan with the first address of each name, and its other addresses as fallbacks.
 
     Parameters
@@ -178,13 +178,13 @@ def with_fallbacks(target: dict[str, Any], ways: Sequence[Sequence[str]]) -> dic
     return {**known, "fallbacks": further} if any(further) else known
 
 
-def numeric(number: str, port: int) -> str:
+def numeric_address(number: str, port: int) -> str:
     """Return a numeric address with its port in the form of URLs, with IPv6 addresses in brackets."""
     return f"[{number}]:{port}" if ":" in number else f"{number}:{port}"
 
 
 def _pinned_target(target: dict[str, Any], numbers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    return with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
+    return target_with_fallbacks(target, [_pinned(address, numbers) for address in target["addresses"]])
 
 
 def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
@@ -196,13 +196,13 @@ def _pinned(address: str, numbers: Mapping[str, Sequence[str]]) -> list[str]:
         return [address]
     host, port = host_and_port(address)
     if host in numbers:
-        return [numeric(number, port) for number in numbers[host]]
-    if is_number(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
-        return [numeric(host, port)]
+        return [numeric_address(number, port) for number in numbers[host]]
+    if is_numeric_address(host) and (is_own(host) or any(host in checked for checked in numbers.values())):
+        return [numeric_address(host, port)]
     raise TargetError(f"{host}: must be an address that was checked before the first run, got a different address")
 
 
-def is_number(host: str) -> bool:
+def is_numeric_address(host: str) -> bool:
     """Return True if a host is a numeric address."""
     try:
         ipaddress.ip_address(host.partition("%")[0])

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from towtank.cli import export_command
+from towtank.cli import export_command, export_files
 from towtank.errors import ReportError
-from towtank.results.exports import FORMATS, find, writing
-from towtank.results.exports.format import File, text_file
+from towtank.results import exports
+from towtank.results.exports import EXPORT_FORMATS, find_format
+from towtank.results.exports.format import ExportFile, text_file
 
 pytestmark = pytest.mark.waits
 
@@ -37,7 +38,7 @@ def step_summary(towtank, tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "step.md"))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_every_format_is_written_and_nothing_else_changes(towtank, results, name):
     before = hashes(results)
     answer = towtank("export", results, "--to", name, "--json")
@@ -51,14 +52,14 @@ def test_every_format_is_written_and_nothing_else_changes(towtank, results, name
     assert hashes(results) == before
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_every_format_is_the_same_again(towtank, results, name, tmp_path):
     for folder in ("one", "two"):
         assert towtank("export", results, "--to", name, "--out", f"{tmp_path / folder}/", "--run", "r002").status == 0
     assert hashes(tmp_path / "one") == hashes(tmp_path / "two")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_folder_of_a_run_is_exported_alone(towtank, results, name):
     answer = towtank("export", results / "runs" / "r004", "--to", name, "--json")
     assert answer.status == 0
@@ -82,7 +83,7 @@ def test_program_leaves_with_its_status(results):
 def test_unknown_format_names_those_there_are(towtank, results):
     answer = towtank("export", results, "--to", "xls")
     assert answer.status == 2
-    assert answer.err == f"<command line>: --to: must be one of {', '.join(FORMATS)}, got 'xls' instead\n"
+    assert answer.err == f"<command line>: --to: must be one of {', '.join(EXPORT_FORMATS)}, got 'xls' instead\n"
 
 
 def test_format_is_asked_for(towtank, results):
@@ -110,7 +111,7 @@ def test_what_is_no_results_folder_is_refused(towtank, tmp_path, name, got):
     assert got in answer.err
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_study_without_runs_is_refused(towtank, results, name):
     for path in results.glob("runs/*/run.json"):
         path.unlink()
@@ -176,7 +177,7 @@ def test_no_records_at_all_are_refused(towtank, results, name):
     assert f"must contain recorded intervals for --to {name}, got none in r003" in answer.err
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORT_FORMATS)
 def test_torn_and_damaged_lines_are_skipped_and_reported(towtank, results, name):
     path = results / "runs" / "r004" / "engine" / "worker-00.0000.ndjson"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -252,7 +253,7 @@ def test_full_disk_leaves_the_old_file_and_no_rubbish(tmp_path):
     target = tmp_path / "out.csv"
     target.write_text("old")
     with pytest.raises(ReportError, match="No space left on device"):
-        writing.write(File("out.csv", fill), target)
+        export_files.write(ExportFile("out.csv", fill), target)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
@@ -262,21 +263,21 @@ def test_fault_while_writing_leaves_no_rubbish(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        writing.write(text_file("a", fail), tmp_path / "a")
+        export_files.write(text_file("a", fail), tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_registered_formats_name_themselves():
-    modules = {path.stem.removesuffix("_format") for path in Path(writing.__file__).parent.glob("*_format.py")}
-    assert modules == set(FORMATS)
-    assert [find(name).name for name in FORMATS] == list(FORMATS)
-    assert [name for name in FORMATS if find(name).needs_records] == list(RECORDED)
+    modules = {path.stem.removesuffix("_format") for path in Path(exports.__file__).parent.glob("*_format.py")}
+    assert modules == set(EXPORT_FORMATS)
+    assert [find_format(name).name for name in EXPORT_FORMATS] == list(EXPORT_FORMATS)
+    assert [name for name in EXPORT_FORMATS if find_format(name).needs_records] == list(RECORDED)
 
 
 def test_help_and_guide_list_every_format():
-    assert ", ".join(FORMATS) == export_command._FORMATS
+    assert ", ".join(EXPORT_FORMATS) == export_command._FORMATS
     guide = (ROOT / "docs" / "guides" / "export.md").read_text("utf-8")
     table = guide.partition("## The formats")[2].partition("The limits of each format")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(FORMATS)
-    for name in FORMATS:
-        assert f"| `{name}` | {find(name).carries} |" in guide
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == list(EXPORT_FORMATS)
+    for name in EXPORT_FORMATS:
+        assert f"| `{name}` | {find_format(name).carries} |" in guide

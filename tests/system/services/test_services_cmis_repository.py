@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cmis_client import CmisClient
 
-from towtank.observe.scraper import series
+from towtank.observe.scraper import series_name
 from towtank.system.build import build_system, make_service
 from towtank.system.model import load_system
 from towtank.system.services.cmis_population import SEARCHES_FOLDER
@@ -155,12 +155,12 @@ def test_requests_and_collections_are_counted(running: Running) -> None:
     before = scrapers["content"].scrape()
     for _ in range(5):
         running.nodes[0].at("/inbox")
-    for name in ("jetty_requests_total", series("jetty_answers_total", status="2xx")):
+    for name in ("jetty_requests_total", series_name("jetty_answers_total", status="2xx")):
         # The server counts a request only after it has sent the response.
         until(lambda name=name: scrapers["content"].scrape()[name] >= before[name] + 5)
     values = scrapers["content-2-jvm"].scrape()
     assert values["jvm_heap_limit_bytes"] == 192 * 2**20
-    assert values[series("jvm_gc_pauses_total", kind="young")] >= 1
+    assert values[series_name("jvm_gc_pauses_total", kind="young")] >= 1
     assert values["jvm_allocated_bytes_total"] > 0
     for scraper in scrapers.values():
         scraper.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from towtank.observe.scraper import series
+from towtank.observe.scraper import series_name
 from towtank.results.observe import MEMBER_REQUESTS
 from towtank.system.build import build_system
 from towtank.system.model import load_system
@@ -56,4 +56,4 @@ def test_a_client_with_the_cookie_stays_and_one_without_is_spread(
         scraper = next(candidate for candidate in endpoints.scrapers if candidate.service == "front")
         values = scraper.scrape()
         scraper.close()
-        assert [values[series(MEMBER_REQUESTS, member=f"web-{n}")] for n in (1, 2, 3)] == [1, 1 + REQUESTS, 1]
+        assert [values[series_name(MEMBER_REQUESTS, member=f"web-{n}")] for n in (1, 2, 3)] == [1, 1 + REQUESTS, 1]

@@ -9,7 +9,7 @@ import pytest
 from storage_cases import CASES, StorageBench
 
 from towtank.errors import StudyError
-from towtank.study import needed
+from towtank.study import needed_packages
 from towtank.system.build import build_system
 from towtank.system.model import load_system
 from towtank.system.packages import Package
@@ -151,7 +151,7 @@ def test_doctor_names_the_packages(tmp_path: Path) -> None:
         "store: {kind: glusterfs_server, host: far, disk: data}",
         "area: {kind: glusterfs_mount, host: web, servers: store}",
     )
-    packages = [need for need in needed(str(path)) if isinstance(need, Package)]
+    packages = [need for need in needed_packages(str(path)) if isinstance(need, Package)]
     names = {name for package in packages for name in package.names}
     assert {"glusterfs-server", "glusterfs-client"} <= names
 

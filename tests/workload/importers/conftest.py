@@ -12,10 +12,10 @@ import pytest
 from towtank import yamlfile
 from towtank.filecheck import check_file
 from towtank.workload import compile_workload, load_workload
-from towtank.workload.importers import Options, read
-from towtank.workload.importers.draft import Draft
+from towtank.workload.importers import ImportOptions, read_import
+from towtank.workload.importers.draft import ImportDraft
 from towtank.workload.importers.emitting import emit
-from towtank.workload.importers.writing import document, finish
+from towtank.workload.importers.writing import document, finish_import
 
 EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "data" / "imports"
 class Import:
     """The result of an import."""
 
-    draft: Draft
+    draft: ImportDraft
     text: str
     workload: dict[str, Any]
 
@@ -58,8 +58,8 @@ def import_file(tmp_path: Path) -> Callable[..., Import]:
 
     def run(form: str, file: Path | str, hosts: tuple[str, ...] = ()) -> Import:
         path = EXAMPLES / file
-        draft = read(form, path, Options(hosts, tmp_path, strict=True))
-        imported = finish(draft, tmp_path)
+        draft = read_import(form, path, ImportOptions(hosts, tmp_path, strict=True))
+        imported = finish_import(draft, tmp_path)
         written = tmp_path / "written-workload.yaml"
         written.write_text(imported.text, encoding="utf-8")
         report = check_file(written)
@@ -91,7 +91,7 @@ def import_notes(tmp_path: Path) -> Callable[..., Import]:
     def run(form: str, text: str) -> Import:
         path = tmp_path / "example"
         path.write_text(text, encoding="utf-8")
-        draft = read(form, path, Options((), tmp_path, strict=True))
+        draft = read_import(form, path, ImportOptions((), tmp_path, strict=True))
         return Import(draft, emit(document(draft)), {})
 
     return run

@@ -17,7 +17,7 @@ import pytest
 from judges import driven, logging_server
 from k6_generated import HEAD, generated
 
-from towtank.workload.importers import Options, read
+from towtank.workload.importers import ImportOptions, read_import
 
 K6 = Path(os.environ.get("TOWTANK_K6", ".venv/k6")).resolve() / "k6"
 # Number of generated scripts; nightly runs use more. Each takes some seconds.
@@ -142,7 +142,7 @@ def test_what_differs_is_noted(name: str, tmp_path: Path) -> None:
     text, why = NOTED[name]
     wanted, found = both(text, tmp_path)
     assert found != wanted
-    reported = read("k6", tmp_path / "script.js", Options((), tmp_path, strict=True)).notes.sorted()
+    reported = read_import("k6", tmp_path / "script.js", ImportOptions((), tmp_path, strict=True)).notes.sorted()
     assert any(why in note.why for note in reported)
 
 

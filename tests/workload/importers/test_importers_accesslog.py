@@ -14,10 +14,10 @@ import pytest
 
 from towtank.workload.importers import thinking
 from towtank.workload.importers.accesslog import paths as accesslog_paths
-from towtank.workload.importers.accesslog.lines import Hit, read_lines
+from towtank.workload.importers.accesslog.lines import Hit, read_access_log
 from towtank.workload.importers.accesslog.paths import Key, Patterns, pattern_of
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
-from towtank.workload.importers.draft import Notes, seconds
+from towtank.workload.importers.draft import ImportNotes, seconds
 from towtank.workload.importers.thinking import fit_gaps
 
 Importer = Callable[..., Any]
@@ -48,7 +48,7 @@ def hit(second: float, url: str = "/x", client: str = "a", **more: Any) -> Hit:
 def test_lines(text: str, response_time: float | None, ends: bool, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(text + "\n")
-    (found,) = read_lines(path, Notes("log"))
+    (found,) = read_access_log(path, ImportNotes("log"))
     assert (found.client, found.time, found.method, found.url, found.status) == ("1.2.3.4", START, "GET", "/x", 200)
     assert (found.response_time, found.ends) == (response_time, ends)
     assert found.end - found.start == pytest.approx(response_time or 0.0)

@@ -72,13 +72,13 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
 
 
 def test_a_file_made_during_the_import_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, finish = tmp_path / "workload.yaml", importers.finish
+    out, finish = tmp_path / "workload.yaml", importers.finish_import
 
-    def finish_late(draft: importers.Draft, folder: Path) -> importers.Imported:
+    def finish_late(draft: importers.ImportDraft, folder: Path) -> importers.ImportResult:
         out.write_text("mine\n")
         return finish(draft, folder)
 
-    monkeypatch.setattr(importers, "finish", finish_late)
+    monkeypatch.setattr("towtank.workload.finish_import", finish_late)
     refused = towtank("import", "curl", str(EXAMPLES / "commands.sh"), "--out", str(out))
     assert refused.returncode == 2
     assert "<command line>: --out: must not exist yet (--force overwrites it)" in refused.stderr

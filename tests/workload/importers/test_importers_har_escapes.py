@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from towtank.workload.importers import Options, read
+from towtank.workload.importers import ImportOptions, read_import
 from towtank.workload.importers.draft import method_of
 from towtank.workload.importers.har.correlation import put
 
@@ -27,7 +27,7 @@ def imported(folder: Path, url: str, post: str = "", media: str = "") -> tuple[d
     entry = {"startedDateTime": "2026-01-01T00:00:00+00:00", "time": 1, "request": request, "response": answer}
     path = folder / "one.har"
     path.write_text(json.dumps({"log": {"entries": [entry]}}))
-    draft = read("har", path, Options(folder=folder, keep_passwords=True, strict=True))
+    draft = read_import("har", path, ImportOptions(folder=folder, keep_passwords=True, strict=True))
     return draft.transactions["session"][0]["steps"][0], draft.parameters
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jmeter_plans import assertion, element, plan, sampler
 
-from towtank.workload.importers.draft import Draft
+from towtank.workload.importers.draft import ImportDraft
 from towtank.workload.importers.jmx.elements import _one_group
 from towtank.workload.importers.jmx.texts import Texts
 
@@ -181,7 +181,7 @@ def test_scopes_of_headers_and_timers(import_text: Importer) -> None:
     ],
 )
 def test_texts(text: str, template: str) -> None:
-    draft = Draft("x.jmx", "jmx", "x")
+    draft = ImportDraft("x.jmx", "jmx", "x")
     texts = Texts(draft)
     texts.constants = {"a": "1", "nested": "x${a}", "loop": "${loop}"}
     texts.extracted = texts.assigned = {"got"}

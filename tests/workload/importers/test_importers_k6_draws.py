@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from towtank.workload.importers import Options, read
+from towtank.workload.importers import ImportOptions, read_import
 from towtank.workload.importers.k6 import script as conversion
 
 Importer = Callable[..., Any]
@@ -254,7 +254,7 @@ def test_the_work_for_draws_grows_with_their_number(draw: str, use: str, tmp_pat
         lines += [form.format(number) for form in (draw, use) for number in range(count)]
         path = tmp_path / "script.js"
         path.write_text(f"{HEAD}export default function () {{\n" + "\n".join(lines) + "\n}\n", "utf-8")
-        return calls_of(lambda: read("k6", path, Options((), tmp_path)))
+        return calls_of(lambda: read_import("k6", path, ImportOptions((), tmp_path)))
 
     calls(1)  # The first import in a process also loads modules, so it is not counted.
     assert calls(400) < 6 * calls(100)

@@ -15,9 +15,9 @@ from jmeter_plans import element, plan, sampler
 
 from towtank.errors import StudyError
 from towtank.workload.importers import xmlfile
-from towtank.workload.importers.accesslog.lines import read_lines
+from towtank.workload.importers.accesslog.lines import read_access_log
 from towtank.workload.importers.curl.words import Splitter
-from towtank.workload.importers.draft import Draft, Notes
+from towtank.workload.importers.draft import ImportDraft, ImportNotes
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jsonfile import parse
 from towtank.workload.importers.openapi.values import VALUES_AT_MOST, Maker, References
@@ -62,7 +62,7 @@ def test_schemas_of_schemas_stand_for_so_many_values(schema: Any) -> None:
 @pytest.mark.parametrize("first", ["x", ""], ids=["long", "empty"])
 def test_variables_of_variables_are_refused_where_they_double(first: str) -> None:
     for translate in (lambda texts: texts.static("${A40}"), lambda texts: texts.template("${A40}", (1, 1))):
-        texts = Texts(Draft("plan.jmx", "jmx", "plan"))
+        texts = Texts(ImportDraft("plan.jmx", "jmx", "plan"))
         doubled = {f"A{step}": f"${{A{step - 1}}}${{A{step - 1}}}" for step in range(1, 41)}
         texts.constants = {"A0": first or "${A00}", "A00": first, **doubled}
         with pytest.raises(StudyError, match="must have variables of at most 20 MB in total"):
@@ -183,4 +183,4 @@ def test_lines_of_a_log_with_many_brackets_are_none(tmp_path: Path) -> None:
     path = tmp_path / "access.log"
     path.write_text(f"a -{' [' * 30_000}\n" * 100)
     with pytest.raises(StudyError, match="must be an access log"):
-        list(read_lines(path, Notes("access.log")))
+        list(read_access_log(path, ImportNotes("access.log")))

@@ -7,35 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from towtank.workload.importers import FORMATS
+from towtank.workload.importers import IMPORT_FORMATS
 from towtank.workload.importers.accounting import Fate, Ledger, UnaccountedError, carried
-from towtank.workload.importers.draft import Notes
-from towtank.workload.importers.tables import TABLES, markdown
+from towtank.workload.importers.draft import ImportNotes
+from towtank.workload.importers.tables import TABLES, import_table
 
 
 def test_every_format_has_a_table() -> None:
-    assert set(TABLES) == set(FORMATS)
+    assert set(TABLES) == set(IMPORT_FORMATS)
 
 
 def test_the_reference_has_the_tables_of_the_importers() -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "imports.md").read_text("utf-8")
     shown = dict(re.findall(r"<!-- imports of (\w+) -->\n(.*?)<!-- end -->", page, re.DOTALL))
-    assert shown == {form: markdown(form) for form in FORMATS}
+    assert shown == {form: import_table(form) for form in IMPORT_FORMATS}
 
 
 @pytest.mark.parametrize("form", sorted(TABLES))
 def test_what_is_not_carried_says_why(form: str) -> None:
     entries = [(kind, name, key) for kind, keys in TABLES[form].items() for name, key in keys.items()]
     assert [(kind, name) for kind, name, key in entries if key.fate is not Fate.CARRIED and not key.why] == []
-    text = markdown(form)
+    text = import_table(form)
     assert all(f"`{name}`" in text for _, name, _ in entries)
 
 
 def test_an_oversight_of_an_importer_is_an_exception_in_tests_and_a_note_for_users() -> None:
     table = {"kind": carried("key")}
     with pytest.raises(UnaccountedError, match="3:4: kind: key = 'x' is listed as carried, but was not read"):
-        Ledger(Notes("f"), table, strict=True).settle("kind", "key", "x", (3, 4), read=False)
-    notes = Notes("f")
+        Ledger(ImportNotes("f"), table, strict=True).settle("kind", "key", "x", (3, 4), read=False)
+    notes = ImportNotes("f")
     Ledger(notes, table).settle("kind", "key", "x", (3, 4), read=False)
     Ledger(notes, table).settle("kind", "other", "y", (5, 1))
     assert [(note.places, note.what, note.why) for note in notes.sorted()] == [

@@ -22,7 +22,7 @@ from towtank.analysis.audit.check import GAPS, NO_ARRIVALS, NUMBER, SECONDS, Che
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import EXPECTED_AT_LEAST, Distribution, Goodness
-from towtank.results.segments import Interval
+from towtank.results import RecordedInterval
 
 # Start lags increase the index of dispersion. The index is tested only if the increase is at most this fraction of its
 # standard deviation.
@@ -54,7 +54,7 @@ class StageOfArrivals:
     is_poisson: bool
     measurement: Measurement
     mask: Mask
-    intervals: list[Interval]
+    intervals: list[RecordedInterval]
 
     @property
     def starts(self) -> Floats:

@@ -34,7 +34,7 @@ from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.statistics import goodness
 from towtank.analysis.statistics.goodness import Distribution
 from towtank.analysis.windows import window as windows
-from towtank.results.segments import Interval
+from towtank.results import RecordedInterval
 
 LEVEL = 1e-4
 """Significance level of a single test of the audit, in (0, 1). A test with a smaller p-value makes the run suspect."""
@@ -123,7 +123,7 @@ class _Load:
         return self.measurement.inside(self.window.asked_start_s, self.window.asked_end_s)
 
     @cached_property
-    def intervals(self) -> list[Interval]:
+    def intervals(self) -> list[RecordedInterval]:
         """Intervals that the load threads recorded in the planned steady window."""
         start, end = self.window.asked_start_s - 1e-6, self.window.asked_end_s + 1e-6
         return [
@@ -133,9 +133,9 @@ class _Load:
         ]
 
     @cached_property
-    def stages(self) -> dict[int, list[Interval]]:
+    def stages(self) -> dict[int, list[RecordedInterval]]:
         """Recorded intervals of the planned steady window, grouped by the number of their stage."""
-        found: dict[int, list[Interval]] = defaultdict(list)
+        found: dict[int, list[RecordedInterval]] = defaultdict(list)
         for interval in self.intervals:
             found[interval.stage].append(interval)
         return dict(found)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 """Status codes of redirects (RFC 9110, section 15.4)."""
@@ -89,14 +89,14 @@ def _doubts(evidence: Evidence, unexpected: _Unexpected) -> Iterator[Doubt]:
     if found.total() > REDIRECTS_SHARE * answers:
         share = found.total() / answers
         text = f"{_all_or_some(found.total(), answers)} {_words(found, unexpected)}"
-        yield Doubt(Kind.REDIRECTS, Level.SUSPECT, text, share, REDIRECTS_SHARE, special=unexpected.special)
+        yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.SUSPECT, text, share, REDIRECTS_SHARE, special=unexpected.special)
         return
     for name, transaction in evidence.summary["transactions"].items():
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
         found, answers = _count(own, unexpected), _answers([transaction])
         if answers and found.total() == answers:
             text = f"all {answers:,} responses of {name} are {_words(found, unexpected)}"
-            yield Doubt(Kind.REDIRECTS, Level.NOTE, text, 1.0, 1.0, special=unexpected.special)
+            yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.NOTE, text, 1.0, 1.0, special=unexpected.special)
 
 
 def _words(found: Counter[str], unexpected: _Unexpected) -> str:
@@ -120,7 +120,7 @@ def _count(steps: dict[str, Any], unexpected: _Unexpected) -> Counter[str]:
 def _all_or_some(count: int, answers: int) -> str:
     if count == answers:
         return f"all {answers:,} responses are"
-    return f"{count:,} of {answers:,} responses ({percent(count / answers)}) are"
+    return f"{count:,} of {answers:,} responses ({percent_text(count / answers)}) are"
 
 
 def _codes(found: Counter[str]) -> str:

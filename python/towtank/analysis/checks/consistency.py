@@ -8,13 +8,13 @@ from typing import Any
 from towtank.analysis.audit import check
 from towtank.analysis.bounds import FEWER_USERS
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 from towtank.estimates import few_digits
 
 _AUDITED = {
-    Kind.MIX_OFF: (check.MIX, check.SHARES),
-    Kind.THINK_TIME_OFF: (check.THINK,),
-    Kind.ARRIVALS_OFF: (check.NUMBER, check.GAPS, check.SECONDS),
+    DoubtKind.MIX_OFF: (check.MIX, check.SHARES),
+    DoubtKind.THINK_TIME_OFF: (check.THINK,),
+    DoubtKind.ARRIVALS_OFF: (check.NUMBER, check.GAPS, check.SECONDS),
 }
 _PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
 
@@ -22,7 +22,9 @@ _PLURAL = (check.SHARES, check.GAPS, check.SECONDS)
 def accounting(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the counts of offered, started and ended requests add up."""
     if not evidence.summary["accounting"]["holds"]:
-        yield Doubt(Kind.ACCOUNTING, Level.INVALID, "the numbers of offered, started and ended requests do not add up")
+        yield Doubt(
+            DoubtKind.ACCOUNTING, DoubtLevel.INVALID, "the numbers of offered, started and ended requests do not add up"
+        )
 
 
 def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
@@ -33,15 +35,17 @@ def counted_twice(evidence: Evidence) -> Iterator[Doubt]:
             f"the intervals contain {recorded['intervals']:,} ended requests, but the engine counted "
             f"{recorded['engine']:,}"
         )
-        yield Doubt(Kind.ACCOUNTING, Level.INVALID, text, float(recorded["intervals"]), float(recorded["engine"]))
+        yield Doubt(
+            DoubtKind.ACCOUNTING, DoubtLevel.INVALID, text, float(recorded["intervals"]), float(recorded["engine"])
+        )
 
 
 def physics(evidence: Evidence) -> Iterator[Doubt]:
     """Check that no measured value violates a physical bound."""
     for bound in evidence.summary["bounds"]:
         if not bound["holds"]:
-            level = Level.SUSPECT if bound["bound"] == FEWER_USERS else Level.INVALID
-            yield Doubt(Kind.PHYSICAL_BOUND, level, bound["text"], bound["seen"], bound["limit"], bound["unit"])
+            level = DoubtLevel.SUSPECT if bound["bound"] == FEWER_USERS else DoubtLevel.INVALID
+            yield Doubt(DoubtKind.PHYSICAL_BOUND, level, bound["text"], bound["seen"], bound["limit"], bound["unit"])
 
 
 def little(evidence: Evidence) -> Iterator[Doubt]:
@@ -52,9 +56,9 @@ def little(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"N = {few_digits(law['n'], 4)} users, but X (R + Z) = {few_digits(cycles, 4)}, or "
             f"{few_digits(cycles + low, 4)} to {few_digits(cycles + high, 4)} with the transactions in progress at "
-            f"both ends of the window: residual {percent(law['residual'])}, limit {percent(law['limit'])}"
+            f"both ends of the window: residual {percent_text(law['residual'])}, limit {percent_text(law['limit'])}"
         )
-        yield Doubt(Kind.LITTLE_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
+        yield Doubt(DoubtKind.LITTLE_LAW, DoubtLevel.SUSPECT, text, law["residual"], law["limit"])
 
 
 def utilization(evidence: Evidence) -> Iterator[Doubt]:
@@ -63,10 +67,10 @@ def utilization(evidence: Evidence) -> Iterator[Doubt]:
         if law["holds"] is False:
             text = (
                 f"{law['tier']} used {law['u']:.3g} CPUs, but throughput × demand is "
-                f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent(law['residual'])}, limit "
-                f"{percent(law['limit'])}"
+                f"{law['x_per_s'] * law['d_s']:.3g}: residual {percent_text(law['residual'])}, limit "
+                f"{percent_text(law['limit'])}"
             )
-            yield Doubt(Kind.UTILIZATION_LAW, Level.SUSPECT, text, law["residual"], law["limit"])
+            yield Doubt(DoubtKind.UTILIZATION_LAW, DoubtLevel.SUSPECT, text, law["residual"], law["limit"])
 
 
 def audited(evidence: Evidence) -> Iterator[Doubt]:
@@ -79,7 +83,7 @@ def audited(evidence: Evidence) -> Iterator[Doubt]:
             others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             text = f"{_about(worst)} not as requested{others}: p = {worst['p_value']:.2g}"
             text += f" by {worst['method']}, n = {worst['n']}"
-            yield Doubt(kind, Level.SUSPECT, text, worst["p_value"], found["level"])
+            yield Doubt(kind, DoubtLevel.SUSPECT, text, worst["p_value"], found["level"])
 
 
 def _p_value(test: dict[str, Any]) -> float:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.distributions import binomial_tail
 
 ERRORS_SHARE = 0.01
@@ -23,19 +23,23 @@ def ended_early(evidence: Evidence) -> Iterator[Doubt]:
     engine = evidence.engine or {}
     message = str(engine.get("message") or evidence.last_words or "")
     if _DISK_FULL.search(f"{reason} {message}"):
-        yield Doubt(Kind.DISK_FULL, Level.INVALID, reason or message)
+        yield Doubt(DoubtKind.DISK_FULL, DoubtLevel.INVALID, reason or message)
     if status == "failed":
         # Towtank stops the engine when a service dies, but never stops a service when the engine dies. A dead service
         # is therefore reported before a failed engine.
-        kind = Kind.SERVICE_DIED if _SERVICE.search(reason) or _has(evidence, "system_failed") else Kind.ENGINE_FAILED
-        yield Doubt(kind, Level.INVALID, reason or message or "the run failed")
+        kind = (
+            DoubtKind.SERVICE_DIED
+            if _SERVICE.search(reason) or _has(evidence, "system_failed")
+            else DoubtKind.ENGINE_FAILED
+        )
+        yield Doubt(kind, DoubtLevel.INVALID, reason or message or "the run failed")
     elif status == "stopped" or engine.get("reason") == "stopped":
-        yield Doubt(Kind.INTERRUPTED, Level.INVALID, reason or "the run was stopped before its end")
+        yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, reason or "the run was stopped before its end")
     elif status in ("running", "planned"):
-        yield Doubt(Kind.INTERRUPTED, Level.INVALID, "the run was cut off before its end")
+        yield Doubt(DoubtKind.INTERRUPTED, DoubtLevel.INVALID, "the run was cut off before its end")
     elif not evidence.finished or engine.get("reason") == "failed":
         text = message or reason or "the engine ended without its last record"
-        yield Doubt(Kind.ENGINE_FAILED, Level.INVALID, text)
+        yield Doubt(DoubtKind.ENGINE_FAILED, DoubtLevel.INVALID, text)
 
 
 def completed(evidence: Evidence) -> Iterator[Doubt]:
@@ -50,7 +54,7 @@ def completed(evidence: Evidence) -> Iterator[Doubt]:
         text += "; failed after it: " + _kinds(found["failed_later"])
     if found["silent_targets"]:
         text += f"; every request to {' and '.join(found['silent_targets'])} failed"
-    yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, text, 0.0, 1.0)
+    yield Doubt(DoubtKind.NOTHING_COMPLETED, DoubtLevel.INVALID, text, 0.0, 1.0)
 
 
 def _kinds(counts: dict[str, int]) -> str:
@@ -78,26 +82,28 @@ def services_seen(evidence: Evidence) -> Iterator[Doubt]:
         ticks = {tick for _, is_alive, tick, _ in alive if is_alive and tick is not None}
         if dead:
             text = f"{name} no longer ran at {dead[0]:.0f} s of the run"
-            yield Doubt(Kind.SERVICE_DIED, Level.INVALID, text, dead[0], unit="s")
+            yield Doubt(DoubtKind.SERVICE_DIED, DoubtLevel.INVALID, text, dead[0], unit="s")
         elif left:
             at, processes = left[0]
             text = (
                 f"the process given for {name} had ended at {at:.0f} s of the run, but {processes} processes that it "
                 "started still ran"
             )
-            yield Doubt(Kind.ROOT_LEFT, Level.SUSPECT, text, at, unit="s")
+            yield Doubt(DoubtKind.ROOT_LEFT, DoubtLevel.SUSPECT, text, at, unit="s")
         if len(ticks) > 1:
             text = f"{name} was started {len(ticks)} times within the run"
-            yield Doubt(Kind.SERVICE_RESTARTED, Level.INVALID, text, float(len(ticks)), 1.0)
+            yield Doubt(DoubtKind.SERVICE_RESTARTED, DoubtLevel.INVALID, text, float(len(ticks)), 1.0)
 
 
 def services_reported(evidence: Evidence) -> Iterator[Doubt]:
     """Check that Towtank recorded no event of a service that died or restarted under load."""
     for event in evidence.events_of_load:
-        kind = {"service_died": Kind.SERVICE_DIED, "service_restarted": Kind.SERVICE_RESTARTED}.get(str(event.get("k")))
+        kind = {"service_died": DoubtKind.SERVICE_DIED, "service_restarted": DoubtKind.SERVICE_RESTARTED}.get(
+            str(event.get("k"))
+        )
         if kind is not None:
             name = event.get("service", "a service")
-            yield Doubt(kind, Level.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
+            yield Doubt(kind, DoubtLevel.INVALID, str(event.get("message") or f"{name}: {str(kind).replace('_', ' ')}"))
 
 
 def services_held(evidence: Evidence) -> Iterator[Doubt]:
@@ -106,7 +112,7 @@ def services_held(evidence: Evidence) -> Iterator[Doubt]:
     for name in dict.fromkeys(held):
         held_s = _held_s(evidence, name)
         text = f"a signal that no event of the study sent stopped {name} for about {seconds(held_s)}"
-        yield Doubt(Kind.SERVICE_HELD, Level.INVALID, text, held_s, unit="s")
+        yield Doubt(DoubtKind.SERVICE_HELD, DoubtLevel.INVALID, text, held_s, unit="s")
 
 
 def _held_s(evidence: Evidence, name: str) -> float:
@@ -139,7 +145,7 @@ def events(evidence: Evidence) -> Iterator[Doubt]:
     for event in evidence.study_events:
         if event.failed is not None:
             text = f"event {event.name} ({event.do} {event.on}) was not carried out as planned: {event.failed}"
-            yield Doubt(Kind.EVENT_FAILED, Level.INVALID, text)
+            yield Doubt(DoubtKind.EVENT_FAILED, DoubtLevel.INVALID, text)
 
 
 def errors(evidence: Evidence) -> Iterator[Doubt]:
@@ -148,8 +154,8 @@ def errors(evidence: Evidence) -> Iterator[Doubt]:
     limit = evidence.limit("errors", ERRORS_SHARE)
     if share > limit:
         worst = _kinds(evidence.summary["errors"]["by_kind"])
-        text = f"{percent(share)} of transactions failed, limit {percent(limit)} ({worst})"
-        yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, limit)
+        text = f"{percent_text(share)} of transactions failed, limit {percent_text(limit)} ({worst})"
+        yield Doubt(DoubtKind.ERRORS_ABOVE_LIMIT, DoubtLevel.INVALID, text, share, limit)
 
 
 def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
@@ -171,18 +177,18 @@ def errors_by_part(evidence: Evidence) -> Iterator[Doubt]:
         if _beyond_chance(failed, ended, limit):
             doubted.add(name)
             if not (above_in_all and len(summary["transactions"]) == 1):
-                yield _of_part(f"transaction {name}", failed, ended, limit, Level.INVALID)
+                yield _of_part(f"transaction {name}", failed, ended, limit, DoubtLevel.INVALID)
     for name, step in summary["steps"].items():
         ended = step["count"] + step["errors"]
         # The requests of a transaction with a doubt need no doubt of their own. In other transactions, a failing
         # request makes the run suspect.
         if name.split(" / ")[0] not in doubted and _beyond_chance(step["errors"], ended, limit):
-            yield _of_part(f"request {name}", step["errors"], ended, limit, Level.SUSPECT)
+            yield _of_part(f"request {name}", step["errors"], ended, limit, DoubtLevel.SUSPECT)
 
 
-def _of_part(part: str, failed: int, ended: int, limit: float, level: Level) -> Doubt:
-    text = f"{part} failed {failed:,} of {ended:,} times ({percent(failed / ended)}), limit {percent(limit)}"
-    return Doubt(Kind.ERRORS_ABOVE_LIMIT, level, text, failed / ended, limit)
+def _of_part(part: str, failed: int, ended: int, limit: float, level: DoubtLevel) -> Doubt:
+    text = f"{part} failed {failed:,} of {ended:,} times ({percent_text(failed / ended)}), limit {percent_text(limit)}"
+    return Doubt(DoubtKind.ERRORS_ABOVE_LIMIT, level, text, failed / ended, limit)
 
 
 def _beyond_chance(failed: int, ended: int, limit: float) -> bool:

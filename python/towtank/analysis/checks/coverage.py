@@ -12,11 +12,11 @@ from typing import Any
 from towtank.analysis.checks import limits
 from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.checks.network import counted
-from towtank.analysis.doubts import Kind, percent
+from towtank.analysis.doubts import DoubtKind, percent_text
 from towtank.analysis.laws import UNTIMED_AT_MOST
 from towtank.analysis.system.gaps import limit_s
 from towtank.analysis.system.rates import EDGE_S
-from towtank.results.observe import GENERATOR_GROUP
+from towtank.results import GENERATOR_GROUP
 
 _NO_PROBE = "no probe watched this machine"
 NO_SAMPLES = "the probe recorded too little of the window"
@@ -28,7 +28,7 @@ _NO_TIER = "no tier of the system was watched"
 class NotChecked:
     """A check that could not be made on a run, with the reason."""
 
-    check: Kind
+    check: DoubtKind
     why: str
 
     def document(self) -> dict[str, str]:
@@ -37,13 +37,13 @@ class NotChecked:
 
 
 def not_checked(evidence: Evidence) -> list[NotChecked]:
-    """Return the checks that could not be made because data are missing, in the order of `Kind`.
+    """Return the checks that could not be made because data are missing, in the order of `DoubtKind`.
 
     Notes
     -----
     A check that does not apply to the run is not listed, such as the read-back of a run that stored nothing.
     """
-    order = list(Kind)
+    order = list(DoubtKind)
     return sorted([*_of_load(evidence), *_of_observation(evidence)], key=lambda missing: order.index(missing.check))
 
 
@@ -55,23 +55,23 @@ def unobserved(evidence: Evidence) -> list[NotChecked]:
 def _of_load(evidence: Evidence) -> Iterator[NotChecked]:
     summary, window = evidence.summary, evidence.window
     if window is None:
-        yield NotChecked(Kind.NO_STEADY_STATE, "the run has no window")
+        yield NotChecked(DoubtKind.NO_STEADY_STATE, "the run has no window")
         return
     if (evidence.engine or {}).get("totals") is None:
-        yield NotChecked(Kind.ACCOUNTING, "the engine's own counts, engine.json, are missing or damaged")
+        yield NotChecked(DoubtKind.ACCOUNTING, "the engine's own counts, engine.json, are missing or damaged")
     if not evidence.gaps_recorded:
-        yield NotChecked(Kind.GENERATOR_STALLED, "the engine did not record the delays of its event loops")
+        yield NotChecked(DoubtKind.GENERATOR_STALLED, "the engine did not record the delays of its event loops")
     if evidence.generator_cpus is None:
-        yield NotChecked(Kind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
+        yield NotChecked(DoubtKind.GENERATOR_SATURATED, "the generator's CPU time was not recorded")
     if (why := _lag_unknown(evidence)) is not None:
-        yield NotChecked(Kind.START_LAG, why)
+        yield NotChecked(DoubtKind.START_LAG, why)
     if not window.trends:
-        yield NotChecked(Kind.NO_STEADY_STATE, window.note or "the window was not tested")
+        yield NotChecked(DoubtKind.NO_STEADY_STATE, window.note or "the window was not tested")
     if not evidence.is_open and (why := _little_unknown(evidence)) is not None:
-        yield NotChecked(Kind.LITTLE_LAW, why)
+        yield NotChecked(DoubtKind.LITTLE_LAW, why)
     if not evidence.is_open and evidence.paces_are_fixed and summary["users"]["groups"] is None:
         yield NotChecked(
-            Kind.FIXED_PACE,
+            DoubtKind.FIXED_PACE,
             "user groups with different pauses execute the same transactions, which are not counted by group",
         )
 
@@ -83,7 +83,7 @@ def _little_unknown(evidence: Evidence) -> str | None:
         return "no response was timed within the window"
     if (untimed := law["untimed_share"]) > UNTIMED_AT_MOST:
         return (
-            f"{percent(untimed)} of the transactions within the window have no response time, because their "
+            f"{percent_text(untimed)} of the transactions within the window have no response time, because their "
             "connections failed"
         )
     return None
@@ -111,20 +111,20 @@ def _of_observation(evidence: Evidence) -> Iterator[NotChecked]:
     why = _why(evidence)
     host = summary["host"]
     missing = {
-        Kind.STEAL_TIME: host["steal"] is None,
-        Kind.CLOCK_JUMP: not evidence.observed.samples.samples,
-        Kind.INTERFERENCE: host["foreign_share"] is None and not _others_known(summary["other_programs"]),
-        Kind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
-        Kind.RETRANSMITS: not _known(evidence, "retransmits"),
-        Kind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
+        DoubtKind.STEAL_TIME: host["steal"] is None,
+        DoubtKind.CLOCK_JUMP: not evidence.observed.samples.samples,
+        DoubtKind.INTERFERENCE: host["foreign_share"] is None and not _others_known(summary["other_programs"]),
+        DoubtKind.LISTEN_OVERFLOW: not _known(evidence, "listen_overflows"),
+        DoubtKind.RETRANSMITS: not _known(evidence, "retransmits"),
+        DoubtKind.THROTTLED: GENERATOR_GROUP not in host["throttled"] and why is not None,
     }
     for kind, is_missing in missing.items():
         if is_missing:
             yield NotChecked(kind, why or _not_offered(evidence, kind))
     if unknown := limits.unknown(evidence):
-        yield NotChecked(Kind.TIER_LIMIT, why or f"not observed: {unknown}")
+        yield NotChecked(DoubtKind.TIER_LIMIT, why or f"not observed: {unknown}")
     if not evidence.observed.tiers:
-        for kind in (Kind.SERVICE_RESTARTED, Kind.SERVICE_DIED, Kind.UTILIZATION_LAW):
+        for kind in (DoubtKind.SERVICE_RESTARTED, DoubtKind.SERVICE_DIED, DoubtKind.UTILIZATION_LAW):
             yield NotChecked(kind, _NO_TIER)
 
 
@@ -158,8 +158,8 @@ def _is_unobserved(evidence: Evidence) -> bool:
     return not ends_are_seen or gap > max(limit_s(evidence.observed), 0.5 * window.length_s)
 
 
-def _not_offered(evidence: Evidence, kind: Kind) -> str:
-    if kind is Kind.INTERFERENCE:
+def _not_offered(evidence: Evidence, kind: DoubtKind) -> str:
+    if kind is DoubtKind.INTERFERENCE:
         tiers, others = evidence.observed.tiers, evidence.summary["other_programs"]
         if others is not None and others["not_found"]:
             return f"the process of the target ({', '.join(others['not_found'])}) was not found on this machine"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 
 # Largest CPU utilization of the load threads at which requests start on time. At 85 %, an M/M/1 queue holds 5.7
 # requests on average.
@@ -48,13 +48,13 @@ def saturated(evidence: Evidence) -> Iterator[Doubt]:
     limit = evidence.limit("generator_busy", GENERATOR_BUSY)
     if share is not None and share > limit:
         text = (
-            f"the generator's cores ({evidence.generator_cores}) were busy for {percent(share)} of the window, "
-            f"limit {percent(limit)}"
+            f"the generator's cores ({evidence.generator_cores}) were busy for {percent_text(share)} of the window, "
+            f"limit {percent_text(limit)}"
         )
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
+        yield Doubt(DoubtKind.GENERATOR_SATURATED, DoubtLevel.INVALID, text, share, limit)
     elif evidence.lag_grows and share is not None and share > 0.5 * limit:
-        text = f"the generator's start lag grows while its cores are busy for {percent(share)} of the window"
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, share, limit)
+        text = f"the generator's start lag grows while its cores are busy for {percent_text(share)} of the window"
+        yield Doubt(DoubtKind.GENERATOR_SATURATED, DoubtLevel.INVALID, text, share, limit)
 
 
 def stalled(evidence: Evidence) -> Iterator[Doubt]:
@@ -66,14 +66,16 @@ def stalled(evidence: Evidence) -> Iterator[Doubt]:
         yield from _stalled_outside(generator["long_stalls"])
         return
     share = generator["stalled_s"] / window.length_s
-    level = Level.INVALID if share > STALL_INVALID else Level.SUSPECT if share > STALL_SHARE else Level.NOTE
+    level = (
+        DoubtLevel.INVALID if share > STALL_INVALID else DoubtLevel.SUSPECT if share > STALL_SHARE else DoubtLevel.NOTE
+    )
     when = _times(generator["long_stalls"])
     text = (
         f"the load generator stalled for {seconds(generator['stalled_s'])} of the window (longest "
-        f"{seconds(generator['longest_gap_s'])}{when and f', {when}'}), {percent(share)} of it, limit "
-        f"{percent(STALL_SHARE)}: response times of that time describe the generator, not the system"
+        f"{seconds(generator['longest_gap_s'])}{when and f', {when}'}), {percent_text(share)} of it, limit "
+        f"{percent_text(STALL_SHARE)}: response times of that time describe the generator, not the system"
     )
-    yield Doubt(Kind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
+    yield Doubt(DoubtKind.GENERATOR_STALLED, level, text, generator["stalled_s"], STALL_SHARE * window.length_s, "s")
 
 
 def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
@@ -83,7 +85,7 @@ def _stalled_outside(stalls: list[dict[str, float]]) -> Iterator[Doubt]:
     if stalls:
         longest = max(stall["end_s"] - stall["start_s"] for stall in stalls)
         text = f"the load generator stalled {_times(stalls)}, outside the window"
-        yield Doubt(Kind.GENERATOR_STALLED, Level.NOTE, text, longest, unit="s")
+        yield Doubt(DoubtKind.GENERATOR_STALLED, DoubtLevel.NOTE, text, longest, unit="s")
 
 
 def _times(stalls: list[dict[str, float]]) -> str:
@@ -105,9 +107,9 @@ def framing(evidence: Evidence) -> Iterator[Doubt]:
         return
     requests = (evidence.summary["generator"]["requests_started_per_s"] or 0.0) * window.length_s
     share = sum(found.values()) / requests if requests else 1.0
-    level = Level.INVALID if connections["unasked"] > FRAMING_SHARE * requests else Level.SUSPECT
-    text = f"servers sent {' and '.join(texts)} within the window, {percent(share)} of the requests, limit 0"
-    yield Doubt(Kind.FRAMING, level, text, float(sum(found.values())), 0.0)
+    level = DoubtLevel.INVALID if connections["unasked"] > FRAMING_SHARE * requests else DoubtLevel.SUSPECT
+    text = f"servers sent {' and '.join(texts)} within the window, {percent_text(share)} of the requests, limit 0"
+    yield Doubt(DoubtKind.FRAMING, level, text, float(sum(found.values())), 0.0)
 
 
 def reconnects(evidence: Evidence) -> Iterator[Doubt]:
@@ -121,9 +123,9 @@ def reconnects(evidence: Evidence) -> Iterator[Doubt]:
     if share > RECONNECTS_SHARE and opened > 2 * users:
         text = (
             f"{opened:,} connections were opened within the window for {rate * window.length_s:,.0f} requests "
-            f"({percent(share)}, limit {percent(RECONNECTS_SHARE)}), although the plan keeps connections"
+            f"({percent_text(share)}, limit {percent_text(RECONNECTS_SHARE)}), although the plan keeps connections"
         )
-        yield Doubt(Kind.RECONNECTS, Level.NOTE, text, share, RECONNECTS_SHARE)
+        yield Doubt(DoubtKind.RECONNECTS, DoubtLevel.NOTE, text, share, RECONNECTS_SHARE)
 
 
 def overflow(evidence: Evidence) -> Iterator[Doubt]:
@@ -131,13 +133,13 @@ def overflow(evidence: Evidence) -> Iterator[Doubt]:
     accounting = evidence.summary["accounting"]
     count, offered = accounting["not_started"].get("overflow", 0), accounting["offered"]
     if count:
-        level = Level.SUSPECT if count > OVERFLOW_SHARE * offered else Level.NOTE
+        level = DoubtLevel.SUSPECT if count > OVERFLOW_SHARE * offered else DoubtLevel.NOTE
         text = (
-            f"{count:,} arrivals ({percent(count / offered)} of all offered requests) were not "
+            f"{count:,} arrivals ({percent_text(count / offered)} of all offered requests) were not "
             "started, because all users "
             "were busy and the backlog was full; limit 0"
         )
-        yield Doubt(Kind.OVERFLOW, level, text, float(count), 0.0)
+        yield Doubt(DoubtKind.OVERFLOW, level, text, float(count), 0.0)
 
 
 def envelope(evidence: Evidence) -> Iterator[Doubt]:
@@ -146,11 +148,11 @@ def envelope(evidence: Evidence) -> Iterator[Doubt]:
     share = figures["envelope_share"]
     if share is not None and share > ENVELOPE_SHARE:
         text = (
-            f"the generator started {figures['requests_started_per_s']:,.0f} requests/s, {percent(share)} of the "
+            f"the generator started {figures['requests_started_per_s']:,.0f} requests/s, {percent_text(share)} of the "
             f"{figures['envelope_per_s']:,.0f} /s that its cores ({evidence.generator_cores}) reached in calibration, "
-            f"limit {percent(ENVELOPE_SHARE)}"
+            f"limit {percent_text(ENVELOPE_SHARE)}"
         )
-        yield Doubt(Kind.GENERATOR_SATURATED, Level.SUSPECT, text, share, ENVELOPE_SHARE)
+        yield Doubt(DoubtKind.GENERATOR_SATURATED, DoubtLevel.SUSPECT, text, share, ENVELOPE_SHARE)
 
 
 def connections(evidence: Evidence) -> Iterator[Doubt]:
@@ -164,7 +166,7 @@ def connections(evidence: Evidence) -> Iterator[Doubt]:
                 f"the generator had {used:,} connections at a limit of {limit:,.0f} {words}, and "
                 f"{evidence.connect_failures:,} requests got no connection"
             )
-            yield Doubt(Kind.GENERATOR_SATURATED, Level.INVALID, text, used / limit, _CONNECTIONS_SHARE)
+            yield Doubt(DoubtKind.GENERATOR_SATURATED, DoubtLevel.INVALID, text, used / limit, _CONNECTIONS_SHARE)
 
 
 def pool(evidence: Evidence) -> Iterator[Doubt]:
@@ -173,19 +175,19 @@ def pool(evidence: Evidence) -> Iterator[Doubt]:
     share = waits.get("share_of_response_time", 0.0)
     if share > CONNECTION_WAIT_SHARE:
         text = (
-            f"{percent(waits['share_waited'])} of the requests waited for a connection of the pool, "
-            f"{seconds(waits['mean'])} on average: {percent(share)} of response time, "
-            f"limit {percent(CONNECTION_WAIT_SHARE)}"
+            f"{percent_text(waits['share_waited'])} of the requests waited for a connection of the pool, "
+            f"{seconds(waits['mean'])} on average: {percent_text(share)} of response time, "
+            f"limit {percent_text(CONNECTION_WAIT_SHARE)}"
         )
-        yield Doubt(Kind.CONNECTION_WAIT, Level.NOTE, text, share, CONNECTION_WAIT_SHARE)
+        yield Doubt(DoubtKind.CONNECTION_WAIT, DoubtLevel.NOTE, text, share, CONNECTION_WAIT_SHARE)
 
 
 def start_lag(evidence: Evidence) -> Iterator[Doubt]:
     """Check that requests started on time, and that the start lag is only a small part of response times."""
     found = [*_lag_p99(evidence), *_lag_shares(evidence)]
-    heavy = [doubt for doubt in found if doubt.level is not Level.NOTE] or found
+    heavy = [doubt for doubt in found if doubt.level is not DoubtLevel.NOTE] or found
     if heavy:
-        heaviest = min(heavy, key=lambda doubt: doubt.level is not Level.INVALID)
+        heaviest = min(heavy, key=lambda doubt: doubt.level is not DoubtLevel.INVALID)
         yield replace(heaviest, message="; ".join(doubt.message for doubt in heavy))
 
 
@@ -194,9 +196,9 @@ def _lag_p99(evidence: Evidence) -> Iterator[Doubt]:
     default = START_LAG_OPEN_S if evidence.is_open else START_LAG_CLOSED_S
     limit = evidence.limit("start_lag", default)
     if lag is not None and lag > limit:
-        level = Level.INVALID if lag > _LAG_INVALID * limit else Level.SUSPECT
+        level = DoubtLevel.INVALID if lag > _LAG_INVALID * limit else DoubtLevel.SUSPECT
         text = f"start lag is {seconds(lag)} at p99, limit {seconds(limit)}"
-        yield Doubt(Kind.START_LAG, level, text, lag, limit, "s")
+        yield Doubt(DoubtKind.START_LAG, level, text, lag, limit, "s")
 
 
 def _lag_shares(evidence: Evidence) -> Iterator[Doubt]:
@@ -208,12 +210,13 @@ def _lag_shares(evidence: Evidence) -> Iterator[Doubt]:
     }
     for of, share in shares.items():
         if share is not None and share > limit:
-            level = Level.INVALID if share > max(limit, _LAG_SHARE_INVALID) else Level.SUSPECT
-            text = f"start lag is {percent(share)} of {of}, limit {percent(limit)}"
-            yield Doubt(Kind.START_LAG, level, text, share, limit)
+            level = DoubtLevel.INVALID if share > max(limit, _LAG_SHARE_INVALID) else DoubtLevel.SUSPECT
+            text = f"start lag is {percent_text(share)} of {of}, limit {percent_text(limit)}"
+            yield Doubt(DoubtKind.START_LAG, level, text, share, limit)
     most = figures["start_lag_most"]
     if most is not None and most["share"] > limit:
         text = (
-            f"start lag is {percent(most['share'])} of the mean response time of {most['step']}, limit {percent(limit)}"
+            f"start lag is {percent_text(most['share'])} of the mean response time of {most['step']}, "
+            f"limit {percent_text(limit)}"
         )
-        yield Doubt(Kind.START_LAG, Level.NOTE, text, most["share"], limit)
+        yield Doubt(DoubtKind.START_LAG, DoubtLevel.NOTE, text, most["share"], limit)

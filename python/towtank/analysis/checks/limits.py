@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.system.limits import EXHAUSTED_SHARE
 
 _WORDS = {
@@ -41,7 +41,7 @@ def exhausted(evidence: Evidence) -> Iterator[Doubt]:
 
 def _doubt(what: str, most: float, limit: float) -> Doubt:
     text = f"{what}: {min(most, limit):,.0f} in use, its limit is {limit:,.0f}"
-    return Doubt(Kind.TIER_LIMIT, Level.SUSPECT, text, most, limit)
+    return Doubt(DoubtKind.TIER_LIMIT, DoubtLevel.SUSPECT, text, most, limit)
 
 
 def unknown(evidence: Evidence) -> str | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.analysis.system.rates import CLOCK_JUMP_S
-from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE, WATCHED
+from towtank.results import GENERATOR_GROUP, THIS_MACHINE, WATCHED_KIND
 
 STEAL_SHARE = 0.02
 STEAL_INVALID = 0.10
@@ -46,10 +46,10 @@ def steal(evidence: Evidence) -> Iterator[Doubt]:
     for of_machine, seen in _machines(evidence):
         share = seen["steal"]
         if share is not None and share > STEAL_SHARE:
-            level = Level.INVALID if share > STEAL_INVALID else Level.SUSPECT
-            taken = f"{percent(share)} of CPU time{of_machine}"
-            text = f"{taken} was stolen by the hypervisor, limit {percent(STEAL_SHARE)}"
-            yield Doubt(Kind.STEAL_TIME, level, text, share, STEAL_SHARE)
+            level = DoubtLevel.INVALID if share > STEAL_INVALID else DoubtLevel.SUSPECT
+            taken = f"{percent_text(share)} of CPU time{of_machine}"
+            text = f"{taken} was stolen by the hypervisor, limit {percent_text(STEAL_SHARE)}"
+            yield Doubt(DoubtKind.STEAL_TIME, level, text, share, STEAL_SHARE)
 
 
 def interference(evidence: Evidence) -> Iterator[Doubt]:
@@ -57,17 +57,17 @@ def interference(evidence: Evidence) -> Iterator[Doubt]:
     foreign = evidence.summary["host"]["foreign_share"]
     limit = evidence.limit("interference", FOREIGN_SHARE)
     if foreign is not None and foreign > limit:
-        text = f"other programs used {percent(foreign)} of the system's CPUs, limit {percent(limit)}"
-        yield Doubt(Kind.INTERFERENCE, _foreign_level(foreign, limit), text, foreign, limit)
+        text = f"other programs used {percent_text(foreign)} of the system's CPUs, limit {percent_text(limit)}"
+        yield Doubt(DoubtKind.INTERFERENCE, _foreign_level(foreign, limit), text, foreign, limit)
     else:
         yield from _beside_targets(evidence, limit)
 
 
-def _foreign_level(share: float, limit: float) -> Level:
+def _foreign_level(share: float, limit: float) -> DoubtLevel:
     """Return the level of a doubt about the CPU use of other programs: invalid above the share `FOREIGN_INVALID` or a
     higher limit of the study, otherwise suspect.
     """
-    return Level.INVALID if share > max(FOREIGN_INVALID, limit) else Level.SUSPECT
+    return DoubtLevel.INVALID if share > max(FOREIGN_INVALID, limit) else DoubtLevel.SUSPECT
 
 
 def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
@@ -79,16 +79,16 @@ def _beside_targets(evidence: Evidence, limit: float) -> Iterator[Doubt]:
     share = used / cpus
     if share <= limit:
         return
-    seen = f"{used:.2f} of {cpus} CPUs ({percent(share)}), limit {percent(limit)}"
+    seen = f"{used:.2f} of {cpus} CPUs ({percent_text(share)}), limit {percent_text(limit)}"
     if not others["not_found"]:
         text = f"programs other than generator and target used {seen}"
-        yield Doubt(Kind.INTERFERENCE, _foreign_level(share, limit), text, share, limit)
+        yield Doubt(DoubtKind.INTERFERENCE, _foreign_level(share, limit), text, share, limit)
         return
     text = (
         f"programs other than the generator used {seen}; the share of the target is unknown, because its process "
         f"({', '.join(others['not_found'])}) was not found on this machine"
     )
-    yield Doubt(Kind.NOT_ATTRIBUTED, Level.SUSPECT, text, share, limit)
+    yield Doubt(DoubtKind.NOT_ATTRIBUTED, DoubtLevel.SUSPECT, text, share, limit)
 
 
 def attributed(evidence: Evidence) -> Iterator[Doubt]:
@@ -107,10 +107,10 @@ def attributed(evidence: Evidence) -> Iterator[Doubt]:
         if rest > limit * cpus:
             where = "this machine" if name == THIS_MACHINE else name
             text = (
-                f"{rest:.2f} CPUs of {where} were used by processes outside all tiers: {percent(rest / cpus)} of its "
-                f"{cpus} CPUs, limit {percent(limit)}{_idle(evidence)}"
+                f"{rest:.2f} CPUs of {where} were used by processes outside all tiers: {percent_text(rest / cpus)} of "
+                f"its {cpus} CPUs, limit {percent_text(limit)}{_idle(evidence)}"
             )
-            yield Doubt(Kind.NOT_ATTRIBUTED, _foreign_level(rest / cpus, limit), text, rest / cpus, limit)
+            yield Doubt(DoubtKind.NOT_ATTRIBUTED, _foreign_level(rest / cpus, limit), text, rest / cpus, limit)
 
 
 def _idle(evidence: Evidence) -> str:
@@ -134,7 +134,7 @@ def clock(evidence: Evidence) -> Iterator[Doubt]:
     # suspension is subtracted. The check `suspended` reports it.
     if abs(jump - slept_s(evidence)) > CLOCK_JUMP_S and jump > CLOCK_JUMP_S:
         text = f"the wall clock jumped by {seconds(jump)}, limit {seconds(CLOCK_JUMP_S)}"
-        yield Doubt(Kind.CLOCK_JUMP, Level.NOTE, text, jump, CLOCK_JUMP_S, "s")
+        yield Doubt(DoubtKind.CLOCK_JUMP, DoubtLevel.NOTE, text, jump, CLOCK_JUMP_S, "s")
 
 
 def suspended(evidence: Evidence) -> Iterator[Doubt]:
@@ -142,7 +142,7 @@ def suspended(evidence: Evidence) -> Iterator[Doubt]:
     slept = slept_s(evidence)
     if slept > SLEPT_S:
         text = f"this machine was suspended for {seconds(slept)} during the run, limit {seconds(SLEPT_S)}"
-        yield Doubt(Kind.MACHINE_SUSPENDED, Level.SUSPECT, text, slept, SLEPT_S, "s")
+        yield Doubt(DoubtKind.MACHINE_SUSPENDED, DoubtLevel.SUSPECT, text, slept, SLEPT_S, "s")
 
 
 def slept_s(evidence: Evidence) -> float:
@@ -163,20 +163,20 @@ def speed(evidence: Evidence) -> Iterator[Doubt]:
             continue
         slower = 1 - pace["fast_s"] / pace["slow_s"]
         text = (
-            f"the system's CPUs{of_machine} ran {percent(slower)} slower at times: the same piece of work took "
+            f"the system's CPUs{of_machine} ran {percent_text(slower)} slower at times: the same piece of work took "
             f"{seconds(pace['fast_s'])} or less in the fastest tenth of the seconds and {seconds(pace['slow_s'])} or "
-            f"more in the slowest tenth ({percent(pace['spread'])} longer, limit {percent(PACE_SPREAD)})"
+            f"more in the slowest tenth ({percent_text(pace['spread'])} longer, limit {percent_text(PACE_SPREAD)})"
         )
-        yield Doubt(Kind.MACHINE_SPEED, Level.NOTE, text, pace["spread"], PACE_SPREAD)
+        yield Doubt(DoubtKind.MACHINE_SPEED, DoubtLevel.NOTE, text, pace["spread"], PACE_SPREAD)
 
 
 def pinned(evidence: Evidence) -> Iterator[Doubt]:
     """Check that the generator and a system started by Towtank were pinned to different CPUs."""
     pinning = evidence.manifest.get("pinning") or {}
     system, generator = set(pinning.get("system") or []), set(pinning.get("generator") or [])
-    started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED]
+    started = [each for each in evidence.observed.tiers.values() if each.get("kind") != WATCHED_KIND]
     if started and (not system or not generator or system & generator):
-        yield Doubt(Kind.NOT_PINNED, Level.NOTE, "generator and system were not pinned to different CPUs")
+        yield Doubt(DoubtKind.NOT_PINNED, DoubtLevel.NOTE, "generator and system were not pinned to different CPUs")
 
 
 def throttled(evidence: Evidence) -> Iterator[Doubt]:
@@ -186,10 +186,10 @@ def throttled(evidence: Evidence) -> Iterator[Doubt]:
             continue
         # A study may limit the CPUs of a tier on purpose, so throttling of a tier is at most suspect. A limit on the
         # CPUs of the generator is always a fault.
-        heavy = Level.INVALID if share > _THROTTLED_INVALID else Level.SUSPECT
-        level = heavy if name == GENERATOR_GROUP else Level.NOTE
+        heavy = DoubtLevel.INVALID if share > _THROTTLED_INVALID else DoubtLevel.SUSPECT
+        level = heavy if name == GENERATOR_GROUP else DoubtLevel.NOTE
         text = (
-            f"the CPU limit of its control group delayed {name} for {percent(share)} of the window, "
-            f"limit {percent(THROTTLED_SHARE)}"
+            f"the CPU limit of its control group delayed {name} for {percent_text(share)} of the window, "
+            f"limit {percent_text(THROTTLED_SHARE)}"
         )
-        yield Doubt(Kind.THROTTLED, level, text, share, THROTTLED_SHARE)
+        yield Doubt(DoubtKind.THROTTLED, level, text, share, THROTTLED_SHARE)

@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank import units
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 
 # A retransmission timeout or a tail loss probe may delay a request by 200 ms or more (TCP_RTO_MIN of Linux). If it does
 # so in one of 1,000 requests, these delays determine p99.9.
@@ -65,7 +65,7 @@ def overflowed(networks: list[Counted]) -> Iterator[Doubt]:
             text = (
                 f"{overflows:,.0f} connections overflowed a listen queue of {network.where} within the window, limit 0"
             )
-            yield Doubt(Kind.LISTEN_OVERFLOW, Level.SUSPECT, text, overflows, 0.0)
+            yield Doubt(DoubtKind.LISTEN_OVERFLOW, DoubtLevel.SUSPECT, text, overflows, 0.0)
 
 
 def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> Iterator[Doubt]:
@@ -94,11 +94,11 @@ def retransmitted(networks: list[Counted], requests: float, *, asked: bool) -> I
         wanted = "; the study configures packet loss" if asked else ""
         text = (
             f"{network.where} retransmitted {again:,.0f} TCP segments within the window{had}, "
-            f"{percent(again / requests)} of the requests, limit {percent(RETRANSMITS_SHARE)}{wanted}"
+            f"{percent_text(again / requests)} of the requests, limit {percent_text(RETRANSMITS_SHARE)}{wanted}"
         )
         costly = waits if waits is not None else again - (needless or 0.0)
-        level = Level.SUSPECT if costly / requests > RETRANSMITS_SHARE and not asked else Level.NOTE
-        yield Doubt(Kind.RETRANSMITS, level, text, again / requests, RETRANSMITS_SHARE)
+        level = DoubtLevel.SUSPECT if costly / requests > RETRANSMITS_SHARE and not asked else DoubtLevel.NOTE
+        yield Doubt(DoubtKind.RETRANSMITS, level, text, again / requests, RETRANSMITS_SHARE)
 
 
 def _waits(counts: dict[str, float | None]) -> float | None:

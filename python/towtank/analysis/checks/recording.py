@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from towtank.analysis.checks import coverage
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds
 from towtank.analysis.system.gaps import Gap, failure, limit_s
 from towtank.analysis.system.rates import GAP_S
 from towtank.analysis.windows.window import Window
-from towtank.results.observe import THIS_MACHINE
+from towtank.results import THIS_MACHINE
 
 OBSERVATION_CPUS = 0.01
 OBSERVATION_CPUS_SUSPECT = 0.05
@@ -28,7 +28,7 @@ def sampled(evidence: Evidence) -> Iterator[Doubt]:
     missing = _missing(found, window, "", limit_s(observed), "" if why is None else f" ({why})")
     if missing is None and not observed.samples.samples:
         text = f"the window of {seconds(window.length_s)} has no sample{'' if why is None else f' ({why})'}"
-        missing = Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, limit_s(observed), "s")
+        missing = Doubt(DoubtKind.OBSERVATION_GAP, DoubtLevel.SUSPECT, text, window.length_s, limit_s(observed), "s")
     if missing is not None:
         unobserved = coverage.unobserved(evidence)
         checks = [str(entry.check) for entry in unobserved if entry.why == coverage.NO_SAMPLES]
@@ -54,7 +54,7 @@ def _missing(found: list[Gap], window: Window, of_host: str, limit: float, why: 
         f"{seconds(total)} of the window have no sample{of_host} ({_times(inside)} of the run), "
         f"limit {seconds(limit)}{why}"
     )
-    return Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, total, limit, "s")
+    return Doubt(DoubtKind.OBSERVATION_GAP, DoubtLevel.SUSPECT, text, total, limit, "s")
 
 
 def _times(found: list[Gap]) -> str:
@@ -69,7 +69,9 @@ def _outside(found: list[Gap], why: str | None) -> Doubt:
     reason = "" if why is None else f" ({why})"
     times = f"recorded nothing {_times(found)} of the run" if found else "ended too early"
     text = f"the probe {times}{reason}; the window itself was sampled"
-    return Doubt(Kind.OBSERVATION_GAP, Level.NOTE, text, max((gap.end_s - gap.start_s for gap in found), default=0.0))
+    return Doubt(
+        DoubtKind.OBSERVATION_GAP, DoubtLevel.NOTE, text, max((gap.end_s - gap.start_s for gap in found), default=0.0)
+    )
 
 
 def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
@@ -80,7 +82,7 @@ def _other_machines(evidence: Evidence, window: Window) -> Iterator[Doubt]:
         if remote is None or not remote.samples.samples:
             text = f"the window of {seconds(window.length_s)} has no sample of {name}"
             text += "" if remote is not None else ": the data of its probe, or the offset of its clock, are missing"
-            yield Doubt(Kind.OBSERVATION_GAP, Level.SUSPECT, text, window.length_s, GAP_S, "s")
+            yield Doubt(DoubtKind.OBSERVATION_GAP, DoubtLevel.SUSPECT, text, window.length_s, GAP_S, "s")
         elif (missing := _missing(_gaps(evidence, name), window, f" of {name}", limit_s(remote))) is not None:
             yield missing
 
@@ -89,22 +91,24 @@ def observation_cost(evidence: Evidence) -> Iterator[Doubt]:
     """Check that probes and scrapers used little CPU time."""
     cost = evidence.summary["observation"]["cpus_used"]
     if cost is not None and cost > OBSERVATION_CPUS:
-        level = Level.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else Level.NOTE
-        text = f"observing took {percent(cost)} of one core, limit {percent(OBSERVATION_CPUS)}"
-        yield Doubt(Kind.OBSERVATION_COST, level, text, cost, OBSERVATION_CPUS)
+        level = DoubtLevel.SUSPECT if cost > OBSERVATION_CPUS_SUSPECT else DoubtLevel.NOTE
+        text = f"observing took {percent_text(cost)} of one core, limit {percent_text(OBSERVATION_CPUS)}"
+        yield Doubt(DoubtKind.OBSERVATION_COST, level, text, cost, OBSERVATION_CPUS)
 
 
 def damage(evidence: Evidence) -> Iterator[Doubt]:
     """Check that all records of the run can be read, and that no record is damaged."""
     if not evidence.manifest:
         text = "run.json cannot be read, so the end of the run and its planned load are unknown"
-        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, text)
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, text)
     bad = evidence.summary["damage"]["bad_lines"] + evidence.bad_histograms
     if bad:
-        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, f"{bad} records cannot be read", float(bad), 0.0)
     elif evidence.summary["damage"]["torn_tail"]:
-        yield Doubt(Kind.DATA_DAMAGED, Level.NOTE, "the last record of a stream is incomplete and was left out")
+        yield Doubt(
+            DoubtKind.DATA_DAMAGED, DoubtLevel.NOTE, "the last record of a stream is incomplete and was left out"
+        )
     if evidence.workers_found < evidence.workers:
         missing = evidence.workers - evidence.workers_found
         text = f"the records of {missing} of {evidence.workers} load threads are missing"
-        yield Doubt(Kind.DATA_DAMAGED, Level.INVALID, text, float(missing), 0.0)
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.INVALID, text, float(missing), 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import Doubt, Kind, Level, percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 from towtank.analysis.stored import count_of
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.units import shown
@@ -37,7 +37,7 @@ def throttles(evidence: Evidence) -> Iterator[Doubt]:
         text = (
             f"the control group limits disk {disk} of host {host} to {limits}: this determines the disk's percentiles"
         )
-        yield Doubt(Kind.DISK_THROTTLED, Level.NOTE, text)
+        yield Doubt(DoubtKind.DISK_THROTTLED, DoubtLevel.NOTE, text)
 
 
 def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -92,26 +92,27 @@ def _short(place: str, what: str, values: dict[str, Any], soon_s: float, least: 
     if share <= least:
         left = f"had no {word} left: {free:,.0f} of {size:,.0f}"
         if share > SPENT_SHARE:
-            left = f"has {percent(share)} of its {word} left, limit {percent(least)}"
-        level = Level.SUSPECT if least > 0 else Level.NOTE
-        yield Doubt(Kind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
+            left = f"has {percent_text(share)} of its {word} left, limit {percent_text(least)}"
+        level = DoubtLevel.SUSPECT if least > 0 else DoubtLevel.NOTE
+        yield Doubt(DoubtKind.STORAGE_FULL, level, f"{place} {left}{_meanwhile(what, values)}", share, least)
     elif soon is not None and soon < soon_s:
         text = (
-            f"{place} has {percent(share)} of its {word} left: enough for {soon:,.0f} s after the "
+            f"{place} has {percent_text(share)} of its {word} left: enough for {soon:,.0f} s after the "
             "window at the rate of "
             f"the window, limit {soon_s:,.0f} s{_meanwhile(what, values)}"
         )
-        yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, soon, soon_s, "s")
+        yield Doubt(DoubtKind.STORAGE_FULL, DoubtLevel.NOTE, text, soon, soon_s, "s")
     elif share < LOW_SHARE:
-        text = f"{place} has {percent(share)} of its {word} left, limit {percent(LOW_SHARE)}{_meanwhile(what, values)}"
-        yield Doubt(Kind.STORAGE_FULL, Level.NOTE, text, share, LOW_SHARE)
+        text = f"{place} has {percent_text(share)} of its {word} left, limit {percent_text(LOW_SHARE)}"
+        text += _meanwhile(what, values)
+        yield Doubt(DoubtKind.STORAGE_FULL, DoubtLevel.NOTE, text, share, LOW_SHARE)
 
 
 def _meanwhile(what: str, values: dict[str, Any]) -> str:
     """Render the free share of the resource of a disk that is not short: inodes or space."""
     other = "inodes" if what == "bytes" else "bytes"
     size, least = values.get(f"size_{other}"), values.get(f"free_{other}_least")
-    return f", with {percent(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
+    return f", with {percent_text(least / size)} of its {_WORDS[other]} left" if size and least is not None else ""
 
 
 def stored(evidence: Evidence) -> Iterator[Doubt]:
@@ -137,10 +138,10 @@ def lost_or_unknown(found: dict[str, Any] | None, *, had_events: bool = False) -
     if lost or different:
         text = f"of {found['acknowledged']} documents confirmed as stored, {lost:.0f} are lost"
         text += f" and {different:.0f} changed"
-        level = Level.NOTE if had_events and not different else Level.SUSPECT
-        yield Doubt(Kind.STORED_LOST, level, text, lost + different, 0.0)
+        level = DoubtLevel.NOTE if had_events and not different else DoubtLevel.SUSPECT
+        yield Doubt(DoubtKind.STORED_LOST, level, text, lost + different, 0.0)
     unknown = sum(count_of(found, key) or 0.0 for key in ("unreadable", "unread"))
     if unknown:
         why = f": {found['reason']}" if found.get("reason") else ""
         text = f"of {found['acknowledged']} documents confirmed as stored, {unknown:.0f} could not be read back{why}"
-        yield Doubt(Kind.STORED_UNKNOWN, Level.SUSPECT, text, unknown, 0.0)
+        yield Doubt(DoubtKind.STORED_UNKNOWN, DoubtLevel.SUSPECT, text, unknown, 0.0)

@@ -8,7 +8,15 @@ from typing import Any
 
 from towtank.analysis.backlog import BEYOND_NOISE
 from towtank.analysis.checks.evidence import Evidence
-from towtank.analysis.doubts import NOTHING_RECORDED, Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.doubts import (
+    NOTHING_RECORDED,
+    Doubt,
+    DoubtKind,
+    DoubtLevel,
+    percent_text,
+    seconds,
+    signed_percent,
+)
 from towtank.analysis.pauses import TIMES_SLOWER
 from towtank.analysis.window_lengths import NONE_IS_LONG_ENOUGH, advised_length
 from towtank.analysis.windows.growth import TOLERANCE
@@ -34,28 +42,29 @@ def steady(evidence: Evidence) -> Iterator[Doubt]:
     window = evidence.window
     if window is None:
         text = "nothing was recorded in a steady stage"
-        yield Doubt(Kind.NO_STEADY_STATE, Level.INVALID, text, special=NOTHING_RECORDED)
+        yield Doubt(DoubtKind.NO_STEADY_STATE, DoubtLevel.INVALID, text, special=NOTHING_RECORDED)
         return
     for change in window.changes:
-        level = Level.INVALID if change.is_gross else Level.SUSPECT
-        over = f"over the window, limit {percent(change.tolerance)}"
+        level = DoubtLevel.INVALID if change.is_gross else DoubtLevel.SUSPECT
+        over = f"over the window, limit {percent_text(change.tolerance)}"
         text = f"{change.text} changes by {signed_percent(change.share)} {over}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
+        yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
     growth = window.growth
     if growth is not None and growth.is_significant:
-        level = Level.INVALID if growth.share > GROSS * TOLERANCE else Level.SUSPECT
-        text = f"{growth.text} ({percent(growth.share)}, limit {percent(TOLERANCE)}): more transactions arrive than end"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
+        level = DoubtLevel.INVALID if growth.share > GROSS * TOLERANCE else DoubtLevel.SUSPECT
+        shares = f"{percent_text(growth.share)}, limit {percent_text(TOLERANCE)}"
+        text = f"{growth.text} ({shares}): more transactions arrive than end"
+        yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, growth.share, TOLERANCE)
     for step in window.steps:
-        level = Level.INVALID if step.is_gross else Level.SUSPECT
-        name, limit = step.metric.replace("_", " "), percent(step.tolerance)
+        level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
+        name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
         text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
+        yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     planned = window.planned_end_s - window.asked_start_s
     recorded = window.asked_end_s - window.asked_start_s
     if recorded < 0.98 * planned:
         text = f"only {seconds(recorded)} of the steady stage of {seconds(planned)} were recorded"
-        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, recorded, planned, "s")
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.SUSPECT, text, recorded, planned, "s")
 
 
 def rest(evidence: Evidence) -> Iterator[Doubt]:
@@ -80,7 +89,7 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
     known = [found for found in hidden.values() if found is not None and found.at_most is not None]
     worst = max(known, key=lambda found: (found.at_most or 0.0) / found.allowed, default=None)
     seen, limit = (None, None) if worst is None else (worst.at_most, worst.allowed)
-    yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, seen, limit)
+    yield Doubt(DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE, text, seen, limit)
 
 
 def _hidden(name: str, found: Rest | None) -> str:
@@ -91,8 +100,8 @@ def _hidden(name: str, found: Rest | None) -> str:
     if found is None:
         return f"any change of {text} (no transaction ended in some seconds)"
     if found.at_most is None:
-        return f"any change of {text} (limit {percent(found.allowed)}; too few observations)"
-    return f"a change of {text} by up to {percent(found.at_most)} (limit {percent(found.allowed)})"
+        return f"any change of {text} (limit {percent_text(found.allowed)}; too few observations)"
+    return f"a change of {text} by up to {percent_text(found.at_most)} (limit {percent_text(found.allowed)})"
 
 
 def _needed_s(found: Rest | None) -> float | None:
@@ -114,7 +123,7 @@ def settled(evidence: Evidence) -> Iterator[Doubt]:
         why = (event.get("evidence") or {}).get("why") or "no evidence"
         length = float(event.get("length_s") or 0.0)
         text = f"{event.get('stage')} ended after {seconds(length)} without evidence of a steady state: {why}"
-        yield Doubt(Kind.NOT_SETTLED, Level.SUSPECT, text, length, length, "s")
+        yield Doubt(DoubtKind.NOT_SETTLED, DoubtLevel.SUSPECT, text, length, length, "s")
 
 
 def memory(evidence: Evidence) -> Iterator[Doubt]:
@@ -141,7 +150,7 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     )
     worth = window.length_s / relaxation_s if relaxation_s > 0 else math.inf
     if worth < RELAXATIONS:
-        busy = percent(evidence.summary["tiers"][tier]["utilization"])
+        busy = percent_text(evidence.summary["tiers"][tier]["utilization"])
         length = advised_length(RELAXATIONS * relaxation_s)
         hold = (
             f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, about {length}"
@@ -152,8 +161,8 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
             f"the window of {seconds(window.length_s)} lasts {worth:.2g} relaxation times of the queue at {tier} "
             f"({busy} busy); {hold}"
         )
-        level = Level.SUSPECT if worth < FEW_RELAXATIONS else Level.NOTE
-        yield Doubt(Kind.SHORT_WINDOW, level, text, worth, float(RELAXATIONS))
+        level = DoubtLevel.SUSPECT if worth < FEW_RELAXATIONS else DoubtLevel.NOTE
+        yield Doubt(DoubtKind.SHORT_WINDOW, level, text, worth, float(RELAXATIONS))
 
 
 def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
@@ -173,7 +182,7 @@ def fixed_pace(evidence: Evidence) -> Iterator[Doubt]:
     if paced:
         names = " and ".join(name for group in paced for name in group["names"])
         text = f"{names} keep a constant pace: the intervals of response times describe only this run"
-        yield Doubt(Kind.FIXED_PACE, Level.NOTE, text)
+        yield Doubt(DoubtKind.FIXED_PACE, DoubtLevel.NOTE, text)
 
 
 def _keeps_a_fixed_pace(group: dict[str, Any]) -> bool:
@@ -208,7 +217,9 @@ def backlog(evidence: Evidence) -> Iterator[Doubt]:
         f"waiting, but the load of the window needs only {found['needs']:.3g} in flight; the rest {end}"
     )
     limit = found["needs"] + BEYOND_NOISE * found["swing"]
-    yield Doubt(Kind.BACKLOG, Level.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit)
+    yield Doubt(
+        DoubtKind.BACKLOG, DoubtLevel.SUSPECT, text, float(found["at_start"] + found["waiting_at_start"]), limit
+    )
 
 
 def pauses(evidence: Evidence) -> Iterator[Doubt]:
@@ -221,7 +232,7 @@ def pauses(evidence: Evidence) -> Iterator[Doubt]:
         f"before and after (mean {seconds(found['slow_mean_s'])}, all others {seconds(found['other_mean_s'])}), "
         f"{seconds(found['apart_s'])} apart"
     )
-    yield Doubt(Kind.PAUSES, Level.NOTE, text, float(found["slow"]), found["limit"])
+    yield Doubt(DoubtKind.PAUSES, DoubtLevel.NOTE, text, float(found["slow"]), found["limit"])
 
 
 def samples(evidence: Evidence) -> Iterator[Doubt]:
@@ -238,9 +249,9 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
         # At saturation all response times are nearly equal. The interval of their mean may then be narrow although few
         # of them are independent.
         narrow = evidence.relative_half_width is not None and evidence.relative_half_width <= NARROW
-        level = Level.NOTE if narrow else Level.SUSPECT
-        yield Doubt(Kind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
+        level = DoubtLevel.NOTE if narrow else DoubtLevel.SUSPECT
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, level, text, worth, float(EFFECTIVE_SAMPLES))
     tail = _TAIL * evidence.timed
     if tail < TAIL_SAMPLES:
         text = f"only {tail:.0f} transactions are slower than p99, at least {TAIL_SAMPLES} are needed"
-        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text, tail, float(TAIL_SAMPLES))
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.NOTE, text, tail, float(TAIL_SAMPLES))

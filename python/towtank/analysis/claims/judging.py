@@ -25,9 +25,21 @@ from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.claim_words import ANSWERED
 from towtank.digging import dig
 from towtank.estimates import in_words
-from towtank.study.claim_holds import AtLevels, Bounds, Direction, read_holds
-from towtank.study.claim_metrics import read_metric, unit_of
-from towtank.study.claims import DIFFERENCE, RATIO, Claim, CourseMeasure, Measure, PairMeasure, ValueMeasure
+from towtank.study import (
+    DIFFERENCE_MEASURE,
+    RATIO_MEASURE,
+    AtLevels,
+    Claim,
+    CourseMeasure,
+    Measure,
+    NumberBounds,
+    PairMeasure,
+    TrendDirection,
+    ValueMeasure,
+    read_holds,
+    read_metric,
+    unit_of_metric,
+)
 
 SCHEMA = "towtank/claims/1"
 CLAIMS_FILE = "claims.json"
@@ -244,22 +256,24 @@ def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, st
 def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
     wanted, given = read_holds(measure.kind, holds, _unit(measure)), measure.given
     if isinstance(given, CourseMeasure):
-        if isinstance(wanted, Direction):
+        if isinstance(wanted, TrendDirection):
             return over_levels.trend(given, wanted, places, _unit(measure))
         assert isinstance(wanted, AtLevels)
         return over_levels.extreme(measure.kind, given, wanted, places)
-    assert isinstance(wanted, Bounds)
+    assert isinstance(wanted, NumberBounds)
     return _numbers(measure.kind, given, places, wanted)
 
 
 def _unit(measure: Measure) -> str:
     """Return the unit of a measured quantity; empty if the quantity is a ratio."""
     given = measure.given
-    ratio = measure.kind == RATIO or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
-    return "" if ratio else unit_of(read_metric(given.of))
+    ratio = (
+        measure.kind == RATIO_MEASURE or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
+    )
+    return "" if ratio else unit_of_metric(read_metric(given.of))
 
 
-def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: Bounds) -> dict[str, Any]:
+def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: NumberBounds) -> dict[str, Any]:
     """Test a claim about a value, ratio or difference: first at each combination of levels, then by the mean over all
     combinations.
 
@@ -294,7 +308,7 @@ def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
     return None if given.total_over else 1 if isinstance(given, ValueMeasure) else 2
 
 
-def _by_bounds(estimate: Estimate, wanted: Bounds, combinations: int | None) -> dict[str, Any]:
+def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | None) -> dict[str, Any]:
     """Test a claim about a quantity that is measured at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
     unknown = verdict is not None or combinations is None
@@ -335,7 +349,7 @@ def _in_block(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: 
         return _there(kind, given, at, places)
     other = {**at, **places.one_place(given.to)}
     here, there = (_there(kind, given, place, places) for place in (at, other))
-    made = difference_interval(here, there) if kind == DIFFERENCE else ratio_interval(here, there)
+    made = difference_interval(here, there) if kind == DIFFERENCE_MEASURE else ratio_interval(here, there)
     if made.value is None:
         raise UntestableError(f"{given.of} is zero in the denominator of the ratio", _NO_RATIO)
     return made
@@ -352,7 +366,7 @@ def _there(kind: str, given: ValueMeasure | PairMeasure, at: Levels, places: Pla
     parts = [places.quantity(given.of, given.per, {**at, factor: level}) for level in levels]
     # Runs of one block share the speed of the machine, so their errors are correlated. A ratio of two totals cancels
     # this common error.
-    return total_interval(parts, independent=kind == RATIO)
+    return total_interval(parts, independent=kind == RATIO_MEASURE)
 
 
 def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
@@ -360,7 +374,7 @@ def _mean(kind: str, values: Sequence[float], confidence: float) -> Estimate:
 
     For ratios, it is the geometric mean, computed from logarithms.
     """
-    if kind != RATIO:
+    if kind != RATIO_MEASURE:
         return replace(t_interval(values, confidence), method=LEVELS)
     if min(values) <= 0:
         raise UntestableError("a ratio is zero or negative, so it has no logarithm", _NO_RATIO)

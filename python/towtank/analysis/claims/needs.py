@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
 from towtank.distributions import t_quantile
-from towtank.study.claim_holds import Bounds
+from towtank.study import NumberBounds
 
 RUNS_AT_MOST = 1000
 """Largest number of runs that the search for a sufficient number tries. [1]"""
@@ -32,7 +32,7 @@ class Needs:
     at_least: int | None = None
 
 
-def runs_needed(estimate: Estimate, wanted: Bounds, places: int = 1) -> Needs:
+def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Needs:
     """Return the numbers of runs at each combination that decide whether a quantity is within bounds.
 
     Parameters

@@ -10,8 +10,7 @@ from towtank.analysis.claims.places import OTHER_PRESET, Levels, Places, Untesta
 from towtank.analysis.statistics import difference_interval, ratio_interval
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.claim_words import estimate_text, number_text
-from towtank.study.claim_holds import AtLevels, Direction
-from towtank.study.claims import HIGHEST, CourseMeasure
+from towtank.study import HIGHEST_MEASURE, AtLevels, CourseMeasure, TrendDirection
 
 Json = dict[str, Any]
 LevelSeries = list[tuple[str, Estimate]]
@@ -69,7 +68,7 @@ class Step:
         return f"from {factor} {self.between} the change is too close to the allowed bound to decide"
 
 
-def trend(given: CourseMeasure, holds: Direction, places: Places, unit: str) -> Json:
+def trend(given: CourseMeasure, holds: TrendDirection, places: Places, unit: str) -> Json:
     """Test whether a quantity rises, falls or stays constant over the levels of a factor.
 
     Notes
@@ -124,7 +123,7 @@ def extreme(kind: str, given: CourseMeasure, holds: AtLevels, places: Places) ->
     series = _level_series(given, places, skip_inner=False)
     names = [level for level, _ in series]
     allowed = _allowed(given.over, holds, names)
-    upward = kind == HIGHEST
+    upward = kind == HIGHEST_MEASURE
     may_be = [level for level in names if _may_be(level, series, places.confidence, upward=upward)]
     best = (max if upward else min)(series, key=lambda pair: pair[1].value or 0.0)[0]
     inside, outside = [level in allowed for level in may_be], [level for level in may_be if level not in allowed]

@@ -13,11 +13,10 @@ from towtank.analysis.statistics import estimates, ratio_interval
 from towtank.analysis.statistics.estimates import BINOMIAL, CONFIDENCE, EXACT, Estimate
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE, with_run_to_run
 from towtank.analysis.stored import not_read_back
-from towtank.analysis.system.disks import counted_once
+from towtank.analysis.system.disks import disks_counted_once
 from towtank.distributions import binomial_interval
 from towtank.load_level import Load
-from towtank.study.claim_checks import ALL
-from towtank.study.claim_metrics import EACH, LOAD, read_metric
+from towtank.study import ALL_LEVELS, EACH_NAME, PER_LOAD, read_metric
 
 COUNTED = "stored"
 """Key of the counts of stored documents in a summary. The counts are exact unless documents could not be read back."""
@@ -93,7 +92,7 @@ class Places:
             "last": levels[-1:],
             "lowest": by_value[:1],
             "highest": by_value[-1:],
-            ALL: levels,
+            ALL_LEVELS: levels,
         }
         if written not in words:
             raise UntestableError(f"{factor} {written} is not in this preset", OTHER_PRESET)
@@ -162,9 +161,9 @@ def in_run(run: Json, of: str, per: str | None) -> Estimate:
         found = replace(exact, high=(exact.high or 0.0) + unknown)
     if per is None or found.value is None:
         return found
-    if per == LOAD:
+    if per == PER_LOAD:
         asked = Load.read(run)
-        return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NOTHING
+        return found.scaled(1 / asked.level) if asked is not None and asked.level else estimates.NO_ESTIMATE
     return ratio_interval(found, _sum(leaves(run, read_metric(per))))
 
 
@@ -172,14 +171,14 @@ def _counting(runs: Sequence[Mapping[str, object]], path: Sequence[str], per: st
     """Return the factor of each run from a throughput, or throughput per load, to a number of events; empty for other
     quantities. [s], [s * load]
     """
-    if per not in (None, LOAD):
+    if per not in (None, PER_LOAD):
         return ()
     loads = [1.0 if per is None else asked.level if (asked := Load.read(run)) is not None else 0.0 for run in runs]
     return tuple(length * load for length, load in zip(counting(runs, path), loads, strict=False))
 
 
 def _elasticity(run: Json, of: str, per: str | None) -> float:
-    divisor = None if per is None else (LOAD,) if per == LOAD else read_metric(per)
+    divisor = None if per is None else (PER_LOAD,) if per == PER_LOAD else read_metric(per)
     return elasticity_of(run).of(read_metric(of), divisor)
 
 
@@ -195,9 +194,9 @@ def leaves(found: Any, path: Sequence[str]) -> list[Any]:
         return [_share_failed(list(found["transactions"].values()))]
     if path[0] in PHASE_NUMBERS and ESTIMATES in found:
         found = found[ESTIMATES]
-    names = list(found) if path[0] == EACH else [path[0]]
-    if tuple(path[:2]) == (DISKS, EACH) and DISKS in found:
-        found = {DISKS: counted_once(found[DISKS])}
+    names = list(found) if path[0] == EACH_NAME else [path[0]]
+    if tuple(path[:2]) == (DISKS, EACH_NAME) and DISKS in found:
+        found = {DISKS: disks_counted_once(found[DISKS])}
     return [leaf for name in names if name in found for leaf in leaves(found[name], path[1:])]
 
 
@@ -212,7 +211,7 @@ def _share_failed(transactions: Sequence[Json]) -> Estimate:
     failed = sum(transaction.get("errors", 0) for transaction in transactions)
     ended = failed + sum(transaction.get("count", 0) for transaction in transactions)
     if not ended:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     low, high = binomial_interval(failed, ended, estimates.CONFIDENCE)
     return Estimate(failed / ended, low, high, BINOMIAL, ended)
 
@@ -228,7 +227,7 @@ def _sum(found: Sequence[Any]) -> Estimate:
         return read[0]
     values = [estimate.value for estimate in read if estimate.value is not None]
     if not read or len(values) < len(read):
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     lows = [estimate.low for estimate in read if estimate.low is not None]
     highs = [estimate.high for estimate in read if estimate.high is not None]
     if len(lows) < len(read) or len(highs) < len(read):
@@ -240,6 +239,6 @@ def _read(leaf: Any) -> Estimate:
     if isinstance(leaf, Estimate):
         return leaf
     if isinstance(leaf, Mapping):
-        return estimates.from_document(dict(leaf))
+        return estimates.estimate_from_document(dict(leaf))
     is_number = isinstance(leaf, int | float) and not isinstance(leaf, bool)
-    return Estimate(float(leaf), n=1) if is_number else estimates.NOTHING
+    return Estimate(float(leaf), n=1) if is_number else estimates.NO_ESTIMATE

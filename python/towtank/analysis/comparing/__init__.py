@@ -7,7 +7,7 @@ the verdict on each figure, and `deciding` the verdict on all of them. `power` c
 detect, and `differing` lists differences of configuration and environment.
 """
 
-from towtank.analysis.comparing.baselines import baseline, keep
+from towtank.analysis.comparing.baselines import keep_baseline, read_baseline
 from towtank.analysis.comparing.deciding import SCHEMA, THRESHOLD, Compared, compare
 from towtank.analysis.comparing.differing import Difference
 from towtank.analysis.comparing.findings import AtLoad, Finding
@@ -22,8 +22,8 @@ __all__ = [
     "Difference",
     "Finding",
     "Side",
-    "baseline",
     "compare",
-    "keep",
+    "keep_baseline",
+    "read_baseline",
     "side_of",
 ]

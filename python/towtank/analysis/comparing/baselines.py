@@ -108,7 +108,7 @@ def path_of(name: str) -> Path:
     return FOLDER / f"{name}.json"
 
 
-def keep(name: str, side: Side) -> Path:
+def keep_baseline(name: str, side: Side) -> Path:
     """Write the runs of one side of a comparison as a baseline, and return the path of the baseline file."""
     path = path_of(name)
     form = BaselineForm.model_validate(
@@ -149,7 +149,7 @@ def _form_of(run: ComparedRun) -> RunForm:
     )
 
 
-def baseline(name: str) -> Side:
+def read_baseline(name: str) -> Side:
     """Read a baseline as one of the two sides of a comparison.
 
     Raises

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.errors import StudyError
 
 
@@ -25,7 +25,7 @@ class Metric(StrEnum):
 FILES = "files"
 """Name of the cell of runs from result files. A cell is a configuration with a load; result files state neither."""
 _CELLS_SHOWN = 3
-_OF_THE_SYSTEM = frozenset({Kind.ERRORS_ABOVE_LIMIT, Kind.NOTHING_COMPLETED})
+_OF_THE_SYSTEM = frozenset({DoubtKind.ERRORS_ABOVE_LIMIT, DoubtKind.NOTHING_COMPLETED})
 TIMES = {Metric.MEAN: "mean", Metric.P50: "p50", Metric.P95: "p95", Metric.P99: "p99"}
 """Key of the response time in JSON documents, for each metric that is a response time."""
 

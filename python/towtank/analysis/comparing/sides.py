@@ -9,13 +9,13 @@ from pathlib import Path
 
 from towtank.analysis.comparing.differing import facts_of_study
 from towtank.analysis.comparing.runs import FILES, TIMES, ComparedRun, Failures, Measured, Metric, Place, Side
-from towtank.analysis.doubts import Level
-from towtank.analysis.judgement import Judged, judge
+from towtank.analysis.doubts import DoubtLevel
+from towtank.analysis.judgement import Judged, judge_file
 from towtank.analysis.judgement.figures import Figures, of_requests
 from towtank.analysis.judgement.observations import observations_of, resolution_of
 from towtank.analysis.run import kept_summary
 from towtank.analysis.statistics import standard_error_of
-from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis.statistics.estimates import Estimate, estimate_from_document
 from towtank.analysis.study import summaries_of
 from towtank.digging import dig
 from towtank.errors import Fault, StudyError
@@ -126,7 +126,7 @@ def _of_summary(summary: Summary, name: str, configuration: str, label: str | No
     verdict = dig(summary, "verdict", "level")
     doubts = dig(summary, "verdict", "reasons") or ()
     reasons = tuple(str(dig(doubt, "message")) for doubt in doubts)
-    because = tuple(str(dig(doubt, "kind")) for doubt in doubts if dig(doubt, "level") == Level.INVALID)
+    because = tuple(str(dig(doubt, "kind")) for doubt in doubts if dig(doubt, "level") == DoubtLevel.INVALID)
     figures = dict(_figures_of_summary(summary))
     failures = {"": Failures(int(dig(summary, "errors", "count") or 0), _ended(summary))}
     for transaction, found in _transactions(summary):
@@ -147,14 +147,14 @@ def _transactions(summary: Summary) -> list[tuple[str, Mapping[str, object]]]:
 
 
 def _figures_of_summary(summary: Summary) -> Iterator[tuple[Place, Measured]]:
-    yield from _measured(Place(Metric.THROUGHPUT), from_document(dig(summary, "throughput_per_s")))
+    yield from _measured(Place(Metric.THROUGHPUT), estimate_from_document(dig(summary, "throughput_per_s")))
     yield from _cpu(summary)
     every = [("", summary), *_transactions(summary)]
     # The first entry covers all transactions. With a single transaction, the second entry has the same values and is
     # left out.
     for transaction, found in every if len(every) > 2 else every[:1]:
         for metric, key in TIMES.items():
-            estimate = from_document(dig(found, "response_time_s", key))
+            estimate = estimate_from_document(dig(found, "response_time_s", key))
             # Means are computed from exact times and not from histogram buckets, so their resolution is negligible.
             step = 0.0 if metric is Metric.MEAN else max(_NARROWEST_S, (estimate.value or 0.0) * _BUCKET)
             yield from _measured(Place(metric, transaction), estimate, step)
@@ -164,7 +164,8 @@ def _cpu(summary: Summary) -> Iterator[tuple[Place, Measured]]:
     """Yield the CPU time per transaction of all tiers together, if the CPU time of every tier is known."""
     tiers = dig(summary, "tiers")
     found = [
-        from_document(dig(tier, "cpu_demand_s")) for tier in (tiers.values() if isinstance(tiers, Mapping) else ())
+        estimate_from_document(dig(tier, "cpu_demand_s"))
+        for tier in (tiers.values() if isinstance(tiers, Mapping) else ())
     ]
     values = [each.value for each in found if each.value is not None]
     total = sum(values)
@@ -188,7 +189,7 @@ def _measured(place: Place, estimate: Estimate, step: float = 0.0) -> Iterator[t
 
 
 def _of_file(path: Path) -> Side:
-    judged = judge(path)
+    judged = judge_file(path)
     run = ComparedRun(
         str(path),
         FILES,
@@ -196,7 +197,7 @@ def _of_file(path: Path) -> Side:
         dict(_figures_of_file(judged)),
         dict(_failures_of_file(judged)),
         reasons=tuple(doubt.message for doubt in judged.doubts),
-        because=tuple(str(doubt.kind) for doubt in judged.doubts if doubt.level is Level.INVALID),
+        because=tuple(str(doubt.kind) for doubt in judged.doubts if doubt.level is DoubtLevel.INVALID),
         transactions=() if judged.inside is None else tuple(filter(None, judged.inside.names)),
         source=_digest(path),
     )

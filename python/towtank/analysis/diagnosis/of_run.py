@@ -10,21 +10,21 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.signs import Sign, failures, signs
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.estimates import few_digits
 
 _THINKING = 0.98
 """Users determine throughput if they think for at least this share of their cycle time, in (0, 1)."""
 NOT_VALID = 0.4
 """Largest degree of belief in a cause that only an invalid run shows."""
-_OVERLOAD = (Kind.NO_STEADY_STATE, Kind.BACKLOG, Kind.OVERFLOW)
-_EXPLAINED: dict[Cause, tuple[Kind, ...]] = {
-    Cause.LINK: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
-    Cause.GENERATOR: (*_OVERLOAD, Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED, Kind.START_LAG),
-    Cause.MACHINE: (*_OVERLOAD, Kind.INTERFERENCE, Kind.NOT_ATTRIBUTED, Kind.START_LAG),
-    Cause.ERRORS: (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT),
+_OVERLOAD = (DoubtKind.NO_STEADY_STATE, DoubtKind.BACKLOG, DoubtKind.OVERFLOW)
+_EXPLAINED: dict[Cause, tuple[DoubtKind, ...]] = {
+    Cause.LINK: (*_OVERLOAD, DoubtKind.ERRORS_ABOVE_LIMIT),
+    Cause.GENERATOR: (*_OVERLOAD, DoubtKind.GENERATOR_SATURATED, DoubtKind.GENERATOR_STALLED, DoubtKind.START_LAG),
+    Cause.MACHINE: (*_OVERLOAD, DoubtKind.INTERFERENCE, DoubtKind.NOT_ATTRIBUTED, DoubtKind.START_LAG),
+    Cause.ERRORS: (*_OVERLOAD, DoubtKind.ERRORS_ABOVE_LIMIT),
     **dict.fromkeys(
-        (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, Kind.ERRORS_ABOVE_LIMIT)
+        (Cause.CPU, Cause.QUOTA, Cause.POOL, Cause.DISK, Cause.LOCK), (*_OVERLOAD, DoubtKind.ERRORS_ABOVE_LIMIT)
     ),
 }
 """Kinds of doubts that each cause explains: doubts that result from the cause or describe the cause."""
@@ -96,18 +96,20 @@ def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
 def _invalid_besides(cause: Cause, seen: Seen) -> list[str]:
     """Return the reasons why a run is invalid, except those that the diagnosed cause explains."""
     explained = _EXPLAINED.get(cause, ())
-    return [text for kind, (level, text) in seen.doubts.items() if level == Level.INVALID and kind not in explained]
+    return [
+        text for kind, (level, text) in seen.doubts.items() if level == DoubtLevel.INVALID and kind not in explained
+    ]
 
 
 def _below(seen: Seen) -> str | None:
     """Return the evidence that the load is below the limit of the system; None if the run contains no such evidence."""
-    if seen.has(Kind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
+    if seen.has(DoubtKind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
         if (
             not seen.throughput
             or seen.throughput < _SERVED * seen.rate
-            or seen.has(Kind.OVERFLOW, "invalid", "suspect")
+            or seen.has(DoubtKind.OVERFLOW, "invalid", "suspect")
         ):
             return None
         share = 100 * min(1.0, seen.throughput / seen.rate)

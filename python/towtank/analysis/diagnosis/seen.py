@@ -8,7 +8,7 @@ from typing import Any
 
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus, limited_links, shared_cpus
 from towtank.analysis.diagnosis.waits import Series, series_of
-from towtank.analysis.doubts import Kind
+from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.limited_disks import LIMITS
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
@@ -203,7 +203,7 @@ class Seen:
             disks=tuple(_limited_disks(summary)),
         )
 
-    def has(self, kind: Kind, *levels: str) -> str | None:
+    def has(self, kind: DoubtKind, *levels: str) -> str | None:
         """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
         level, message = self.doubts.get(str(kind), ("", ""))
         return message if level in levels else None

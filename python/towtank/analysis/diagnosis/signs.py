@@ -10,7 +10,7 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis import waits
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
-from towtank.analysis.doubts import Kind, Level
+from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.system.limited_disks import AT_LIMIT
 from towtank.estimates import few_digits
 
@@ -98,10 +98,10 @@ def signs(seen: Seen) -> list[Sign]:
 
 
 def _generator(seen: Seen) -> Iterator[Sign]:
-    for kind in (Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED):
-        if message := seen.has(kind, Level.INVALID):
+    for kind in (DoubtKind.GENERATOR_SATURATED, DoubtKind.GENERATOR_STALLED):
+        if message := seen.has(kind, DoubtLevel.INVALID):
             yield Sign(
-                Cause.GENERATOR, Place(), 0.9 if kind is Kind.GENERATOR_SATURATED else 0.7, (message,), _OTHER_LOAD
+                Cause.GENERATOR, Place(), 0.9 if kind is DoubtKind.GENERATOR_SATURATED else 0.7, (message,), _OTHER_LOAD
             )
 
 
@@ -113,13 +113,15 @@ def _busy_generator(seen: Seen) -> Iterator[Sign]:
         yield Sign(
             Cause.GENERATOR, Place(part="pool of connections"), 0.9, (text,), "allow more connections and repeat"
         )
-    for kind in (Kind.GENERATOR_SATURATED, Kind.GENERATOR_STALLED):
-        if message := seen.has(kind, Level.SUSPECT):
+    for kind in (DoubtKind.GENERATOR_SATURATED, DoubtKind.GENERATOR_STALLED):
+        if message := seen.has(kind, DoubtLevel.SUSPECT):
             yield Sign(Cause.GENERATOR, Place(), _WEAK, (message,), _OTHER_LOAD)
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
-    message = seen.has(Kind.INTERFERENCE, Level.INVALID) or seen.has(Kind.NOT_ATTRIBUTED, Level.INVALID)
+    message = seen.has(DoubtKind.INTERFERENCE, DoubtLevel.INVALID) or seen.has(
+        DoubtKind.NOT_ATTRIBUTED, DoubtLevel.INVALID
+    )
     if not _foreign(seen) and (message is None or seen.others_used is not None):
         return
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)

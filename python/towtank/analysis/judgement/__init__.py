@@ -1,8 +1,8 @@
 """Judges results of any load generator: finds a steady window, computes intervals, and lists doubts about the data.
 
-`judge` reads and judges one file, `judge_all` several files.
+`judge_file` reads and judges one file, `judge_files` several files.
 """
 
-from towtank.analysis.judgement.judging import SCHEMA, Judged, Judgement, judge, judge_all
+from towtank.analysis.judgement.judging import SCHEMA, Judged, Judgement, judge_file, judge_files
 
-__all__ = ["SCHEMA", "Judged", "Judgement", "judge", "judge_all"]
+__all__ = ["SCHEMA", "Judged", "Judgement", "judge_file", "judge_files"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.checks.window import EFFECTIVE_SAMPLES, NARROW
-from towtank.analysis.doubts import Doubt, Kind, Level, percent, seconds, signed_percent
+from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text, seconds, signed_percent
 from towtank.analysis.judgement.figures import Figures
 from towtank.analysis.judgement.observations import Observations, resolution_of
 from towtank.analysis.judgement.omission import omission_of
@@ -45,50 +45,52 @@ def of_file(found: Foreign) -> Iterator[Doubt]:
     if skipped.rows:
         reasons = ", ".join(f"{count:,} × {reason}" for reason, count in skipped.by_reason.items())
         share = skipped.rows / (skipped.rows + read)
-        level = Level.NOTE if skipped.rows == 1 else Level.SUSPECT
+        level = DoubtLevel.NOTE if skipped.rows == 1 else DoubtLevel.SUSPECT
         line = f", first in line {skipped.first_line}" if skipped.first_line else ""
         text = f"{skipped.rows:,} rows of {skipped.rows + read:,} were left out: {reasons}{line}"
-        yield Doubt(Kind.DATA_DAMAGED, level if share <= _SKIPPED_SERIOUS else Level.SUSPECT, text, share, 0.0)
+        yield Doubt(
+            DoubtKind.DATA_DAMAGED, level if share <= _SKIPPED_SERIOUS else DoubtLevel.SUSPECT, text, share, 0.0
+        )
     if found.cut:
-        yield Doubt(Kind.DATA_DAMAGED, Level.SUSPECT, found.cut)
+        yield Doubt(DoubtKind.DATA_DAMAGED, DoubtLevel.SUSPECT, found.cut)
     if found.not_sent:
         sent = found.not_sent + read
         text = f"the load generator reports that it left out {found.not_sent:,} of {sent:,} planned iterations"
-        yield Doubt(Kind.COORDINATED_OMISSION, Level.SUSPECT, text, found.not_sent / sent, 0.0)
+        yield Doubt(DoubtKind.COORDINATED_OMISSION, DoubtLevel.SUSPECT, text, found.not_sent / sent, 0.0)
 
 
 def of_counts(requests: int | None, errors: int | None) -> Iterator[Doubt]:
     """Yield a doubt if no request in a result file succeeded, or if too large a share of the requests failed."""
     if requests is not None and requests - (errors or 0) <= 0:
-        yield Doubt(Kind.NOTHING_COMPLETED, Level.INVALID, "no request of the file succeeded", 0.0, 1.0)
+        yield Doubt(DoubtKind.NOTHING_COMPLETED, DoubtLevel.INVALID, "no request of the file succeeded", 0.0, 1.0)
     elif requests and errors and errors / requests > ERRORS_SHARE:
         share = errors / requests
-        text = f"{percent(share)} of requests failed, limit {percent(ERRORS_SHARE)}"
-        yield Doubt(Kind.ERRORS_ABOVE_LIMIT, Level.INVALID, text, share, ERRORS_SHARE)
+        text = f"{percent_text(share)} of requests failed, limit {percent_text(ERRORS_SHARE)}"
+        yield Doubt(DoubtKind.ERRORS_ABOVE_LIMIT, DoubtLevel.INVALID, text, share, ERRORS_SHARE)
 
 
 def of_summaries() -> Iterator[Doubt]:
     """Yield a doubt because a result file has only summaries, and not the individual requests."""
     text = "the file has summaries only: no steady window and no interval can be derived from it"
-    yield Doubt(Kind.SUMMARIES_ONLY, Level.SUSPECT, text)
+    yield Doubt(DoubtKind.SUMMARIES_ONLY, DoubtLevel.SUSPECT, text)
 
 
 def of_window(window: Window) -> Iterator[Doubt]:
     """Yield doubts if the analysed window is not steady, or too short to show slow changes."""
     for change in window.changes:
-        level = Level.INVALID if change.is_gross else Level.SUSPECT
-        limit = percent(change.tolerance)
+        level = DoubtLevel.INVALID if change.is_gross else DoubtLevel.SUSPECT
+        limit = percent_text(change.tolerance)
         text = f"{change.text} changes by {signed_percent(change.share)} over the window, limit {limit}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
+        yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(change.share), change.tolerance)
     for step in window.steps:
-        level = Level.INVALID if step.is_gross else Level.SUSPECT
-        name, limit = step.metric.replace("_", " "), percent(step.tolerance)
+        level = DoubtLevel.INVALID if step.is_gross else DoubtLevel.SUSPECT
+        name, limit = step.metric.replace("_", " "), percent_text(step.tolerance)
         text = f"{name} steps by {signed_percent(step.share)} at {step.at_s:.0f} s, limit {limit}"
-        yield Doubt(Kind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
+        yield Doubt(DoubtKind.NO_STEADY_STATE, level, text, abs(step.share), step.tolerance)
     yield from _of_rise(window)
     if window.length_s < _SHORT_S:
         text = f"the window of {seconds(window.length_s)} is too short to show a slow change, at least 10 s are needed"
-        yield Doubt(Kind.REST_NOT_SHOWN, Level.NOTE, text, window.length_s, _SHORT_S, "s")
+        yield Doubt(DoubtKind.REST_NOT_SHOWN, DoubtLevel.NOTE, text, window.length_s, _SHORT_S, "s")
 
 
 def _of_rise(window: Window) -> Iterator[Doubt]:
@@ -100,10 +102,10 @@ def _of_rise(window: Window) -> Iterator[Doubt]:
     known = {change.metric for change in window.changes}
     for change in window.left_out:
         if change.metric == "response_time" and change.metric not in known and change.share > change.tolerance:
-            rise = f"response time rises by {percent(change.share)} at {window.start_s:.0f} s"
-            limit = f"limit {percent(change.tolerance)}"
+            rise = f"response time rises by {percent_text(change.share)} at {window.start_s:.0f} s"
+            limit = f"limit {percent_text(change.tolerance)}"
             text = f"{rise}, {limit}: the system became slower and stayed slow, so this is not a warm-up"
-            yield Doubt(Kind.NO_STEADY_STATE, Level.SUSPECT, text, change.share, change.tolerance)
+            yield Doubt(DoubtKind.NO_STEADY_STATE, DoubtLevel.SUSPECT, text, change.share, change.tolerance)
 
 
 def of_pauses(requests: Requests, window: Window, observed: Observations) -> Iterator[Doubt]:
@@ -115,8 +117,8 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
         idle = float(found.lengths_s.max())
         usual = float(requests.start_s[-1]) / len(requests)
         text = f"{_pause(found)}, although {idle / usual:,.0f} requests start in this time on average{_stray(found)}"
-        level = _level_of(found) if found.ends_s[-1] > window.start_s else Level.NOTE
-        yield Doubt(Kind.LOAD_GAP, level, text, idle, usual, "s")
+        level = _level_of(found) if found.ends_s[-1] > window.start_s else DoubtLevel.NOTE
+        yield Doubt(DoubtKind.LOAD_GAP, level, text, idle, usual, "s")
         return
     empty = empty_stretches(requests, observed)
     # If requests come in small bursts, a single observation may be empty by chance, so only longer series of empty
@@ -125,8 +127,9 @@ def of_pauses(requests: Requests, window: Window, observed: Observations) -> Ite
     is_long = len(observed.started) >= BATCHES and window.length_s >= _EMPTY_WITHIN_S
     share = empty.in_all_s(least) / window.length_s if is_long else 0.0
     if share > _EMPTY_AT_MOST:
-        text = f"{_pause(empty)}: in {percent(share)} of the window no request starts, limit {percent(_EMPTY_AT_MOST)}"
-        yield Doubt(Kind.LOAD_GAP, _level_of(empty), text, share, _EMPTY_AT_MOST)
+        limit = percent_text(_EMPTY_AT_MOST)
+        text = f"{_pause(empty)}: in {percent_text(share)} of the window no request starts, limit {limit}"
+        yield Doubt(DoubtKind.LOAD_GAP, _level_of(empty), text, share, _EMPTY_AT_MOST)
 
 
 def _pause(pauses: Pauses) -> str:
@@ -144,10 +147,10 @@ def _stray(pauses: Pauses) -> str:
     return f" (requests: {', '.join(few)}; check their time stamps)" if few else ""
 
 
-def _level_of(pauses: Pauses) -> Level:
+def _level_of(pauses: Pauses) -> DoubtLevel:
     if pauses.are_bursts:
-        return Level.NOTE
-    return Level.SUSPECT if pauses.may_be_waves else Level.INVALID
+        return DoubtLevel.NOTE
+    return DoubtLevel.SUSPECT if pauses.may_be_waves else DoubtLevel.INVALID
 
 
 def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
@@ -155,7 +158,7 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
     mean = figures.mean_s
     if mean.low is None or mean.high is None:
         text = f"{len(requests):,} correlated response times are too few for a confidence interval of the mean"
-        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, float(len(requests)))
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.SUSPECT, text, float(len(requests)))
         return
     width = (mean.half_width or 0.0) / mean.value if mean.value else 0.0
     worth = independent(requests, figures)
@@ -164,11 +167,11 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
             f"the mean response time is based on {worth:.0f} independent values, at least "
             f"{EFFECTIVE_SAMPLES} are needed"
         )
-        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
     without = [name for name, found in figures.response_time_s.items() if found.low is None]
     if without:
         text = f"too few independent values lie beyond {' and '.join(without)} for a confidence interval"
-        yield Doubt(Kind.TOO_FEW_SAMPLES, Level.NOTE, text)
+        yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.NOTE, text)
 
 
 def independent(requests: Requests, figures: Figures) -> float:
@@ -188,11 +191,11 @@ def of_times(requests: Requests) -> Iterator[Doubt]:
     step = resolution_of(requests.elapsed_s)
     if len(requests) > 1 and float(np.ptp(requests.elapsed_s)) == 0:
         text = f"all response times are equal ({seconds(median)}): the file does not show how they vary"
-        yield Doubt(Kind.COARSE_TIMES, Level.SUSPECT, text)
+        yield Doubt(DoubtKind.COARSE_TIMES, DoubtLevel.SUSPECT, text)
     elif median <= 0 < step or (median > 0 and step / median > _NOTABLE):
-        level = Level.SUSPECT if median <= 0 or step / median > _SERIOUS else Level.NOTE
+        level = DoubtLevel.SUSPECT if median <= 0 or step / median > _SERIOUS else DoubtLevel.NOTE
         text = f"response times are multiples of {seconds(step)}, and their median is {seconds(median)}"
-        yield Doubt(Kind.COARSE_TIMES, level, text, step, _NOTABLE * median, "s")
+        yield Doubt(DoubtKind.COARSE_TIMES, level, text, step, _NOTABLE * median, "s")
 
 
 def of_omission(requests: Requests) -> Iterator[Doubt]:
@@ -204,9 +207,9 @@ def of_omission(requests: Requests) -> Iterator[Doubt]:
         return
     text = (
         f"the load with a constant rate stopped {found.stops:,} times, for up to {seconds(found.longest_s)}, to wait "
-        f"for a response: about {found.missing:,} requests ({percent(found.share)}) were left out; with them p99 would "
-        f"be about {seconds(found.corrected_p99_s)}, not {seconds(found.p99_s)}"
+        f"for a response: about {found.missing:,} requests ({percent_text(found.share)}) were left out; with them p99 "
+        f"would be about {seconds(found.corrected_p99_s)}, not {seconds(found.p99_s)}"
     )
     is_serious = found.share >= _OMITTED_SERIOUS and found.corrected_p99_s > 2 * found.p99_s
-    level = Level.INVALID if is_serious else Level.SUSPECT
-    yield Doubt(Kind.COORDINATED_OMISSION, level, text, found.share, _OMITTED_AT_LEAST)
+    level = DoubtLevel.INVALID if is_serious else DoubtLevel.SUSPECT
+    yield Doubt(DoubtKind.COORDINATED_OMISSION, level, text, found.share, _OMITTED_AT_LEAST)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from towtank.analysis.judgement.observations import Observations
-from towtank.analysis.statistics.estimates import NOTHING, Estimate
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 from towtank.analysis.statistics.nominal import quantile_of_long, ratio_of_long
 from towtank.analysis.windows.relaxation import memory_of
 from towtank.foreign import Requests, Summary
@@ -119,4 +119,4 @@ def of_summary(summary: Summary) -> Figures:
 
 
 def _value(value: float | None) -> Estimate:
-    return NOTHING if value is None else Estimate(value)
+    return NO_ESTIMATE if value is None else Estimate(value)

@@ -14,7 +14,7 @@ from towtank.analysis.judgement.figures import Figures, of_requests, of_summary
 from towtank.analysis.judgement.observations import Observations, ends_of, observations_of, whole_window
 from towtank.analysis.windows.window import Window, of_series
 from towtank.errors import Fault, StudyError
-from towtank.foreign import Foreign, Requests, read
+from towtank.foreign import Foreign, Requests, read_foreign
 
 SCHEMA = "towtank/judge/1"
 # Response times are tested for a steady state only if at least this share of the observations contains response times.
@@ -100,7 +100,7 @@ class Judgement:
         return {"schema": SCHEMA, "files": [judged.document() for judged in self.files]}
 
 
-def judge_all(paths: Sequence[Path]) -> Judgement:
+def judge_files(paths: Sequence[Path]) -> Judgement:
     """Read and analyse several result files.
 
     Raises
@@ -111,7 +111,7 @@ def judge_all(paths: Sequence[Path]) -> Judgement:
     judged, faults, hint = [], list[Fault](), None
     for path in paths:
         try:
-            judged.append(judge(path))
+            judged.append(judge_file(path))
         except StudyError as error:
             faults += error.faults
             hint = error.hint or hint
@@ -120,7 +120,7 @@ def judge_all(paths: Sequence[Path]) -> Judgement:
     return Judgement(tuple(judged))
 
 
-def judge(path: Path) -> Judged:
+def judge_file(path: Path) -> Judged:
     """Read and analyse one result file.
 
     Raises
@@ -128,7 +128,7 @@ def judge(path: Path) -> Judged:
     StudyError
         If the file cannot be read, or its format is not recognised.
     """
-    found = read(path)
+    found = read_foreign(path)
     if found.requests is None:
         return _of_summary(found)
     if not len(found.requests):

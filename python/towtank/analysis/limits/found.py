@@ -9,8 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.limits.estimate import LimitEstimate, estimate_limit
-from towtank.analysis.limits.plateaus import Plateau, Rules, failure, judge
-from towtank.analysis.limits.search import LOWER_BOUNDS, Decision, Ended, Failure, SearchPlan, decide, plan_of
+from towtank.analysis.limits.plateaus import Plateau, PlateauRules, failure, judge_plateau
+from towtank.analysis.limits.search import (
+    LOWER_BOUNDS,
+    PlateauFailure,
+    SearchDecision,
+    SearchEnd,
+    SearchPlan,
+    decide_search,
+    search_plan_of,
+)
 from towtank.analysis.measurement import Measurement
 from towtank.analysis.windows.stretch import STEADY_PHASE
 
@@ -36,7 +44,7 @@ class Found:
     of: str
     plan: SearchPlan
     plateaus: list[Plateau]
-    decision: Decision
+    decision: SearchDecision
     estimate: LimitEstimate
     failure: dict[str, Any] | None
 
@@ -75,7 +83,7 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value + 1e-9)
 
 
-def search_of(
+def search_of_run(
     measurement: Measurement,
     search: dict[str, Any],
     objectives: Sequence[dict[str, Any]],
@@ -93,17 +101,17 @@ def search_of(
     events : sequence of dict
         Events of the run, which record the results of settle stages and the death of a service.
     """
-    rules, plan = Rules.of(search, objectives), plan_of(search)
+    rules, plan = PlateauRules.of(search, objectives), search_plan_of(search)
     plateaus: list[Plateau] = []
     for number, stage in enumerate(measurement.stages):
         if stage.get("phase") != STEADY_PHASE:
             continue
-        plateau = judge(measurement, number, rules, plateaus, settled_before(number, events))
+        plateau = judge_plateau(measurement, number, rules, plateaus, settled_before(number, events))
         whole_s = _WHOLE * (stage["end_s"] - stage["start_s"])
         if plateau is None or plateau.window.asked_end_s - stage["start_s"] < whole_s:
             break
         plateaus.append(plateau)
-    return conclude(search["of"], plan, plateaus, died=_died(events))
+    return conclude_search(search["of"], plan, plateaus, died=_died(events))
 
 
 def settled_before(stage: int, events: Sequence[dict[str, Any]]) -> bool | None:
@@ -121,19 +129,19 @@ def _died(events: Sequence[dict[str, Any]]) -> str | None:
     return next((str(event.get("message", "")) for event in events if event.get("k") == "service_died"), None)
 
 
-def conclude(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
+def conclude_search(of: str, plan: SearchPlan, plateaus: list[Plateau], died: str | None = None) -> Found:
     """Return the outcome of a search from its plateaus: how it ended, and the limit with its interval."""
     outcomes = [plateau.outcome for plateau in plateaus]
-    decision = decide(plan, outcomes)
+    decision = decide_search(plan, outcomes)
     if decision.ended is None:
-        ended = Ended.SERVICE_DIED if died else Ended.INTERRUPTED
-        decision = Decision(
+        ended = SearchEnd.SERVICE_DIED if died else SearchEnd.INTERRUPTED
+        decision = SearchDecision(
             None, ended, decision.low, decision.high, died or "the run ended before the search was complete"
         )
     return Found(of, plan, plateaus, decision, _estimate(plateaus, decision), _failure(plan, plateaus, decision, died))
 
 
-def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
+def _estimate(plateaus: list[Plateau], decision: SearchDecision) -> LimitEstimate:
     margins = [plateau.margin for plateau in plateaus]
     if not any(_missed(plateau) for plateau in plateaus if plateau.level == decision.high):
         # The lowest failing level did not miss an objective, but failed for another reason. Margins describe objectives
@@ -143,20 +151,22 @@ def _estimate(plateaus: list[Plateau], decision: Decision) -> LimitEstimate:
 
 
 def _missed(plateau: Plateau) -> bool:
-    return plateau.failure is not None and plateau.failure["kind"] == Failure.OBJECTIVE_MISSED
+    return plateau.failure is not None and plateau.failure["kind"] == PlateauFailure.OBJECTIVE_MISSED
 
 
-def _failure(plan: SearchPlan, plateaus: list[Plateau], decision: Decision, died: str | None) -> dict[str, Any] | None:
+def _failure(
+    plan: SearchPlan, plateaus: list[Plateau], decision: SearchDecision, died: str | None
+) -> dict[str, Any] | None:
     """Return the failure that determines the limit: the reason for the end of the search, or the last failure at the
     lowest failing load level.
     """
-    if decision.ended is Ended.SERVICE_DIED and died is not None:
-        return failure(Failure.SERVICE_DIED, died)
-    if decision.ended is Ended.AT_MOST:
+    if decision.ended is SearchEnd.SERVICE_DIED and died is not None:
+        return failure(PlateauFailure.SERVICE_DIED, died)
+    if decision.ended is SearchEnd.AT_MOST:
         text = f"the highest allowed level, {plan.at_most:g}, passes"
-        return failure(Failure.AT_MOST_REACHED, text, decision.low, plan.at_most)
-    if decision.ended is Ended.CONTRADICTORY:
-        return failure(Failure.CONTRADICTORY, decision.why)
+        return failure(PlateauFailure.AT_MOST_REACHED, text, decision.low, plan.at_most)
+    if decision.ended is SearchEnd.CONTRADICTORY:
+        return failure(PlateauFailure.CONTRADICTORY, decision.why)
     failed = [plateau.failure for plateau in plateaus if plateau.level == decision.high and plateau.failure is not None]
     return failed[-1] if failed else None
 

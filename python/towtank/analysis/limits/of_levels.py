@@ -11,8 +11,8 @@ from towtank import over_runs
 from towtank.analysis.aggregation import Point
 from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
-from towtank.analysis.doubts import Kind
-from towtank.analysis.ideal import share_of
+from towtank.analysis.doubts import DoubtKind
+from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
 from towtank.estimates import interval_texts
@@ -40,7 +40,7 @@ class LimitKind(StrEnum):
     """The measured load levels do not decide whether the limit was reached."""
 
 
-_CHANGES = (Kind.NO_STEADY_STATE, Kind.NOT_SETTLED, Kind.BACKLOG)
+_CHANGES = (DoubtKind.NO_STEADY_STATE, DoubtKind.NOT_SETTLED, DoubtKind.BACKLOG)
 """Kinds of doubts about a system that changes during the measurement, as under an open load beyond its limit."""
 _REACHED = {LimitKind.NONE: False, LimitKind.UNDECIDED: None}
 
@@ -154,13 +154,15 @@ def undecided(why: str) -> dict[str, Any]:
 def _document(
     kind: LimitKind, resource: str | None, evidence: str, usable: list[Point], short: list[Level]
 ) -> dict[str, Any]:
-    peak = max((point.throughput for point in usable), key=lambda found: found.value or 0.0, default=estimates.NOTHING)
+    peak = max(
+        (point.throughput for point in usable), key=lambda found: found.value or 0.0, default=estimates.NO_ESTIMATE
+    )
     return {
         "kind": str(kind),
         "reached": _REACHED.get(kind, True),
         "resource": resource,
         "evidence": evidence,
-        "knee_users": (knee(usable) if usable else estimates.NOTHING).document(),
+        "knee_users": (knee(usable) if usable else estimates.NO_ESTIMATE).document(),
         "leaves_ideal_at": _leaves_between(usable, short),
         "peak_throughput_per_s": peak.document(),
     }
@@ -168,7 +170,9 @@ def _document(
 
 def _levels(usable: Sequence[Point], ideal: dict[str, Any]) -> list[Level]:
     first = usable[0]
-    above = [Level(point, share_of(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]]
+    above = [
+        Level(point, share_of_ideal(ideal, point.throughput, point.load), saturated_tier(point)) for point in usable[1:]
+    ]
     # The ideal line starts at the lowest level, so this level has a share of 1 by definition.
     return [Level(first, Estimate(1.0), saturated_tier(first)), *above]
 
@@ -224,11 +228,11 @@ def _fails(point: Point) -> bool:
     the system might have served the failed transactions.
     """
     kinds = [{str(doubt["kind"]) for doubt in _doubts(run, "invalid")} for run in point.usable]
-    of_system = {str(Kind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
+    of_system = {str(DoubtKind.ERRORS_ABOVE_LIMIT), *map(str, _CHANGES)}
     return (
         not point.is_valid
         and bool(kinds)
-        and all(str(Kind.ERRORS_ABOVE_LIMIT) in found and found <= of_system for found in kinds)
+        and all(str(DoubtKind.ERRORS_ABOVE_LIMIT) in found and found <= of_system for found in kinds)
     )
 
 

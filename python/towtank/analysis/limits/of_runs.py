@@ -87,7 +87,7 @@ def _keys(document: Json) -> Json:
     return {**_interval(document), "confidence": CONFIDENCE}
 
 
-def text_of(limit: Mapping[str, Any]) -> str:
+def limit_text(limit: Mapping[str, Any]) -> str:
     """Render a limit with its unit and its interval or bracket.
 
     Notes
@@ -113,7 +113,7 @@ def _level(value: float) -> str:
     return few_digits(value, 6) if abs(value) < 1e5 else f"{value:,.0f}"
 
 
-def how_found(limit: Mapping[str, Any]) -> str:
+def how_limit_was_found(limit: Mapping[str, Any]) -> str:
     """Render the method that found a limit, as ` (METHOD)` after the text of the limit; empty if that text already
     names the method.
     """

@@ -12,9 +12,9 @@ import numpy as np
 from towtank.analysis import load as loads
 from towtank.analysis import objective_scopes
 from towtank.analysis.checks.generator import GENERATOR_BUSY, STALL_INVALID
-from towtank.analysis.doubts import percent, seconds, signed_percent
+from towtank.analysis.doubts import percent_text, seconds, signed_percent
 from towtank.analysis.limits import silence
-from towtank.analysis.limits.search import Failure, Outcome
+from towtank.analysis.limits.search import PlateauFailure, PlateauOutcome
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.objective_scopes import COMPARISONS
 from towtank.analysis.statistics import ERROR_AT_LEAST, error_of
@@ -34,7 +34,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True)
-class Rules:
+class PlateauRules:
     """Criteria by which a plateau (a stage of constant load) fails.
 
     Attributes
@@ -53,7 +53,7 @@ class Rules:
     is_open: bool = False
 
     @classmethod
-    def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> Rules:
+    def of(cls, search: dict[str, Any], objectives: Sequence[dict[str, Any]]) -> PlateauRules:
         """Make the criteria from `search` in the manifest of a run and from the objectives of its study."""
         stops = search["stop_when"]
         usable = (
@@ -122,10 +122,10 @@ class Plateau:
         return self.failure is None
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> PlateauOutcome:
         """Result of the plateau in the form that the search uses: level, kind of failure, and margin."""
-        kind = None if self.failure is None else Failure(self.failure["kind"])
-        return Outcome(self.level, kind, self.margin)
+        kind = None if self.failure is None else PlateauFailure(self.failure["kind"])
+        return PlateauOutcome(self.level, kind, self.margin)
 
     def document(self) -> dict[str, Any]:
         """Return the plateau as JSON for a run summary: level, window, outcome and measured values."""
@@ -147,10 +147,10 @@ class Plateau:
         }
 
 
-def judge(
+def judge_plateau(
     measurement: Measurement,
     stage: int,
-    rules: Rules,
+    rules: PlateauRules,
     before: Sequence[Plateau],
     settled: bool | None = None,
 ) -> Plateau | None:
@@ -216,7 +216,7 @@ def judge(
     return Plateau(**{**draft.__dict__, "failure": failure})
 
 
-def _margins(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
+def _margins(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[tuple[float, dict[str, Any]]]:
     """Yield the margin of each objective, log(measured value / limit), with an entry for the summary that describes the
     objective.
     """
@@ -251,12 +251,12 @@ def _seen(objective: dict[str, Any], measurement: Measurement, chosen: Mask) -> 
 
 
 def _failures(
-    plateau: Plateau, measurement: Measurement, chosen: Mask, rules: Rules, before: Sequence[Plateau]
+    plateau: Plateau, measurement: Measurement, chosen: Mask, rules: PlateauRules, before: Sequence[Plateau]
 ) -> Iterator[dict[str, Any]]:
     yield from _generator(measurement, chosen)
     if rules.errors is not None and plateau.errors_share > rules.errors:
-        text = f"{percent(plateau.errors_share)} of transactions failed, limit {percent(rules.errors)}"
-        yield failure(Failure.ERRORS, text, plateau.errors_share, rules.errors)
+        text = f"{percent_text(plateau.errors_share)} of transactions failed, limit {percent_text(rules.errors)}"
+        yield failure(PlateauFailure.ERRORS, text, plateau.errors_share, rules.errors)
     yield from _objectives(rules, measurement, chosen)
     yield from _silent(rules, measurement, chosen)
     yield from _achieved(plateau, rules)
@@ -264,7 +264,7 @@ def _failures(
     yield from _flat(plateau, rules, before)
 
 
-def failure(kind: Failure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
+def failure(kind: PlateauFailure, text: str, seen: float | None = None, limit: float | None = None) -> dict[str, Any]:
     """Return a failure as JSON for a summary: kind, text, measured value and limit."""
     return {"kind": str(kind), "text": text, "seen": seen, "limit": limit}
 
@@ -273,28 +273,28 @@ def _generator(measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any
     threads, length = max(1, measurement.recording.workers), measurement.length_of(chosen)
     busy = float(measurement.cpu_s[chosen].sum()) / length / threads
     if busy > GENERATOR_BUSY:
-        text = f"the generator's threads were busy for {percent(busy)}, limit {percent(GENERATOR_BUSY)}"
-        yield failure(Failure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
+        text = f"the generator's threads were busy for {percent_text(busy)}, limit {percent_text(GENERATOR_BUSY)}"
+        yield failure(PlateauFailure.GENERATOR_SATURATED, text, busy, GENERATOR_BUSY)
     stalled = float(measurement.stalled_s[chosen].sum()) / length
     if stalled > STALL_INVALID:
-        text = f"the generator stalled for {percent(stalled)} of the time, limit {percent(STALL_INVALID)}"
-        yield failure(Failure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
+        text = f"the generator stalled for {percent_text(stalled)} of the time, limit {percent_text(STALL_INVALID)}"
+        yield failure(PlateauFailure.GENERATOR_SATURATED, text, stalled, STALL_INVALID)
 
 
-def _objectives(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+def _objectives(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
     for objective in rules.objectives:
         seen, limit = _seen(objective, measurement, chosen), objective.get("value")
         compare = COMPARISONS.get(str(objective.get("comparison")))
         if silence.is_missed(objective, measurement, chosen):
             text = f"{objective.get('text', '')}: no request ended, and some were in flight for longer than this limit"
-            yield failure(Failure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
+            yield failure(PlateauFailure.OBJECTIVE_MISSED, text, None, float(objective["value"]))
         if seen is None or compare is None or not isinstance(limit, int | float) or compare(seen, limit):
             continue
         text = f"{objective.get('text', '')}: seen {_shown(str(objective.get('metric')), seen)}"
-        yield failure(Failure.OBJECTIVE_MISSED, text, seen, float(limit))
+        yield failure(PlateauFailure.OBJECTIVE_MISSED, text, seen, float(limit))
 
 
-def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
+def _silent(rules: PlateauRules, measurement: Measurement, chosen: Mask) -> Iterator[dict[str, Any]]:
     """Yield a failure if requests were in flight for a long time at a plateau, but no request ended.
 
     This failure does not depend on the stop criteria of the search.
@@ -304,12 +304,12 @@ def _silent(rules: Rules, measurement: Measurement, chosen: Mask) -> Iterator[di
         text = (
             f"no request ended in {seconds(measurement.length_of(chosen))}, although some were in flight for more than "
         )
-        yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
+        yield failure(PlateauFailure.ACHIEVED_BELOW_OFFERED, f"{text}{seconds(waited)}", 0.0, rules.achieved)
 
 
 def _shown(metric: str, value: float) -> str:
     return (
-        percent(value)
+        percent_text(value)
         if metric == "errors"
         else f"{few_digits(value, 4)} /s"
         if metric == "throughput"
@@ -317,7 +317,7 @@ def _shown(metric: str, value: float) -> str:
     )
 
 
-def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
+def _achieved(plateau: Plateau, rules: PlateauRules) -> Iterator[dict[str, Any]]:
     if not rules.is_open or rules.achieved is None or plateau.throughput.value is None:
         return
     length = plateau.window.length_s
@@ -326,8 +326,10 @@ def _achieved(plateau: Plateau, rules: Rules) -> Iterator[dict[str, Any]]:
     share = ended / plateau.level
     missing = (plateau.level - ended) * length
     if share < rules.achieved and missing > _CHANCE * math.sqrt(plateau.level * length):
-        text = f"{few_digits(ended, 4)} /s of the offered {plateau.level:g} /s ended ({percent(share)}), "
-        yield failure(Failure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent(rules.achieved)}", share, rules.achieved)
+        text = f"{few_digits(ended, 4)} /s of the offered {plateau.level:g} /s ended ({percent_text(share)}), "
+        yield failure(
+            PlateauFailure.ACHIEVED_BELOW_OFFERED, f"{text}limit {percent_text(rules.achieved)}", share, rules.achieved
+        )
 
 
 def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
@@ -337,10 +339,10 @@ def _not_settled(plateau: Plateau) -> Iterator[dict[str, Any]]:
     for change in plateau.window.changes:
         if plateau.settled is False or change.is_gross:
             text = f"{change.text} still changes by {signed_percent(change.share)} over the steady stage"
-            yield failure(Failure.NOT_SETTLED, text, abs(change.share), change.tolerance)
+            yield failure(PlateauFailure.NOT_SETTLED, text, abs(change.share), change.tolerance)
 
 
-def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
+def _flat(plateau: Plateau, rules: PlateauRules, before: Sequence[Plateau]) -> Iterator[dict[str, Any]]:
     """Yield a failure if throughput grew too little since the highest passed level below this plateau. The growth must
     be below the required share of ideal growth, and significantly below the share `_HALF`.
     """
@@ -357,8 +359,8 @@ def _flat(plateau: Plateau, rules: Rules, before: Sequence[Plateau]) -> Iterator
     if gain < rules.grows and gain + _CERTAIN * error < _HALF:
         text = f"throughput changes from {few_digits(first, 4)} /s at {other.level:g} "
         text += f"to {few_digits(second, 4)} /s at {plateau.level:g}: "
-        text += f"{percent(gain)} of ideal growth, limit {percent(rules.grows)}"
-        yield failure(Failure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
+        text += f"{percent_text(gain)} of ideal growth, limit {percent_text(rules.grows)}"
+        yield failure(PlateauFailure.THROUGHPUT_PLATEAU, text, gain, rules.grows)
 
 
 def _throughput_error(counts: Floats, lengths: Floats) -> float | None:

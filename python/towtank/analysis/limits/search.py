@@ -22,7 +22,7 @@ from typing import Any
 from towtank.analysis.limits.estimate import tested_ends
 
 
-class Failure(StrEnum):
+class PlateauFailure(StrEnum):
     """Reasons why a plateau (a stage of constant load) fails."""
 
     OBJECTIVE_MISSED = "objective_missed"
@@ -36,7 +36,7 @@ class Failure(StrEnum):
     CONTRADICTORY = "contradictory"
 
 
-class Ended(StrEnum):
+class SearchEnd(StrEnum):
     """Reasons why a search for the highest sustainable load ends."""
 
     REFINED = "refined"
@@ -49,7 +49,13 @@ class Ended(StrEnum):
     CONTRADICTORY = "contradictory"
 
 
-LOWER_BOUNDS = (Ended.AT_MOST, Ended.GENERATOR_SATURATED, Ended.SERVICE_DIED, Ended.INTERRUPTED, Ended.CONTRADICTORY)
+LOWER_BOUNDS = (
+    SearchEnd.AT_MOST,
+    SearchEnd.GENERATOR_SATURATED,
+    SearchEnd.SERVICE_DIED,
+    SearchEnd.INTERRUPTED,
+    SearchEnd.CONTRADICTORY,
+)
 """Reasons for the end of a search after which only a lower bound of the highest sustainable load is known."""
 # Largest number of plateaus of a search. If more seem necessary, the system changes between plateaus, and the search
 # does not converge.
@@ -102,7 +108,7 @@ class SearchPlan:
         return self.refine_to or 0.0
 
 
-def plan_of(document: dict[str, Any]) -> SearchPlan:
+def search_plan_of(document: dict[str, Any]) -> SearchPlan:
     """Read the plan of a search from the manifest of a run."""
     refine = document.get("refine")
     return SearchPlan(
@@ -116,7 +122,7 @@ def plan_of(document: dict[str, Any]) -> SearchPlan:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlateauOutcome:
     """Result of one plateau, with the values that the search uses.
 
     Attributes
@@ -130,7 +136,7 @@ class Outcome:
     """
 
     level: float
-    failure: Failure | None = None
+    failure: PlateauFailure | None = None
     margin: float | None = None
 
     @property
@@ -140,7 +146,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Decision:
+class SearchDecision:
     """Next step of a search: a load level, or the end of the search.
 
     Attributes
@@ -155,13 +161,13 @@ class Decision:
     """
 
     level: float | None = None
-    ended: Ended | None = None
+    ended: SearchEnd | None = None
     low: float | None = None
     high: float | None = None
     why: str = ""
 
 
-def ladder(plan: SearchPlan) -> Iterator[float]:
+def search_levels(plan: SearchPlan) -> Iterator[float]:
     """Yield the increasing load levels of a search; the last level is the highest that the plan allows."""
     level, number = float(plan.start), 0
     while level < plan.at_most * (1 - 1e-12):
@@ -180,7 +186,7 @@ def _rounded(plan: SearchPlan, level: float) -> float:
     return float(round(level)) if plan.whole else float(f"{level:.6g}")
 
 
-def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
+def passes(outcomes: Sequence[PlateauOutcome], level: float) -> bool | None:
     """Return True if more than half of the plateaus of a level passed, False otherwise; None if no plateau was
     measured.
     """
@@ -188,7 +194,7 @@ def passes(outcomes: Sequence[Outcome], level: float) -> bool | None:
     return sum(found) > len(found) / 2 if found else None
 
 
-def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
+def bracket(outcomes: Sequence[PlateauOutcome]) -> tuple[float | None, float | None]:
     """Return the bracket: the highest level below all failing levels, and the lowest failing level."""
     levels = sorted({outcome.level for outcome in outcomes})
     high = next((level for level in levels if not passes(outcomes, level)), None)
@@ -196,68 +202,74 @@ def bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
     return low, high
 
 
-def decide(plan: SearchPlan, outcomes: Sequence[Outcome]) -> Decision:
+def decide_search(plan: SearchPlan, outcomes: Sequence[PlateauOutcome]) -> SearchDecision:
     """Decide the next step of a search from the plateaus measured so far, in order of measurement."""
     low, high = bracket(outcomes)
     stop = _stop(outcomes, low, high)
     if stop is not None:
         return stop
     if high is None:
-        above = next((level for level in ladder(plan) if low is None or level > low), None)
+        above = next((level for level in search_levels(plan) if low is None or level > low), None)
         if above is not None:
-            return Decision(above, None, low, None, "raised")
-        return Decision(None, Ended.AT_MOST, low, None, "the highest allowed level passes")
+            return SearchDecision(above, None, low, None, "raised")
+        return SearchDecision(None, SearchEnd.AT_MOST, low, None, "the highest allowed level passes")
     return _contested(plan, outcomes, low, high) or _back(plan, outcomes, low, high)
 
 
-def _stop(outcomes: Sequence[Outcome], low: float | None, high: float | None) -> Decision | None:
+def _stop(outcomes: Sequence[PlateauOutcome], low: float | None, high: float | None) -> SearchDecision | None:
     """Return the end of a search that must stop because of its last plateau or of its number of plateaus. None if the
     search may continue.
     """
     last = outcomes[-1].failure if outcomes else None
-    if last in (Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED):
+    if last in (PlateauFailure.GENERATOR_SATURATED, PlateauFailure.SERVICE_DIED):
         # Higher levels could not be measured properly. Lower levels need no further plateau: either no level has
         # failed, or the bracket is known.
-        return Decision(None, Ended(str(last)), low, high, f"at {outcomes[-1].level:g}")
+        return SearchDecision(None, SearchEnd(str(last)), low, high, f"at {outcomes[-1].level:g}")
     if len(outcomes) >= PLATEAUS_AT_MOST:
-        return Decision(None, Ended.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
+        return SearchDecision(None, SearchEnd.BRACKETED, low, high, f"a search has at most {PLATEAUS_AT_MOST} plateaus")
     return None
 
 
-def _back(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision:
+def _back(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | None, high: float) -> SearchDecision:
     """Decide the next step of a search after a level has failed: halve the bracket, repeat a level, or end the
     search.
     """
     if plan.refine_to is None:
-        ended = Ended.FAILED_AT_START if low is None else Ended.BRACKETED
-        return Decision(None, ended, low, high)
+        ended = SearchEnd.FAILED_AT_START if low is None else SearchEnd.BRACKETED
+        return SearchDecision(None, ended, low, high)
     if low is None:
         again = len(_at(outcomes, high)) < plan.repeats
         why = "repeated: the first level failed"
-        return Decision(high, None, None, high, why) if again else Decision(None, Ended.FAILED_AT_START, None, high)
+        return (
+            SearchDecision(high, None, None, high, why)
+            if again
+            else SearchDecision(None, SearchEnd.FAILED_AT_START, None, high)
+        )
     middle = _middle(plan, low, high)
     if middle is not None and not _is_flat(outcomes, high):
-        return Decision(middle, None, low, high, "halved")
+        return SearchDecision(middle, None, low, high, "halved")
     counts = {level: len(_at(outcomes, level)) for level in (low, high)}
     if min(counts.values()) < plan.repeats:
         # The ends of the bracket alternate, starting with the end that was not measured last. A drift of the system
         # then affects both ends equally.
         other = low if outcomes[-1].level == high else high
         level = other if counts[other] < plan.repeats else (low if other == high else high)
-        return Decision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
+        return SearchDecision(level, None, low, high, f"repeated, {counts[level] + 1} of {plan.repeats}")
     further = _further(plan, outcomes, low, high)
     if further is not None:
-        return Decision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
+        return SearchDecision(further, None, low, high, "further out: the limit may lie beyond an end of the bracket")
     return _refined(outcomes, low, high)
 
 
-def _passing_above(outcomes: Sequence[Outcome], high: float) -> list[float]:
+def _passing_above(outcomes: Sequence[PlateauOutcome], high: float) -> list[float]:
     """Return the load levels that pass although they are above the lowest failing level."""
     levels = {outcome.level for outcome in outcomes}
     return sorted(level for level in levels if level > high and passes(outcomes, level))
 
 
-def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None, high: float) -> Decision | None:
+def _contested(
+    plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float | None, high: float
+) -> SearchDecision | None:
     """Decide which level to repeat if plateaus contradict each other; None without a contradiction.
 
     A level that passed as often as it failed is repeated. If higher levels pass although the level `high` failed, the
@@ -267,34 +279,34 @@ def _contested(plan: SearchPlan, outcomes: Sequence[Outcome], low: float | None,
         return None
     found = _at(outcomes, high)
     if len(found) < plan.repeats + 1 and 2 * sum(outcome.passed for outcome in found) == len(found):
-        return Decision(high, None, low, high, "repeated: this level passed as often as it failed")
+        return SearchDecision(high, None, low, high, "repeated: this level passed as often as it failed")
     above = _passing_above(outcomes, high)
     least = min((high, *above), key=lambda level: len(_at(outcomes, level)))
     if above and len(_at(outcomes, least)) < plan.repeats + 1:
-        return Decision(least, None, low, high, f"repeated: {high:g} failed, but {above[0]:g} passed")
+        return SearchDecision(least, None, low, high, f"repeated: {high:g} failed, but {above[0]:g} passed")
     return None
 
 
-def _refined(outcomes: Sequence[Outcome], low: float, high: float) -> Decision:
+def _refined(outcomes: Sequence[PlateauOutcome], low: float, high: float) -> SearchDecision:
     """Return the end of a search that has repeated both ends of its bracket: refined, or contradictory."""
     above = _passing_above(outcomes, high)
     _, tested = tested_ends([outcome.level for outcome in outcomes], [outcome.margin for outcome in outcomes])
     if not above or tested is not None:
-        return Decision(None, Ended.REFINED, low, high)
+        return SearchDecision(None, SearchEnd.REFINED, low, high)
     found = _at(outcomes, high)
     failed = sum(not outcome.passed for outcome in found)
     why = (
         f"{high:g} failed in {failed} of {len(found)} plateaus, but {', '.join(f'{level:g}' for level in above)} passed"
     )
-    return Decision(None, Ended.CONTRADICTORY, low, None, why)
+    return SearchDecision(None, SearchEnd.CONTRADICTORY, low, None, why)
 
 
-def _further(plan: SearchPlan, outcomes: Sequence[Outcome], low: float, high: float) -> float | None:
+def _further(plan: SearchPlan, outcomes: Sequence[PlateauOutcome], low: float, high: float) -> float | None:
     """Return the next level outside the bracket, if a test of an end of the bracket needs it.
 
     None if significant levels are known on both sides, or if no further level is useful.
     """
-    wanted = Failure.OBJECTIVE_MISSED
+    wanted = PlateauFailure.OBJECTIVE_MISSED
     if plan.repeats < 2 or not any(outcome.failure is wanted for outcome in _at(outcomes, high)):
         return None
     if any(outcome.margin is None for outcome in (*_at(outcomes, low), *_at(outcomes, high))):
@@ -315,17 +327,17 @@ def _outside(plan: SearchPlan, level: float, factor: float) -> float:
     return found if found != level else level + (1 if factor > 1 else -1)
 
 
-def _at(outcomes: Sequence[Outcome], level: float) -> list[Outcome]:
+def _at(outcomes: Sequence[PlateauOutcome], level: float) -> list[PlateauOutcome]:
     return [outcome for outcome in outcomes if outcome.level == level]
 
 
-def _is_flat(outcomes: Sequence[Outcome], level: float) -> bool:
+def _is_flat(outcomes: Sequence[PlateauOutcome], level: float) -> bool:
     """Return True if a load level failed only because throughput stopped growing.
 
     Between the last passing level and this level, throughput would grow even less, so halving the bracket is pointless.
     """
     failures = [outcome.failure for outcome in _at(outcomes, level) if outcome.failure is not None]
-    return bool(failures) and all(failure is Failure.THROUGHPUT_PLATEAU for failure in failures)
+    return bool(failures) and all(failure is PlateauFailure.THROUGHPUT_PLATEAU for failure in failures)
 
 
 def _middle(plan: SearchPlan, low: float, high: float) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis import objective_scopes
-from towtank.analysis.measurement import Column, Floats, Mask, Measurement
+from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement
 
 _TIMES = frozenset({"mean", "min", "max", "p50", "p90", "p95", "p99", "p99.9"})
 _EDGE_S = 1e-6
@@ -78,7 +78,7 @@ class _Requests:
             under_way = measurement.in_flight + measurement.waiting
             return cls(measurement, chosen, measurement.requests.ended, under_way)
         steps = [step for name, step in measurement.columns("step").items() if name.partition(" / ")[0] == transaction]
-        requests = Column.total(measurement.bins, steps)
+        requests = MeasuredColumn.total(measurement.bins, steps)
         return cls(measurement, chosen, requests.ended, np.cumsum(requests.started - requests.ended))
 
     def are_silent(self, window: Mask, longer_than_s: float) -> bool:

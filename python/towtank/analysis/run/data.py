@@ -11,14 +11,14 @@ import numpy as np
 
 from towtank.analysis import recovery
 from towtank.analysis.audit.asked import moves
-from towtank.analysis.limits.found import Found, search_of, settled_before, stage_of
+from towtank.analysis.limits.found import Found, search_of_run, settled_before, stage_of
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.recovery import StudyEvent
 from towtank.analysis.system.tiers import Observed
 from towtank.analysis.windows import window as windows
 from towtank.analysis.windows.by_stage import asked_stage
 from towtank.analysis.windows.window import Window
-from towtank.results.segments import Recording
+from towtank.results import Recording
 
 
 @dataclass
@@ -58,7 +58,7 @@ class RunData:
         search = self.manifest.get("search")
         if not isinstance(search, dict) or not self.measurement.bins:
             return None
-        return search_of(self.measurement, search, self.objectives, self.events)
+        return search_of_run(self.measurement, search, self.objectives, self.events)
 
     @cached_property
     def stage(self) -> int | None:

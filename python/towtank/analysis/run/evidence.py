@@ -16,7 +16,7 @@ from towtank.analysis.statistics.estimates import estimate_of
 from towtank.analysis.user_groups import paces_are_fixed
 from towtank.analysis.windows.steady import SIGNIFICANCE, trend
 from towtank.analysis.windows.stretch import STEADY_PHASE
-from towtank.results.segments import names
+from towtank.results import names_of
 
 # The start lag counts as growing if it rises significantly over the window, by more than this share of its value.
 _LAG_GROWTH = 0.5
@@ -66,14 +66,16 @@ def gather_evidence(data: RunData, summary: dict[str, Any], limits: dict[str, An
         paces_are_fixed=paces_are_fixed(data.plan),
         probe_expected=_probe_expected(data),
         steps_by_transaction=_steps_by_transaction(data),
-        redirects_expected=expecting_redirects(data.plan, list(names(data.recording, "step"))),
-        not_modified_expected=expecting_not_modified(data.plan, list(names(data.recording, "step"))),
+        redirects_expected=expecting_redirects(data.plan, list(names_of(data.recording, "step"))),
+        not_modified_expected=expecting_not_modified(data.plan, list(names_of(data.recording, "step"))),
     )
 
 
 def _steps_by_transaction(data: RunData) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for step, name in zip((data.recording.header or {}).get("steps", []), names(data.recording, "step"), strict=True):
+    for step, name in zip(
+        (data.recording.header or {}).get("steps", []), names_of(data.recording, "step"), strict=True
+    ):
         found.setdefault(str(step["transaction"]), []).append(name)
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from towtank.analysis.run.reading import study_limits, study_objectives
 from towtank.files import open_regular
-from towtank.results import EVENTS, RUN_MANIFEST, RunFolder, segments
+from towtank.results import EVENTS_FILE, RUN_MANIFEST, RunFolder, segments
 
 _DIGEST_BYTES = 16
 
@@ -34,7 +34,7 @@ def inputs(run: RunFolder, limits: dict[str, Any], objectives: Sequence[dict[str
     load = [path for path, _ in segments.paths(run.engine)]
     others = [
         run.path / RUN_MANIFEST,
-        run.path / EVENTS,
+        run.path / EVENTS_FILE,
         run.plan,
         run.stored,
         run.engine / "engine.json",

@@ -14,7 +14,7 @@ from towtank.analysis.checks import coverage
 from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.compaction import compact, is_compacted
 from towtank.analysis.connections import connections
-from towtank.analysis.doubts import Kind, level_of
+from towtank.analysis.doubts import DoubtKind, level_of
 from towtank.analysis.generator import generator
 from towtank.analysis.measurement import Mask, Measurement
 from towtank.analysis.pauses import pauses
@@ -116,7 +116,7 @@ def describe(
     summary["damage"] = data.damage
     evidence = gather_evidence(data, summary, limits)
     doubts = verdict.doubts(evidence)
-    summary["generator"]["saturated"] = any(doubt.kind is Kind.GENERATOR_SATURATED for doubt in doubts)
+    summary["generator"]["saturated"] = any(doubt.kind is DoubtKind.GENERATOR_SATURATED for doubt in doubts)
     summary["verdict"] = {
         "level": level_of(doubts),
         "reasons": [doubt.document() for doubt in doubts],

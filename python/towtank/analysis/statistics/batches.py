@@ -252,7 +252,7 @@ def ratio_of_sums(
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
-        return estimates.NOTHING, None
+        return estimates.NO_ESTIMATE, None
     value = float(numerators.sum()) / total
     error = error_of(numerators, denominators, alike)
     best = None if error is None or len(numerators) < ERROR_AT_LEAST else error.best_error

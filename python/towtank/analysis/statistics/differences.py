@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics.estimates import CONFIDENCE, NOTHING, SECOND_DIFFERENCES, Estimate
+from towtank.analysis.statistics.estimates import CONFIDENCE, NO_ESTIMATE, SECOND_DIFFERENCES, Estimate
 from towtank.distributions import t_quantile
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
     Returns
     -------
     Estimate
-        No interval with fewer than `VALUES_AT_LEAST` values; `NOTHING` without values.
+        No interval with fewer than `VALUES_AT_LEAST` values; `NO_ESTIMATE` without values.
 
     Notes
     -----
@@ -52,7 +52,7 @@ def mean_along_trend(values: Floats, confidence: float = CONFIDENCE) -> Estimate
            of Mathematical Statistics 12(2), 153-162, 1941, doi:10.1214/aoms/1177731746.
     """
     if not len(values):
-        return NOTHING
+        return NO_ESTIMATE
     return _around(float(values.mean()), values, 1.0, confidence)
 
 
@@ -77,7 +77,7 @@ def ratio_along_trend(numerators: Floats, denominators: Floats, confidence: floa
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
-        return NOTHING
+        return NO_ESTIMATE
     ratio = float(numerators.sum()) / total
     return _around(ratio, numerators - ratio * denominators, total / len(denominators), confidence)
 

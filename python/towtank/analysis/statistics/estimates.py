@@ -137,14 +137,14 @@ def needed_s(bins: float, bin_s: float) -> int:
     return math.ceil(round(bins * bin_s, 1))
 
 
-NOTHING = Estimate(None)
+NO_ESTIMATE = Estimate(None)
 """Estimate without a value, used if nothing was measured."""
 
 
-def from_document(document: dict[str, Any] | None) -> Estimate:
-    """Read an estimate from its JSON object; `NOTHING` if the object is missing."""
+def estimate_from_document(document: dict[str, Any] | None) -> Estimate:
+    """Read an estimate from its JSON object; `NO_ESTIMATE` if the object is missing."""
     if not document:
-        return NOTHING
+        return NO_ESTIMATE
     return Estimate(
         document.get("value"),
         document.get("low"),
@@ -157,10 +157,10 @@ def from_document(document: dict[str, Any] | None) -> Estimate:
 
 
 def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
-    """Return the estimate that a summary contains under a path of keys; `NOTHING` if a key is missing."""
+    """Return the estimate that a summary contains under a path of keys; `NO_ESTIMATE` if a key is missing."""
     found: Any = summary
     for key in path:
         if not isinstance(found, dict) or key not in found:
-            return NOTHING
+            return NO_ESTIMATE
         found = found[key]
-    return from_document(found) if isinstance(found, dict) else NOTHING
+    return estimate_from_document(found) if isinstance(found, dict) else NO_ESTIMATE

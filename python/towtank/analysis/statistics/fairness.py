@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from towtank.analysis.statistics.batches import ratio_of_sums
-from towtank.analysis.statistics.estimates import NOTHING, Estimate
+from towtank.analysis.statistics.estimates import NO_ESTIMATE, Estimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def fairness_of(counts: Floats, lengths: Floats) -> Estimate:
     sums = counts.sum(axis=0)
     value = fairness(sums)
     if value is None:
-        return NOTHING
+        return NO_ESTIMATE
     total, squares = float(sums.sum()), float(np.square(sums).sum())
     slopes = 2 * total * (1 - total * sums / squares) / (len(sums) * squares)
     found, _ = ratio_of_sums(value * lengths + float(lengths.sum()) * (counts @ slopes), lengths)

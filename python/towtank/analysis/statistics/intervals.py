@@ -37,7 +37,7 @@ def t_interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE)
     """
     sample = np.asarray(values, dtype=float)
     if not len(sample):
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     mean = float(sample.mean())
     if len(sample) < 2:
         return Estimate(mean, n=1, confidence=confidence)
@@ -134,7 +134,7 @@ def ratio_interval(top: Estimate, bottom: Estimate) -> Estimate:
            16(2), 175-185, 1954.
     """
     if top.value is None or not bottom.value:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     value = top.value / bottom.value
     count = min(top.n, bottom.n)
     bounds = _ratio_bounds(top, bottom)
@@ -215,7 +215,7 @@ def difference_interval(first: Estimate, second: Estimate, confidence: float | N
            are involved", Biometrika 34, 28-35, 1947, doi:10.1093/biomet/34.1-2.28.
     """
     if first.value is None or second.value is None:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     value = first.value - second.value
     level = first.confidence if confidence is None else confidence
     first_error, second_error = standard_error_of(first), standard_error_of(second)
@@ -258,7 +258,7 @@ def total_interval(parts: Sequence[Estimate], *, independent: bool) -> Estimate:
     """
     values = [part.value for part in parts if part.value is not None]
     if len(values) < len(parts):
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     value, level = sum(values), parts[0].confidence
     errors = [error for part in parts if (error := standard_error_of(part)) is not None]
     if len(errors) < len(parts):

@@ -92,7 +92,7 @@ def ratio_of_long(numerators: Floats, denominators: Floats) -> Estimate:
     """
     total = float(denominators.sum()) if len(denominators) else 0.0
     if total <= 0:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     value = float(numerators.sum()) / total
     error = error_of_long(numerators, denominators)
     if error is None or error.needs is not None:
@@ -133,7 +133,7 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     """
     count = len(values)
     if not count:
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     ordered = np.sort(values)
     value = float(ordered[rank_of(probability, count) - 1])
     without = Estimate(value, n=count)

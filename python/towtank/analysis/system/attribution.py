@@ -8,10 +8,10 @@ import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.system import memory
-from towtank.analysis.system.disks import counted_once
+from towtank.analysis.system.disks import disks_counted_once
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import HOST_CPU, Observed, host_bins, ratio, span
-from towtank.results.observe import GENERATOR_GROUP, THIS_MACHINE
+from towtank.results import GENERATOR_GROUP, THIS_MACHINE
 
 _CPU = ("cpu_user_s_total", "cpu_system_s_total")
 _BYTES = {"disk_read_bytes_per_s": "read_bytes_total", "disk_write_bytes_per_s": "write_bytes_total"}
@@ -148,7 +148,7 @@ def _memory(samples: Samples, groups: list[str], start_s: float, end_s: float) -
 def _disk_bytes(samples: Samples, groups: list[str], counter: str, start_s: float, end_s: float) -> float | None:
     """Return the disk traffic of a machine that none of its process groups caused; None if unknown. [byte/s]"""
     last = samples.samples[-1].get("disks", {}) if samples.samples else {}
-    disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in counted_once(last)]
+    disks = [samples.track("disks", name, counter).rate(start_s, end_s) for name in disks_counted_once(last)]
     parts = [samples.track("groups", group, counter).rate(start_s, end_s) for group in groups]
     if not disks or None in disks or None in parts:
         return None

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.statistics.estimates import NO_ESTIMATE
 from towtank.analysis.statistics.fairness import fairness
 from towtank.analysis.system.tiers import Observed, ratio
-from towtank.results.observe import MEMBER_REQUESTS
+from towtank.results import MEMBER_REQUESTS
 
 _MEMBER = re.compile(rf'{MEMBER_REQUESTS}\{{member="((?:[^"\\]|\\.)*)"\}}')
 
@@ -56,7 +56,7 @@ def _describe(bins: dict[str, Floats], chosen: Mask, bin_s: float) -> dict[str, 
     counts = np.array([float(counted[usable].sum()) for counted in bins.values()])
     # If less than half of the window was observed, `ratio` returns no share, because it would not describe the window.
     shares = {
-        name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NOTHING
+        name: ratio(counted, together, chosen, bin_s=bin_s) if usable.any() else NO_ESTIMATE
         for name, counted in bins.items()
     }
     return {

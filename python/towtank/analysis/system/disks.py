@@ -19,7 +19,7 @@ def is_stacked(name: str, disk: Mapping[str, Any]) -> bool:
     return bool(stacked) if isinstance(stacked, bool) else _STACKED_NAME.fullmatch(name) is not None
 
 
-def counted_once(disks: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+def disks_counted_once(disks: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the disks that are not built on others, so that their sum counts each byte once. If all are built on
     others, return all.
     """

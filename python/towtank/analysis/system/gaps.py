@@ -9,7 +9,7 @@ from typing import Any
 
 from towtank.analysis.system.rates import GAP_S, lookup
 from towtank.analysis.system.tiers import Observed
-from towtank.results.observe import THIS_MACHINE
+from towtank.results import THIS_MACHINE
 
 _GAP_INTERVALS = 2.5
 """A time between two samples counts as a gap if it is longer than this many sampling intervals. A single late sample

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.system.rates import Samples
-from towtank.results.tier_memory import RESIDENT
+from towtank.tier_memory import RESIDENT_SETS
 
 PROPORTIONAL = "proportional sets"
 CONTROL_GROUP = "control group"
@@ -42,13 +42,13 @@ def memory(samples: Samples, group: str, start_s: float, end_s: float) -> dict[s
         PROPORTIONAL: _in_rounds(samples, group, "memory_bytes", start_s, end_s),
         CONTROL_GROUP: mean("own_cgroup", "memory_bytes"),
         # Runs of older versions of Towtank recorded the sum of resident sets under another name.
-        RESIDENT: mean("resident_bytes") if resident is None else resident,
+        RESIDENT_SETS: mean("resident_bytes") if resident is None else resident,
     }
     how = next((how for how, value in found.items() if value is not None), None)
     return {
         "memory_bytes": None if how is None else found[how],
         "memory_how": how,
-        "resident_sets_bytes": found[RESIDENT],
+        "resident_sets_bytes": found[RESIDENT_SETS],
     }
 
 

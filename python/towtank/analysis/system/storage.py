@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.statistics.estimates import NOTHING
+from towtank.analysis.statistics.estimates import NO_ESTIMATE
 from towtank.analysis.system.hosts import STREAM
 from towtank.analysis.system.rates import Samples
 from towtank.analysis.system.tiers import Observed, ratio, span
@@ -128,7 +128,7 @@ def _sum(keys: _Keys, measurement: Measurement) -> Floats | None:
 
 def _rate(keys: _Keys, measurement: Measurement, chosen: Mask) -> dict[str, Any]:
     together = _sum(keys, measurement)
-    found = NOTHING if together is None else ratio(together, measurement.lengths, chosen, bin_s=measurement.bin_s)
+    found = NO_ESTIMATE if together is None else ratio(together, measurement.lengths, chosen, bin_s=measurement.bin_s)
     return found.document()
 
 
@@ -137,5 +137,5 @@ def _share(part: Floats | None, together: Floats | None, chosen: Mask, bin_s: fl
     read.
     """
     if together is None or not np.nansum(together[chosen]) > 0:
-        return NOTHING.document()
+        return NO_ESTIMATE.document()
     return ratio(np.zeros_like(together) if part is None else part, together, chosen, bin_s=bin_s).document()

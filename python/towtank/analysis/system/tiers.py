@@ -13,12 +13,12 @@ from towtank.analysis.measurement import RAMPS, Floats, Mask, Measurement
 from towtank.analysis.statistics import estimates, mean_along_trend, ratio_of_sums
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.system.busiest import busiest
-from towtank.analysis.system.disks import counted_once, is_stacked
+from towtank.analysis.system.disks import disks_counted_once, is_stacked
 from towtank.analysis.system.memory import memory
 from towtank.analysis.system.pace import pace
 from towtank.analysis.system.parts import PARTS, Part
 from towtank.analysis.system.rates import Samples, Track, track
-from towtank.results.observe import ProbeStream, ServiceStream
+from towtank.results import ProbeStream, ServiceStream
 
 _COUNTER_ENDINGS = ("_total", "_count", "_sum")
 _DISK_RATES = {
@@ -164,7 +164,7 @@ def ratio(tops: Floats, bottoms: Floats, chosen: Mask, *, bin_s: float) -> Estim
     """
     usable = chosen & np.isfinite(tops)
     if usable.sum() * 2 < chosen.sum() or not usable.any():
-        return estimates.NOTHING
+        return estimates.NO_ESTIMATE
     return ratio_of_sums(tops[usable], bottoms[usable], bin_s=bin_s * float(chosen.sum()) / float(usable.sum()))[0]
 
 
@@ -397,7 +397,7 @@ def timeline(observed: Observed, measurement: Measurement) -> dict[str, Any]:
     """Return the CPU use of each tier and the disk traffic of the machine for each second of the run."""
     lengths = measurement.lengths_of_rates
     samples = observed.samples
-    disks = counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
+    disks = disks_counted_once(samples.samples[-1].get("disks", {})) if samples.samples else {}
     parts = {}
     for name in observed.tiers:
         for part in observed.parts(name):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from towtank.analysis.laws import response_by_users
 from towtank.analysis.measurement import Floats
 from towtank.analysis.statistics import ratio_of_sums
-from towtank.analysis.windows.settling import Seconds, SettlingResult, look_for_trend, without_transient
+from towtank.analysis.windows.settling import SettlingResult, SteadySeconds, look_for_trend, without_transient
 
 RESPONSE_HALF_WIDTH = 0.35
 """Largest relative half-width of the 95 % interval of the mean response time with which a stage may end. [1]
@@ -45,7 +45,7 @@ class Precision:
     half_width: float | None = field(default=None, init=False)
     last: SettlingResult | None = field(default=None, init=False)
 
-    def take(self, seconds: Seconds) -> bool:
+    def take(self, seconds: SteadySeconds) -> bool:
         """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
         kept = without_transient(seconds)
         if kept is None:
@@ -60,7 +60,7 @@ class Precision:
         return self.last.steady
 
 
-def _by_users(kept: Seconds) -> Floats | None:
+def _by_users(kept: SteadySeconds) -> Floats | None:
     """Return the sums of response times by Little's law; None for an open load, or if the law does not hold. [s]"""
     if kept.unpaused_s is None or kept.users is None:
         return None

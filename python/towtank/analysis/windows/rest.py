@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.doubts import percent, signed_percent
+from towtank.analysis.doubts import percent_text, signed_percent
 from towtank.analysis.measurement import Floats
 from towtank.analysis.windows import steady
 from towtank.analysis.windows.tolerances import NEGLIGIBLE, allowed
@@ -153,7 +153,7 @@ def instability_of(
     found = rest_of(name, values, edges_s, cautious=cautious)
     text, over = name.replace("_", " "), f"over {edges_s[-1] - edges_s[0]:.0f} s"
     if proven and not found.is_shown:
-        most = "any amount" if found.at_most is None else f"up to {percent(found.at_most)}"
+        most = "any amount" if found.at_most is None else f"up to {percent_text(found.at_most)}"
         return Instability(f"{text} changes by {signed_percent(found.change)}, perhaps by {most}, {over}", found.change)
     chance = steady.trend((edges_s[:-1] + edges_s[1:]) / 2, values).p_value
     if chance < TREND_SIGNIFICANCE and abs(found.change) > NEGLIGIBLE:

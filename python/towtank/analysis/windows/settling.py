@@ -33,7 +33,7 @@ _TRANSACTIONS_PER_OBSERVATION = 5
 
 
 @dataclass(frozen=True)
-class Seconds:
+class SteadySeconds:
     """Record of a stage with constant load, with one value per second.
 
     Attributes
@@ -62,10 +62,10 @@ class Seconds:
     users: float | None = None
     unpaused_s: Floats | None = None
 
-    def last(self, count: int) -> Seconds:
+    def last(self, count: int) -> SteadySeconds:
         """Return the record of the last `count` seconds."""
         start = len(self.ends_s) - count
-        return Seconds(
+        return SteadySeconds(
             self.ends_s[start:],
             self.lengths_s[start:],
             self.ended[start:],
@@ -102,7 +102,7 @@ class SettlingResult:
         return {"window_s": self.window_s, "why": self.why, "changes": self.changes}
 
 
-def least_window_s(seconds: Seconds) -> float:
+def least_window_s(seconds: SteadySeconds) -> float:
     """Return the length of the shortest window that can show a steady state under the recorded load. [s]
 
     Notes
@@ -118,7 +118,7 @@ def least_window_s(seconds: Seconds) -> float:
     return least if seconds.users is None else max(least, _CYCLES * seconds.users * length / ended)
 
 
-def look(seconds: Seconds) -> SettlingResult:
+def look(seconds: SteadySeconds) -> SettlingResult:
     """Test whether the record of a settle stage shows a steady state.
 
     Notes
@@ -154,14 +154,14 @@ def look(seconds: Seconds) -> SettlingResult:
     return _look_at(chosen, proven=True)
 
 
-def look_for_trend(seconds: Seconds) -> SettlingResult:
+def look_for_trend(seconds: SteadySeconds) -> SettlingResult:
     """Test the whole record of a stage for a trend. Unlike in `look`, the record may pass although its noise could hide
     a change.
     """
     return _look_at(seconds, proven=False)
 
 
-def without_transient(seconds: Seconds) -> Seconds | None:
+def without_transient(seconds: SteadySeconds) -> SteadySeconds | None:
     """Remove the transient at the start of a record; None if the transient may be longer than half of the record.
 
     The analysis of a run finds the transient with the same function, and also uses the CPU time of tiers.
@@ -177,13 +177,13 @@ def without_transient(seconds: Seconds) -> Seconds | None:
     return seconds.last((sizes[1] - transient.observations) * sizes[0]) if transient.observations else seconds
 
 
-def _look_at(chosen: Seconds, *, proven: bool) -> SettlingResult:
+def _look_at(chosen: SteadySeconds, *, proven: bool) -> SettlingResult:
     changes: dict[str, float] = {}
     why = [text for text in _unrest(chosen, changes, proven=proven) if text]
     return SettlingResult(not why, float(chosen.lengths_s.sum()), "; ".join(why), changes)
 
 
-def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
+def _unrest(chosen: SteadySeconds, changes: dict[str, float], *, proven: bool) -> Iterator[str]:
     """Yield a text for each series that is not steady, and store the changes of all series in `changes`."""
     sizes = _grouping(chosen)
     if sizes is None:
@@ -197,7 +197,7 @@ def _unrest(chosen: Seconds, changes: dict[str, float], *, proven: bool) -> Iter
     yield _of_backlog(chosen, changes)
 
 
-def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
+def _series(seconds: SteadySeconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats], Floats]:
     """Return throughput and logarithm of mean response time for each observation, with the edges of the observations
     [s].
     """
@@ -210,7 +210,7 @@ def _series(seconds: Seconds, sizes: tuple[int, int]) -> tuple[dict[str, Floats]
     return series, np.concatenate([[0.0], np.cumsum(lengths)])
 
 
-def _grouping(chosen: Seconds) -> tuple[int, int] | None:
+def _grouping(chosen: SteadySeconds) -> tuple[int, int] | None:
     """Return the length of an observation in seconds, and the number of observations in a record.
 
     None if the record is too short.
@@ -226,7 +226,7 @@ def _summed(values: Floats, size: int, count: int) -> Floats:
     return np.asarray(values[len(values) - size * count :].reshape(count, size).sum(axis=1), dtype=float)
 
 
-def _of_backlog(chosen: Seconds, changes: dict[str, float]) -> str:
+def _of_backlog(chosen: SteadySeconds, changes: dict[str, float]) -> str:
     """Describe the trend of the sum of requests in flight and waiting arrivals; empty without a trend."""
     backlog = chosen.in_flight + chosen.waiting
     times = chosen.ends_s
@@ -257,7 +257,7 @@ class Settling:
     rested: int = 0
     last: SettlingResult | None = None
 
-    def take(self, seconds: Seconds) -> bool:
+    def take(self, seconds: SteadySeconds) -> bool:
         """Test the record of a stage again, after a further second was recorded. Return True if the stage may end."""
         self.last = look(seconds)
         self.rested = self.rested + 1 if self.last.steady else 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from towtank.analysis.backlog import backlog
-from towtank.analysis.doubts import percent, signed_percent
+from towtank.analysis.doubts import percent_text, signed_percent
 from towtank.analysis.measurement import Floats, Mask, Measurement
 from towtank.analysis.statistics.change_points import lasting_steps
 from towtank.analysis.windows import changes, steady
@@ -424,7 +424,7 @@ def at_mean_throughput(cpus_used: Floats, throughput: Floats) -> Floats:
 def _levels_after(window: Window) -> str:
     """Describe how the analysed part differs from the start that was left out; empty if only a backlog was left out."""
     levels = [
-        f"{change.text} is {percent(abs(round(change.share, 2)))} {'higher' if change.share > 0 else 'lower'}"
+        f"{change.text} is {percent_text(abs(round(change.share, 2)))} {'higher' if change.share > 0 else 'lower'}"
         for change in window.left_out
     ]
     return f", after which {' and '.join(levels)}" if levels else ""

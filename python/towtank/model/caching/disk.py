@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Disk:
+class CacheDisk:
     """Disk that serves the misses of a cache.
 
     Attributes
@@ -37,7 +37,7 @@ class Disk:
 
         Examples
         --------
-        >>> Disk(reads=3, time_s=0.005).visits(0.2)
+        >>> CacheDisk(reads=3, time_s=0.005).visits(0.2)
         0.6000000000000001
         """
         return miss_ratio * self.reads

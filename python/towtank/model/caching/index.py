@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.model.caching.disk import Disk
+from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.trace import SCHEMA, zipf_hit_ratios
 
 SKEWS = (0.0, 0.6, 0.8, 1.0)
@@ -21,7 +21,7 @@ smaller reserve is soon used up. [ratio]
 
 
 @dataclass(frozen=True)
-class Index:
+class CachedIndex:
     """An index on disk that is read through the page cache of its host.
 
     Attributes
@@ -55,13 +55,13 @@ class Index:
 
         Examples
         --------
-        >>> [Index(39, memory, heap).fits for memory, heap in ((32, 16), (64, 24))]
+        >>> [CachedIndex(39, memory, heap).fits for memory, heap in ((32, 16), (64, 24))]
         [False, True]
         """
         return self.index_bytes < self.room_bytes
 
 
-def index_document(index: Index, disk: Disk | None = None) -> dict[str, Any]:
+def index_document(index: CachedIndex, disk: CacheDisk | None = None) -> dict[str, Any]:
     """Return a JSON document: whether an index fits into the page cache, and the hit ratio for each exponent of Zipf's
     law.
 

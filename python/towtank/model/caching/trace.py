@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.errors import Fault, StudyError
-from towtank.model.caching.disk import Disk
+from towtank.model.caching.disk import CacheDisk
 from towtank.model.caching.engine import run_caches
 
 SCHEMA = "towtank/model-cache/1"
@@ -46,7 +46,7 @@ class CacheRequest:
     rate: float | None = None
     samples: int | None = None
     warm_up: int = 0
-    disk: Disk | None = None
+    disk: CacheDisk | None = None
 
     def options(self) -> list[str]:
         """Return these settings as command-line options of the engine."""
@@ -71,12 +71,11 @@ class _LogLines:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the header of a trace, and then one line for each file read in the access log."""
-        from towtank.workload.importers.accesslog.lines import read_lines  # noqa: PLC0415
-        from towtank.workload.importers.draft import Notes  # noqa: PLC0415
+        from towtank.workload import ImportNotes, read_access_log  # noqa: PLC0415
 
-        notes = Notes(str(self.path))
+        notes = ImportNotes(str(self.path))
         yield b"key,bytes,time\n"
-        for hit in read_lines(self.path, notes):
+        for hit in read_access_log(self.path, notes):
             if hit.method != "GET" or hit.status not in _READ:
                 why = f"status {hit.status}" if hit.method == "GET" else f"method {hit.method}"
                 self.left_out[why] = self.left_out.get(why, 0) + 1
@@ -126,7 +125,7 @@ def trace_document(source: str, request: CacheRequest) -> dict[str, Any]:
 
 def _read(source: str, options: list[str]) -> tuple[dict[str, Any], list[str]]:
     """Analyse a trace with the engine; return the engine's answer, and warnings about skipped log lines."""
-    from towtank.workload.importers.accesslog.lines import is_access_log  # noqa: PLC0415
+    from towtank.workload import is_access_log  # noqa: PLC0415
 
     if source == STREAM:
         return run_caches(options, source=sys.stdin.buffer), []

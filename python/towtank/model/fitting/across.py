@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics import standard_error_of
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis import estimate_from_document, standard_error_of
 from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.model.fitting.across_network import Growth, Shared, throughputs
 from towtank.model.fitting.fit import Fit, fit_curve
@@ -42,7 +41,7 @@ from towtank.model.quota import PERIOD_S
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, write_json
 
 SCHEMA = "towtank/prediction/1"
-FILE = "prediction.json"
+PREDICTION_FILE = "prediction.json"
 # Number of bootstrap replicates for which the network is solved. Of 200, five lie below the 2.5 % quantile.
 _DRAWS = 200
 MOST_USERS = 20_000
@@ -108,8 +107,8 @@ def _work(configuration: Configuration, asked: Json) -> Floats | None:
     for point in sorted(configuration.points, key=lambda point: float(point["load"])):
         some = [runs[name] for name in map(str, point["runs"]) if name in runs]
         uses = [(run.get("hosts") or {}).get(name, {}).get("cpus_used") for run in some for name in asked["hosts"]]
-        used = [None if cpus_used is None else from_document(cpus_used).value for cpus_used in uses]
-        done = [from_document(run["throughput_per_s"]).value for run in some]
+        used = [None if cpus_used is None else estimate_from_document(cpus_used).value for cpus_used in uses]
+        done = [estimate_from_document(run["throughput_per_s"]).value for run in some]
         if not used or not all(used) or not all(done):
             return None
         cpus.append(sum(value for value in used if value is not None))
@@ -167,8 +166,8 @@ def _requests(configuration: Configuration) -> float:
     rows = []
     for run in configuration.runs:
         rate_of_requests = run.get("request_throughput_per_s")
-        requests = None if rate_of_requests is None else from_document(rate_of_requests).value
-        rate, users = from_document(run["throughput_per_s"]).value, (run.get("users") or {}).get("asked")
+        requests = None if rate_of_requests is None else estimate_from_document(rate_of_requests).value
+        rate, users = estimate_from_document(run["throughput_per_s"]).value, (run.get("users") or {}).get("asked")
         if not requests or not rate or not users:
             return 1.0
         rows.append((requests / rate, rate, float(users)))
@@ -210,11 +209,13 @@ def _host(name: str, runs: list[Json], cpus_then: float | None, period_s: float)
     The time is total CPU time over total transactions of all runs. The result is None if CPU use or CPUs of
     the host are unknown.
     """
-    uses = [(run["hosts"][name], from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]]
+    uses = [
+        (run["hosts"][name], estimate_from_document(run["throughput_per_s"])) for run in runs if name in run["hosts"]
+    ]
     rows = [
         (used, rate.value, standard_error_of(used), use)
         for use, rate in uses
-        if (used := from_document(use.get("cpus_used"))).value is not None and rate.value
+        if (used := estimate_from_document(use.get("cpus_used"))).value is not None and rate.value
     ]
     allotted = next((use.get("cpus_allotted") for *_, use in rows if use.get("cpus_allotted")), None)
     if not rows or not allotted:
@@ -265,5 +266,5 @@ def write_prediction(path: Path) -> Json | None:
         document |= predict_across(found[0], asked)
     except (MeasurementError, ModelError) as error:
         document |= {"refused": str(error), "runs": [], "rows": []}
-    write_json(path / FILE, document)
+    write_json(path / PREDICTION_FILE, document)
     return document

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from towtank.errors import StudyError
-from towtank.model.fitting.documents import Answer, FitRequest, fit_results, fit_table
+from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results, fit_table
 from towtank.model.fitting.measured import is_results
 from towtank.model.fitting.networks import NetworkAnswer
-from towtank.model.fitting.table import Columns
+from towtank.model.fitting.table import PointColumns
 
 COMMAND_LINE = "<command line>"
-AnyAnswer = TypeVar("AnyAnswer", Answer, NetworkAnswer)
+AnyAnswer = TypeVar("AnyAnswer", CurveAnswer, NetworkAnswer)
 
 
 def why_no_source(source: Path) -> str | None:
@@ -25,7 +25,7 @@ def why_no_source(source: Path) -> str | None:
     return None
 
 
-def misplaced(source: Path, columns: Columns, configuration: str | None) -> list[tuple[str, str]]:
+def misplaced_options(source: Path, columns: PointColumns, configuration: str | None) -> list[tuple[str, str]]:
     """Return the options that do not apply to the kind of source (CSV file or results folder), each with the reason.
 
     Parameters
@@ -54,7 +54,9 @@ def misplaced(source: Path, columns: Columns, configuration: str | None) -> list
     ]
 
 
-def fit_source(source: Path, columns: Columns, request: FitRequest, configuration: str | None) -> list[Answer]:
+def fit_source(
+    source: Path, columns: PointColumns, request: FitRequest, configuration: str | None
+) -> list[CurveAnswer]:
     """Fit the points of a CSV file, or each chosen configuration of a results folder.
 
     Parameters
@@ -89,7 +91,7 @@ def no_such_configuration(configuration: str | None) -> StudyError:
     return StudyError.at(COMMAND_LINE, message, where="--configuration")
 
 
-def the_only(answers: Sequence[AnyAnswer]) -> AnyAnswer:
+def only_answer(answers: Sequence[AnyAnswer]) -> AnyAnswer:
     """Return the only answer of a list, which must contain exactly one answer.
 
     Raises

@@ -15,16 +15,16 @@ from towtank.errors import MeasurementError, ModelError, StudyError
 from towtank.estimates import few_digits, number_estimate
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.demands import demands_document
-from towtank.model.fitting.documents import Answer, FitRequest, fit_results
+from towtank.model.fitting.documents import CurveAnswer, FitRequest, fit_results
 from towtank.model.fitting.drift import Drifted, drifted
-from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.networks.answers import farthest as farthest_load
 from towtank.model.fitting.networks.answers import network_answer, predicted
 from towtank.model.fitting.observations import Floats
-from towtank.model.fitting.prediction import BANDS, farthest, predict
+from towtank.model.fitting.prediction import BANDS, farthest, predict_curve
 from towtank.model.fitting.replicates import SEED
-from towtank.model.fitting.selection import Candidate
+from towtank.model.fitting.selection import CurveCandidate
 
 SCHEMA = "towtank/capacity-model/1"
 LEAST_LEVELS = 3
@@ -72,13 +72,13 @@ def _in_a_line(error: Exception, path: Path) -> str:
     return " ".join(lines[:2]).removesuffix(":")
 
 
-def _contained(answer: Answer, classes: Json) -> Json:
+def _contained(answer: CurveAnswer, classes: Json) -> Json:
     """Return the capacity model of a configuration as JSON object; after an error, `refused` contains the message."""
     made = attempt(f"capacity model of {answer.document['label']}", _configuration, answer, classes)
     return {**answer.document, "classes": classes, "refused": made.sentence} if isinstance(made, Failed) else made
 
 
-def _configuration(answer: Answer, classes: Json) -> Json:
+def _configuration(answer: CurveAnswer, classes: Json) -> Json:
     document: Json = {**answer.document, "classes": classes, "grid": [], "utilization": {}, "bottleneck_sentence": None}
     document["network"] = None
     levels = len(answer.points.levels)
@@ -87,7 +87,7 @@ def _configuration(answer: Answer, classes: Json) -> Json:
     shown = answer.choice.chosen
     if shown is None:
         return {**document, "refused": answer.choice.why}
-    document["grid"] = grid(shown, answer.think_s)
+    document["grid"] = curve_grid(shown, answer.think_s)
     document["utilization"] = _utilization(shown, document, [float(row["load"]) for row in document["grid"]])
     document["bottleneck_sentence"] = _bottleneck(shown, document)
     loads = [float(row["load"]) for row in document["grid"]]
@@ -96,7 +96,7 @@ def _configuration(answer: Answer, classes: Json) -> Json:
     return {**document, "refused": None}
 
 
-def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
+def _network(answer: CurveAnswer, document: Json, loads: list[float]) -> Json | None:
     """Return the document of the queueing network that is fitted to the configuration; None if the configuration has no
     runs.
 
@@ -106,7 +106,7 @@ def _network(answer: Answer, document: Json, loads: list[float]) -> Json | None:
         return None
     found = network_answer(answer.configuration)
     fitted = found.document
-    if found.network is None or fitted["verdict"]["level"] == REJECTED:
+    if found.network is None or fitted["verdict"]["level"] == FIT_REJECTED:
         return fitted
     every = max(1, len(loads) // _NETWORK_GRID)
     levels = [float(row["load"]) for row in fitted["levels"]]
@@ -129,14 +129,14 @@ def _measured_use(document: Json, resource: Json) -> list[Json]:
     return [{**row, "load": by_rate[row["throughput"]]} for row in resource["by_level"] if row["throughput"] in by_rate]
 
 
-def grid(candidate: Candidate, think_s: float) -> list[Json]:
+def curve_grid(candidate: CurveCandidate, think_s: float) -> list[Json]:
     """Return the predictions of a curve for a figure, at evenly spaced loads up to slightly beyond the
     measured range.
     """
-    return [row for row in predict(candidate, _loads(candidate), think_s) if "throughput" in row]
+    return [row for row in predict_curve(candidate, _loads(candidate), think_s) if "throughput" in row]
 
 
-def _loads(candidate: Candidate) -> list[float]:
+def _loads(candidate: CurveCandidate) -> list[float]:
     points = candidate.fit.points
     top = float(points.load.max())
     last = min(farthest(candidate)[0], _BEYOND * top)
@@ -144,7 +144,7 @@ def _loads(candidate: Candidate) -> list[float]:
     return sorted({float(level) for level in [*even, *points.levels] if 0 < level <= last})
 
 
-def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Json:
+def _utilization(candidate: CurveCandidate, document: Json, loads: list[float]) -> Json:
     """Return the utilization of every resource by name: measured at each load level, and predicted by the curve.
     [ratio]
     """
@@ -173,7 +173,7 @@ def _utilization(candidate: Candidate, document: Json, loads: list[float]) -> Js
     return found
 
 
-def _of_bottleneck(candidate: Candidate, drawn: Drifted) -> Floats | None:
+def _of_bottleneck(candidate: CurveCandidate, drawn: Drifted) -> Floats | None:
     """Return the number of busy servers of the bottleneck in each replicate; None if the curve was fitted without
     utilization.
 
@@ -201,7 +201,7 @@ def _of_line(resource: Json, curves: Floats) -> Floats | None:
     return np.asarray(busy.mean() + slopes * (curves - rates.mean()), dtype=float)
 
 
-def _bottleneck(candidate: Candidate, document: Json) -> str | None:
+def _bottleneck(candidate: CurveCandidate, document: Json) -> str | None:
     """Describe the bottleneck, the highest throughput that it allows, and the next bottleneck."""
     name = document["bottleneck"]
     resource = document["demands"].get(name)

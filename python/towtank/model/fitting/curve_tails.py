@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis import Estimate, estimate_from_document
 from towtank.model.loading import load_model
 from towtank.model.percentiles import response_percentiles
 from towtank.model.solving import solve_models
@@ -101,7 +101,8 @@ def curve_tails(points: Sequence[Mapping[str, Any]], text: Callable[[str], str],
         metric: {
             float(point["load"]): estimate
             for point in sorted(points, key=lambda point: float(point["load"]))
-            if (estimate := from_document(point["response_time_s"].get(metric))).value and float(point["load"]) >= 1
+            if (estimate := estimate_from_document(point["response_time_s"].get(metric))).value
+            and float(point["load"]) >= 1
         }
         for metric in SHARES
     }

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from towtank.analysis.statistics.robust import huber
 from towtank.model.fitting.observations import Floats
+from towtank.robust import huber
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from towtank.analysis.run import RunData, read_run
+from towtank.analysis import RunData, read_run
 from towtank.model.fitting.demand_estimators import Series
 from towtank.model.fitting.measured import Resource
 from towtank.model.fitting.observations import Floats

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis import estimate_from_document
 from towtank.containment import Failed, attempt
 from towtank.model.fitting.demand_classes import demands_of_classes
 from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.model.fitting.demand_series import WORTH_A_DEMAND, pooled, read_series
+from towtank.model.fitting.machines import disks
 from towtank.model.fitting.measured import Configuration, Resource, read_configurations
 from towtank.model.fitting.observations import Floats
 from towtank.results import STUDY_MANIFEST, ResultsFolder
-from towtank.results.machines import disks
 
 SCHEMA = "towtank/model-demands/1"
 
@@ -82,7 +82,9 @@ def _why_none(configuration: Configuration) -> str:
 def resource_demands(configuration: Configuration) -> dict[str, Any]:
     """Return the service demand of the mean transaction at every resource, estimated from the load levels."""
     points = configuration.points
-    rates = np.array([from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float)
+    rates = np.array(
+        [estimate_from_document(point["throughput_per_s"]).value or np.nan for point in points], dtype=float
+    )
     found: dict[str, Any] = {}
     for resource in configuration.resources:
         _add(found, resource.name, rates, configuration.cpus(resource), resource)
@@ -103,7 +105,7 @@ def resource_demands(configuration: Configuration) -> dict[str, Any]:
 
 
 def _part(point: dict[str, Any], tier: str, part: str) -> float:
-    value = from_document(point["tiers"].get(tier, {}).get("parts", {}).get(part, {}).get("cpus_used")).value
+    value = estimate_from_document(point["tiers"].get(tier, {}).get("parts", {}).get(part, {}).get("cpus_used")).value
     return np.nan if value is None else value
 
 

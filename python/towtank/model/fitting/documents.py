@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.doubts import Kind
-from towtank.analysis.objectives import metric_of
-from towtank.analysis.statistics import standard_error_of
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis import DoubtKind, estimate_from_document, metric_of_objective, standard_error_of
 from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError, ModelError
 from towtank.files import put_text
@@ -24,7 +21,7 @@ from towtank.model.fitting.curves import USL_PARAMETERS
 from towtank.model.fitting.demands import resource_demands
 from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.fit import CURVES
-from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import (
     CONFIDENCE,
     percentiles,
@@ -36,12 +33,12 @@ from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.measured_limit import of_curve
 from towtank.model.fitting.mix import mix_of
 from towtank.model.fitting.observations import Floats, Observations
-from towtank.model.fitting.prediction import default_loads, held_out, predict, trust
+from towtank.model.fitting.prediction import default_loads, held_out, predict_curve, trust
 from towtank.model.fitting.quota_assumed import quota_assumptions
 from towtank.model.fitting.replicates import REPLICATES, block_length
-from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Candidate, Choice, choose
+from towtank.model.fitting.selection import DEFAULT_HELD_OUT, Choice, CurveCandidate, choose
 from towtank.model.fitting.shape import classify
-from towtank.model.fitting.table import Columns, read_points
+from towtank.model.fitting.table import PointColumns, read_points
 
 SCHEMA = "towtank/model-fit/1"
 Json = dict[str, Any]
@@ -78,7 +75,7 @@ class FitRequest:
 
 
 @dataclass
-class Answer:
+class CurveAnswer:
     """Result of a fit of capacity curves to one set of points.
 
     Attributes
@@ -99,7 +96,7 @@ class Answer:
     asserted: bool = False
 
 
-def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
+def fit_table(path: Path, columns: PointColumns, request: FitRequest) -> CurveAnswer:
     """Fit a capacity curve to the points of a CSV file."""
     points = read_points(path, columns)
     findings = audit_points(points)
@@ -114,7 +111,7 @@ def fit_table(path: Path, columns: Columns, request: FitRequest) -> Answer:
     return _answer(kept, request, head, servers=request.servers or 1, findings=findings, excluded=excluded)
 
 
-def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Answer]:
+def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[CurveAnswer]:
     """Fit a capacity curve to each configuration of a results folder whose label contains `wanted`; None selects every
     configuration."""
     configurations = read_configurations(path)
@@ -132,7 +129,7 @@ def fit_results(path: Path, request: FitRequest, wanted: str | None) -> list[Ans
     return answers
 
 
-def _fit_configuration(configuration: Configuration, request: FitRequest) -> Answer:
+def _fit_configuration(configuration: Configuration, request: FitRequest) -> CurveAnswer:
     points = configuration.observations
     bottleneck = configuration.bottleneck()
     servers = request.servers or (bottleneck.servers if bottleneck else 1)
@@ -176,7 +173,7 @@ def _answer(
     findings: list[Finding],
     excluded: list[Json],
     think_s: float | None = None,
-) -> Answer:
+) -> CurveAnswer:
     if not points.count:
         raise MeasurementError("\n".join(["no point can be modelled:", *(f"  {run['why']}" for run in excluded)]))
     think = float(np.mean(points.think_s())) if think_s is None or points.think is not None else think_s
@@ -202,18 +199,20 @@ def _answer(
     if shown:
         document |= _worth(shown, points, request, think)
     else:
-        document |= {"verdict": {"level": REJECTED, "reasons": [{"level": REJECTED, "text": choice.why}], "tests": []}}
+        document |= {
+            "verdict": {"level": FIT_REJECTED, "reasons": [{"level": FIT_REJECTED, "text": choice.why}], "tests": []}
+        }
     document["knees"] = _knees(shown, points, think)
     if request.curve == "auto":
         document["choice"] = _choice(choice)
-    return Answer(document, choice, points, think)
+    return CurveAnswer(document, choice, points, think)
 
 
-def _shown(choice: Choice, asked: str) -> Candidate | None:
+def _shown(choice: Choice, asked: str) -> CurveCandidate | None:
     return choice.chosen if asked == "auto" else next(iter(choice.candidates), None)
 
 
-def shown_candidate(answer: Answer) -> Candidate | None:
+def shown_candidate(answer: CurveAnswer) -> CurveCandidate | None:
     """Return the fitted curve that the document of an answer describes; None if every curve is rejected."""
     return _shown(answer.choice, str(answer.document["asked"]))
 
@@ -223,7 +222,7 @@ def number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _parameters(candidate: Candidate) -> Json:
+def _parameters(candidate: CurveCandidate) -> Json:
     """Return the parameters of a fitted curve and the quantities derived from them, each with its confidence
     intervals."""
     fit = candidate.fit
@@ -258,7 +257,7 @@ def _parameters(candidate: Candidate) -> Json:
     }
 
 
-def _points(points: Observations, shown: Candidate | None) -> list[Json]:
+def _points(points: Observations, shown: CurveCandidate | None) -> list[Json]:
     """Return each measured point as JSON object. If the point was part of the fit, add the fitted throughput with its
     bootstrap band. [1/s]"""
     fitted: dict[str, float] = {}
@@ -286,7 +285,7 @@ def _points(points: Observations, shown: Candidate | None) -> list[Json]:
     return rows
 
 
-def _worth(candidate: Candidate, points: Observations, request: FitRequest, think_s: float) -> Json:
+def _worth(candidate: CurveCandidate, points: Observations, request: FitRequest, think_s: float) -> Json:
     loads = default_loads(candidate) if request.loads is None else request.loads
     doubts = _interval_doubts(candidate)
     verdict = candidate.judgement.document()
@@ -294,7 +293,7 @@ def _worth(candidate: Candidate, points: Observations, request: FitRequest, thin
     return {
         "verdict": verdict,
         "held_out": held_out(candidate, points),
-        "predictions": predict(candidate, loads, think_s),
+        "predictions": predict_curve(candidate, loads, think_s),
         "trust": trust(candidate, think_s),
     }
 
@@ -303,7 +302,7 @@ def _doubt(verdict: Json, doubts: list[str]) -> None:
     """Add doubts to the verdict on a fit; unless the verdict is `rejected`, it becomes `doubtful`."""
     if doubts:
         verdict["reasons"] += [{"level": "doubtful", "text": text} for text in doubts]
-        verdict["level"] = verdict["level"] if verdict["level"] == REJECTED else "doubtful"
+        verdict["level"] = verdict["level"] if verdict["level"] == FIT_REJECTED else "doubtful"
 
 
 def attribution_doubts(configuration: Configuration) -> list[str]:
@@ -312,7 +311,7 @@ def attribution_doubts(configuration: Configuration) -> list[str]:
         (reason["seen"] or 0.0, str(run["run"]), reason["message"])
         for run in configuration.runs
         for reason in run["verdict"].get("reasons") or ()
-        if reason["kind"] == Kind.NOT_ATTRIBUTED
+        if reason["kind"] == DoubtKind.NOT_ATTRIBUTED
     ]
     if not found:
         return []
@@ -323,7 +322,7 @@ def attribution_doubts(configuration: Configuration) -> list[str]:
     ]
 
 
-def _interval_doubts(candidate: Candidate) -> list[str]:
+def _interval_doubts(candidate: CurveCandidate) -> list[str]:
     length = block_length(candidate.fit)
     if length == 1:
         return []
@@ -352,7 +351,7 @@ def _choice(choice: Choice) -> Json:
     return {"why": choice.why, "candidates": rows, "refused": choice.refused}
 
 
-def _knees(shown: Candidate | None, points: Observations, think_s: float) -> list[Json]:
+def _knees(shown: CurveCandidate | None, points: Observations, think_s: float) -> list[Json]:
     found = [knees.break_knee(points)]
     if shown is not None:
         found = [knees.model_knee(shown), knees.power_knee(shown, think_s), *found]
@@ -378,7 +377,7 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
         text = str(objective["text"])
         named = text.split(" of ", maxsplit=1)[1].split(" ", maxsplit=1)[0] if " of " in text else None
         about = {"metric": metric, "transaction": named}
-        pairs = [(point, metric_of(point, about)) for point in configuration.points]
+        pairs = [(point, metric_of_objective(point, about)) for point in configuration.points]
         seen = [(point, value) for point, value in pairs if value is not None]
         if len(seen) < 2:
             continue
@@ -393,10 +392,10 @@ def _objective_knees(configuration: Configuration) -> list[Json]:
 def _time_error(point: Json, metric: str, named: str | None) -> float | None:
     """Return the standard error of a response time at a point; None if the response time has no interval. [s]"""
     where = point["transactions"].get(named, {}).get(f"{metric}_s") if named else point["response_time_s"][metric]
-    return standard_error_of(from_document(where))
+    return standard_error_of(estimate_from_document(where))
 
 
-def _closed(choice: Choice) -> Candidate | None:
+def _closed(choice: Choice) -> CurveCandidate | None:
     """Return the closed curve to write to a file: the chosen curve if it is closed, otherwise the best closed curve."""
     found = [candidate for candidate in choice.candidates if isinstance(candidate.fit.curve, ClosedCurve)]
     if choice.chosen in found:
@@ -405,7 +404,7 @@ def _closed(choice: Choice) -> Candidate | None:
     return min(known, key=lambda candidate: candidate.joint_aicc or 0.0) if known else next(iter(found), None)
 
 
-def written_model(answer: Answer, source: str, path: Path, *, option: str = "") -> Json:
+def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str = "") -> Json:
     """Write the fitted curve of a closed system as a model file, and compare the throughput of the written model with
     the measured throughput.
 
@@ -425,7 +424,7 @@ def written_model(answer: Answer, source: str, path: Path, *, option: str = "") 
     ModelError
         If the answer has no closed curve, or the curve is rejected."""
     closed = _closed(answer.choice)
-    if closed is None or closed.judgement.level == REJECTED:
+    if closed is None or closed.judgement.level == FIT_REJECTED:
         why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"
         without = (
             f"{option}: must have a closed curve to write, got none"

@@ -21,7 +21,7 @@ from towtank.model.fitting.curves import WIDER, ScalabilityLaw
 from towtank.model.fitting.fit import Fit, fit_curve, levels_needed, shape_parameters
 from towtank.model.fitting.observations import Floats, Observations
 
-SUPPORTED, DOUBTFUL, REJECTED = "supported", "doubtful", "rejected"
+FIT_SUPPORTED, FIT_DOUBTFUL, FIT_REJECTED = "supported", "doubtful", "rejected"
 LEVEL = 0.01
 """Significance level of the tests of a curve. Each test rejects a correct curve in one of a hundred fits."""
 MISS_LIMIT = 0.20
@@ -62,7 +62,7 @@ class Judgement:
     def level(self) -> str:
         """Level of the verdict on a curve: the worst level among its reasons."""
         levels = {level for level, _ in self.reasons}
-        return REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
+        return FIT_REJECTED if FIT_REJECTED in levels else FIT_DOUBTFUL if FIT_DOUBTFUL in levels else FIT_SUPPORTED
 
     def shape(self, fit: Fit, sentence: str) -> None:
         """Record that the shape of the curve is wrong: as a rejection if the mean error of the curve is large,
@@ -76,11 +76,11 @@ class Judgement:
 
     def doubt(self, sentence: str) -> None:
         """Add a reason that makes the verdict `doubtful`."""
-        self.reasons.append((DOUBTFUL, sentence))
+        self.reasons.append((FIT_DOUBTFUL, sentence))
 
     def reject(self, sentence: str) -> None:
         """Add a reason that makes the verdict `rejected`."""
-        self.reasons.append((REJECTED, sentence))
+        self.reasons.append((FIT_REJECTED, sentence))
 
     def document(self) -> dict[str, Any]:
         """Return the verdict as JSON object: level, reasons and tests."""

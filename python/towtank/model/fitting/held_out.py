@@ -36,14 +36,14 @@ def measured_again(tested: Fit, above: Observations) -> Floats:
     return np.maximum(further_measurement(tested, above.load, curves), 0.0)
 
 
-def worst_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def worst_held_out_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the row with the largest relative error of throughput; each row is a load level that was left out of a
     fit.
     """
     return max(rows, key=lambda row: abs(float(row["error"])))
 
 
-def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
+def held_out_error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
     """Return the interval of the largest relative error of throughput at load levels that were left out of a fit.
     [ratio]
 
@@ -60,12 +60,12 @@ def error_interval(rows: Sequence[Mapping[str, Any]]) -> Interval | None:
 
     Examples
     --------
-    >>> error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
+    >>> held_out_error_interval([{"error": 0.25, "measured_throughput": 8.0, "throughput_band_95": [9.0, 11.0]}])
     (0.125, 0.375)
     """
     if not rows:
         return None
-    worst = worst_row(rows)
+    worst = worst_held_out_row(rows)
     return error_of_band(worst.get("throughput_band_95") or (None, None), float(worst["measured_throughput"]))
 
 

@@ -18,7 +18,7 @@ from towtank.model.fitting.drift import at_saturation
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import SEED
-from towtank.model.fitting.selection import Candidate
+from towtank.model.fitting.selection import CurveCandidate
 
 _DRAWS = 1000
 _POWER_STEPS = 60
@@ -30,7 +30,7 @@ def knee(kind: str, load: float | None, samples: Floats | None, how: str) -> dic
     return {"kind": kind, "load": load, "low": low, "high": high, "confidence": 0.95, "how": how}
 
 
-def model_knee(candidate: Candidate) -> dict[str, Any] | None:
+def model_knee(candidate: CurveCandidate) -> dict[str, Any] | None:
     """Return the knee N* = (D + Z) / D_max of a closed curve, or the peak of a universal scalability law, as
     JSON object.
     """
@@ -47,7 +47,7 @@ def model_knee(candidate: Candidate) -> dict[str, Any] | None:
     return knee(kind, float(best[0]), curve.derived(at_saturation(fit, candidate.replicates))[name], how)
 
 
-def power_knee(candidate: Candidate, think_s: float) -> dict[str, Any] | None:
+def power_knee(candidate: CurveCandidate, think_s: float) -> dict[str, Any] | None:
     """Return the load at which the power X / R is largest, with R = N / X - Z from the curve, as JSON object.
 
     Returns

@@ -12,9 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics import standard_error_of
-from towtank.analysis.statistics.estimates import Estimate, from_document
-from towtank.analysis.study import SET_ASIDE, SUMMARY_FILE, describe_study, summaries_of
+from towtank.analysis import (
+    SET_ASIDE_SUFFIX,
+    STUDY_SUMMARY_FILE,
+    Estimate,
+    describe_study,
+    estimate_from_document,
+    standard_error_of,
+    summaries_of,
+)
 from towtank.errors import MeasurementError, StudyError
 from towtank.model.fitting.audit import Finding, Quantities, audit
 from towtank.model.fitting.observations import Floats, Observations, observations, pooled_errors
@@ -82,8 +88,8 @@ class Configuration:
     @property
     def observations(self) -> Observations:
         """Measured points for the fit of a curve: one point with standard errors for each load level."""
-        rate = [from_document(point["throughput_per_s"]) for point in self.points]
-        response = [from_document(point["response_time_s"]["mean"]) for point in self.points]
+        rate = [estimate_from_document(point["throughput_per_s"]) for point in self.points]
+        response = [estimate_from_document(point["response_time_s"]["mean"]) for point in self.points]
         think = [point.get("think_time_s") for point in self.points]
         timed = all(estimate.value for estimate in response)
         busy, busy_error = self._busy()
@@ -129,7 +135,7 @@ class Configuration:
             return None, None
         squares = np.zeros(len(self.points))
         for tier in bottleneck.tiers:
-            errors = _errors([from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
+            errors = _errors([estimate_from_document(point["tiers"][tier].get("cpus_used")) for point in self.points])
             if errors is None:
                 return used, None
             squares += (errors / bottleneck.part) ** 2
@@ -139,7 +145,11 @@ class Configuration:
     def think_s(self) -> float:
         """Mean think time over the measured points; 0 if think time was not measured. [s]"""
         known = [
-            (float(point["think_time_s"]), from_document(point["throughput_per_s"]).value, float(point["load"]))
+            (
+                float(point["think_time_s"]),
+                estimate_from_document(point["throughput_per_s"]).value,
+                float(point["load"]),
+            )
             for point in self.points
             if point.get("think_time_s") is not None
         ]
@@ -150,7 +160,9 @@ class Configuration:
         """Return the number of busy servers of a resource at each load level; NaN if a tier was not observed. [1]"""
         rows = []
         for point in self.points:
-            used = [from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers]
+            used = [
+                estimate_from_document(point["tiers"].get(tier, {}).get("cpus_used")).value for tier in resource.tiers
+            ]
             rows.append(
                 np.nan if any(cpus is None for cpus in used) else sum(cpus for cpus in used if cpus is not None)
             )
@@ -195,7 +207,7 @@ def _errors(rows: list[Estimate]) -> Floats | None:
 
 def is_results(path: Path) -> bool:
     """Return True if a path is a results folder or a study summary."""
-    return (path / STUDY_MANIFEST).is_file() or (path / SUMMARY_FILE).is_file() or path.name == SUMMARY_FILE
+    return (path / STUDY_MANIFEST).is_file() or (path / STUDY_SUMMARY_FILE).is_file() or path.name == STUDY_SUMMARY_FILE
 
 
 def read_configurations(path: Path) -> list[Configuration]:
@@ -214,7 +226,7 @@ def read_configurations(path: Path) -> list[Configuration]:
     if (path / STUDY_MANIFEST).is_file():
         found = _from_runs(ResultsFolder.open(path))
     else:
-        found = _from_summary(path if path.is_file() else path / SUMMARY_FILE)
+        found = _from_summary(path if path.is_file() else path / STUDY_SUMMARY_FILE)
     if not any(configuration.points for configuration in found):
         reasons = [f"  {run['run']}: {run['why']}" for configuration in found for run in configuration.excluded]
         raise MeasurementError(
@@ -257,7 +269,7 @@ _CLOSED_ONLY = (
 
 def _from_runs(results: ResultsFolder) -> list[Configuration]:
     manifest = results.manifest
-    folders = [run for run in results.runs() if SET_ASIDE not in run.run_id]
+    folders = [run for run in results.runs() if SET_ASIDE_SUFFIX not in run.run_id]
     summaries = summaries_of(folders)
     whole = describe_study(manifest, list(summaries.values()))
     if whole["load_factor"] == "rate" or any(summary.get("rate") for summary in summaries.values()):
@@ -318,7 +330,7 @@ def _empty(run: Json, load: float) -> str | None:
     """Return the reason why a run gives no point for a curve; None if it gives a point."""
     if not run["laws"]["little"]:
         return "no transaction ended in its window"
-    if not from_document(run["throughput_per_s"]).value:
+    if not estimate_from_document(run["throughput_per_s"]).value:
         return "no transaction succeeded in its window"
     return None if load > 0 else "its load is unknown"
 
@@ -327,7 +339,7 @@ def _quantities(name: str, run: Json) -> Quantities | None:
     little = run["laws"]["little"]
     if not little:
         return None
-    cpus = {tier: from_document(figures.get("cpus_used")).value for tier, figures in run["tiers"].items()}
+    cpus = {tier: estimate_from_document(figures.get("cpus_used")).value for tier, figures in run["tiers"].items()}
     return Quantities(
         name,
         float(little["n"]),

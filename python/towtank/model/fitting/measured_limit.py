@@ -14,7 +14,7 @@ from towtank.model.fitting.goodness import HELD_OUT_LIMIT
 from towtank.model.fitting.measured import Configuration
 
 Json = dict[str, Any]
-STATION, ASSERTED, NONE, OTHER = "station", "asserted", "none", "other"
+LIMIT_STATION, LIMIT_ASSERTED, LIMIT_NONE, LIMIT_OTHER = "station", "asserted", "none", "other"
 RESPONSE_UNEXPLAINED = 0.50
 """Largest share of the mean response time at the highest load that the network may leave unexplained. A larger share
 means that something outside the network limits the load. [ratio]
@@ -57,10 +57,10 @@ def of_curve(configuration: Configuration | None, shape: Json | None, *, asserte
         return None
     if configuration.bottleneck() is None:
         why = "no CPU of the system was observed, so the limit of the system and the effect of more CPUs are unknown"
-        return MeasuredLimit(ASSERTED if asserted else OTHER, why)
+        return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, why)
     if shape["kind"] in ("contention", "disk", "memory", "generator", "quota"):
-        return MeasuredLimit(ASSERTED if asserted else OTHER, _no_help(shape))
-    return MeasuredLimit(STATION if shape["kind"] == "cpu" else NONE, shape["sentence"])
+        return MeasuredLimit(LIMIT_ASSERTED if asserted else LIMIT_OTHER, _no_help(shape))
+    return MeasuredLimit(LIMIT_STATION if shape["kind"] == "cpu" else LIMIT_NONE, shape["sentence"])
 
 
 def of_network(shape: Json, network: Json) -> MeasuredLimit:
@@ -84,8 +84,8 @@ def of_network(shape: Json, network: Json) -> MeasuredLimit:
     lacks |= kind == "disk" and shape["resource"] not in network["stations"]
     lacks |= kind == "contention" and not _predicts_top(network)
     if lacks:
-        return MeasuredLimit(OTHER, _no_help(shape))
-    return MeasuredLimit(NONE if kind in ("none", "unknown") else STATION, shape["sentence"])
+        return MeasuredLimit(LIMIT_OTHER, _no_help(shape))
+    return MeasuredLimit(LIMIT_NONE if kind in ("none", "unknown") else LIMIT_STATION, shape["sentence"])
 
 
 def _predicts_top(network: Json) -> bool:

@@ -19,7 +19,7 @@ from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.measured_limit import MeasuredLimit
 from towtank.model.fitting.network import Rates, network_throughput
 from towtank.model.fitting.replicates import SEED
-from towtank.model.fitting.selection import Candidate
+from towtank.model.fitting.selection import CurveCandidate
 from towtank.units import exact_duration, exact_rate
 
 CLASS = "transactions"
@@ -59,7 +59,7 @@ class Station:
 
 
 def stations(
-    candidate: Candidate, configuration: Configuration | None, demands: dict[str, Any]
+    candidate: CurveCandidate, configuration: Configuration | None, demands: dict[str, Any]
 ) -> tuple[list[Station], float]:
     """Return the stations of a fitted curve of a closed system, and the time that a transaction spends outside these
     stations. [s]
@@ -112,7 +112,7 @@ def _relative_error(demand: dict[str, Any]) -> float:
     return 0.0 if low is None or high is None else (float(high) - float(low)) / 2 / _NORMAL_95 / float(demand["value"])
 
 
-def draws(candidate: Candidate, found: list[Station], left: float) -> dict[str, list[float]]:
+def draws(candidate: CurveCandidate, found: list[Station], left: float) -> dict[str, list[float]]:
     """Return the demand of each station in `DRAWS` bootstrap replicates of the fit, relative to the demand in the model
     file. [ratio]
 
@@ -144,7 +144,7 @@ def _safe(name: str) -> str:
 
 
 def model_text(
-    candidate: Candidate,
+    candidate: CurveCandidate,
     source: str,
     found: list[Station],
     left: float,
@@ -201,7 +201,7 @@ def model_text(
 
 
 def _fitted(
-    candidate: Candidate,
+    candidate: CurveCandidate,
     source: str,
     rows: dict[str, list[float]],
     tails: Tails | None,
@@ -248,7 +248,7 @@ def _error_interval(predicted: float, measured: float, standard_error: float | N
     return [predicted / (measured + half) - 1, predicted / (measured - half) - 1]
 
 
-def checked(candidate: Candidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
+def checked(candidate: CurveCandidate, found: list[Station], left: float, think_s: float) -> list[dict[str, Any]]:
     """Compare the exact throughput of the network in the written file with the measured throughput, at each measured
     load.
 

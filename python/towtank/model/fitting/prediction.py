@@ -13,11 +13,11 @@ from towtank.model.fitting.curves import FARTHEST, LINEAR
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.drift import drifted
 from towtank.model.fitting.fit import Fit
-from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import further_measurement
-from towtank.model.fitting.selection import Candidate
+from towtank.model.fitting.selection import CurveCandidate
 
 BANDS = {"band_80": 0.80, "band_95": 0.95}
 FARTHEST_SATURATED = 4.0
@@ -30,7 +30,7 @@ SATURATED = 0.9
 """Share of the curve's throughput limit from which the highest measured throughput counts as saturated. [ratio]"""
 
 
-def farthest(candidate: Candidate) -> tuple[float, str]:
+def farthest(candidate: CurveCandidate) -> tuple[float, str]:
     """Return the highest load for which predictions of the curve are allowed, and the reason for this load."""
     points, fit = candidate.fit.points, candidate.fit
     top = float(points.load.max())
@@ -42,7 +42,7 @@ def farthest(candidate: Candidate) -> tuple[float, str]:
     return FARTHEST * top, "it is unknown if a law of scalability holds beyond this load"
 
 
-def default_loads(candidate: Candidate) -> list[float]:
+def default_loads(candidate: CurveCandidate) -> list[float]:
     """Return the loads of the default predictions: the measured load levels and some loads beyond them."""
     levels = [float(level) for level in candidate.fit.points.levels]
     levels = levels if len(levels) <= 20 else list(np.quantile(levels, np.linspace(0, 1, 11)))
@@ -50,7 +50,7 @@ def default_loads(candidate: Candidate) -> list[float]:
     return sorted({*levels, *(load for load in beyond if load > max(levels))})
 
 
-def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
+def predict_curve(candidate: CurveCandidate, loads: list[float], think_s: float) -> list[dict[str, Any]]:
     """Predict throughput and response time at loads, or state the reason why no prediction is made.
 
     Returns
@@ -86,21 +86,21 @@ def predict(candidate: Candidate, loads: list[float], think_s: float) -> list[di
     return rows
 
 
-def _range(candidate: Candidate, load: float) -> str:
+def _range(candidate: CurveCandidate, load: float) -> str:
     points = candidate.fit.points
     if load in points.load:
         return "measured"
     return "between" if points.load.min() <= load <= points.load.max() else "beyond"
 
 
-def _refusal(candidate: Candidate, load: float) -> str | None:
+def _refusal(candidate: CurveCandidate, load: float) -> str | None:
     """Return the reason why no prediction is made with a rejected curve at a load; None if a prediction is made."""
-    if candidate.judgement.level == REJECTED and _range(candidate, load) == "beyond":
+    if candidate.judgement.level == FIT_REJECTED and _range(candidate, load) == "beyond":
         return f"{candidate.name} is rejected, and so are its predictions beyond the measurements"
     return None
 
 
-def _bands(candidate: Candidate, loads: Floats, think_s: float) -> dict[float, dict[str, Any]]:
+def _bands(candidate: CurveCandidate, loads: Floats, think_s: float) -> dict[float, dict[str, Any]]:
     fit, parameters = candidate.fit, candidate.replicates
     best = fit.throughput(loads)
     curves = drifted(fit, parameters, loads).rates
@@ -150,7 +150,7 @@ def _summary(best: float, curves: Floats, again: Floats) -> dict[str, Any]:
     return row
 
 
-def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | None:
+def held_out(candidate: CurveCandidate, points: Observations) -> dict[str, Any] | None:
     """Compare measurements at held-out load levels with the predictions of a fit without these levels; return a
     JSON object.
 
@@ -177,7 +177,7 @@ def held_out(candidate: Candidate, points: Observations) -> dict[str, Any] | Non
     return {**document, "points": rows, "refitted": candidate.refitted}
 
 
-def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
+def trust(candidate: CurveCandidate, think_s: float) -> dict[str, Any]:
     """Return the basis of the predictions as JSON object: measured range, assumptions with their tests, error at
     held-out load levels.
     """
@@ -198,7 +198,7 @@ def trust(candidate: Candidate, think_s: float) -> dict[str, Any]:
     }
 
 
-def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
+def _assumptions(candidate: CurveCandidate, think_s: float) -> list[dict[str, str]]:
     points = candidate.fit.points
     tests = {test["test"]: test for test in candidate.judgement.tests}
     spread = "lack-of-fit test" if "lack of fit" in tests else "no: no level was repeated often enough"
@@ -243,7 +243,7 @@ def _assumptions(candidate: Candidate, think_s: float) -> list[dict[str, str]]:
     return found
 
 
-def _assumed_of_demands(candidate: Candidate) -> dict[str, str]:
+def _assumed_of_demands(candidate: CurveCandidate) -> dict[str, str]:
     """Return the assumption of the curve about the service demand, with the test of the assumption."""
     fit = candidate.fit
     busy = fit.busy_misses

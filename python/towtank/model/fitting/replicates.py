@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from towtank.analysis.statistics import lag_one, looks_independent
+from towtank.analysis import lag_one, looks_independent
 from towtank.model.fitting.fit import Fit
 from towtank.model.fitting.least_squares import minimise
 from towtank.model.fitting.observations import Floats

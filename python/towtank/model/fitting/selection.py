@@ -16,8 +16,8 @@ from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.fit import Fit, curve_named, fit_curve, superlinear
 from towtank.model.fitting.goodness import (
+    FIT_REJECTED,
     MISS_LIMIT,
-    REJECTED,
     Judgement,
     aicc,
     fit_below,
@@ -25,7 +25,7 @@ from towtank.model.fitting.goodness import (
     judge,
     predicted_against_measured,
 )
-from towtank.model.fitting.held_out import Interval, error_interval, measured_again
+from towtank.model.fitting.held_out import Interval, held_out_error_interval, measured_again
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import replicates
@@ -45,7 +45,7 @@ levels. [1]
 
 
 @dataclass
-class Candidate:
+class CurveCandidate:
     """Curve fitted to measured points, with the tests of this fit.
 
     Attributes
@@ -100,7 +100,7 @@ class Candidate:
             return None
         drawn = self.measured_again.T
         rows = zip(self.held_out["points"], drawn, strict=True)
-        return error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
+        return held_out_error_interval([{**row, "throughput_band_95": percentiles(again)} for row, again in rows])
 
     def held_out_text(self) -> str:
         """Render the largest error of throughput at the held-out load levels in per cent, with its interval; `-`
@@ -123,13 +123,13 @@ class Choice:
         Reason for the choice.
     """
 
-    candidates: list[Candidate]
-    chosen: Candidate | None
+    candidates: list[CurveCandidate]
+    chosen: CurveCandidate | None
     refused: dict[str, str]
     why: str
 
 
-def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> Candidate:
+def candidate(name: str, points: Observations, servers: int, think_s: float, held: int | None) -> CurveCandidate:
     """Fit a curve of a family to measured points and test the fit.
 
     Parameters
@@ -164,12 +164,12 @@ def candidate(name: str, points: Observations, servers: int, think_s: float, hel
     return _tested(fit, below, points, held)
 
 
-def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> Candidate:
+def _tested(fit: Fit, below: Fit | None, points: Observations, held: int | None) -> CurveCandidate:
     """Return a fit as candidate. It is tested by the prediction of `below`, a fit to the lower load levels only."""
     highest = held or DEFAULT_HELD_OUT
     above = None if below is None else points.split(highest)[1]
     compared = None if below is None or above is None else predicted_against_measured(below, above, highest)
-    return Candidate(fit, judge(fit, compared), aicc(fit), compared, not held, joint_aicc(fit), below, above)
+    return CurveCandidate(fit, judge(fit, compared), aicc(fit), compared, not held, joint_aicc(fit), below, above)
 
 
 def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: float, held: int | None) -> Choice:
@@ -195,7 +195,7 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
     able = [
         contender
         for contender in candidates
-        if contender.judgement.level != REJECTED and contender.name not in set_aside
+        if contender.judgement.level != FIT_REJECTED and contender.name not in set_aside
     ]
     if not able:
         return Choice(candidates, None, refused, _no_choice(candidates, refused))
@@ -208,7 +208,7 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
     return _with(set_aside, Choice(candidates, chosen, refused, _because(chosen, able, close)))
 
 
-def _judge_by_servers(contender: Candidate, points: Observations, servers: int) -> None:
+def _judge_by_servers(contender: CurveCandidate, points: Observations, servers: int) -> None:
     """Reject a scalability law whose throughput contradicts the utilization law. Curves of closed systems obey this law
     by construction and need no such test.
 
@@ -235,7 +235,7 @@ def _with(set_aside: dict[str, str], choice: Choice) -> Choice:
     return replace(choice, why=f"{choice.why}; {reasons}") if reasons else choice
 
 
-def _one_closed(candidates: list[Candidate], points: Observations, held: int | None) -> dict[str, str]:
+def _one_closed(candidates: list[CurveCandidate], points: Observations, held: int | None) -> dict[str, str]:
     """Choose between constant and load-dependent demand in the curve of a closed system.
 
     Return the name of the curve that was not chosen, with the reason; empty unless both curves were fitted.
@@ -252,7 +252,7 @@ def _one_closed(candidates: list[Candidate], points: Observations, held: int | N
     plain, changing = pair.get("closed"), pair.get("load-dependent")
     if plain is None or changing is None:
         return {}
-    rejected = {name for name, contender in pair.items() if contender.judgement.level == REJECTED}
+    rejected = {name for name, contender in pair.items() if contender.judgement.level == FIT_REJECTED}
     changes = "load-dependent" not in rejected and _changes(plain.fit, changing.fit)
     best = changing if changes or "closed" in rejected else plain
     other = plain if best is changing else changing
@@ -300,7 +300,7 @@ def _credible_gap(fit: Fit) -> float:
     return float(values * math.log(f_quantile(1 - _CHANGE_LEVEL, freedom, freedom)))
 
 
-def _without_criterion(candidates: list[Candidate], able: list[Candidate], refused: dict[str, str]) -> Choice:
+def _without_criterion(candidates: list[CurveCandidate], able: list[CurveCandidate], refused: dict[str, str]) -> Choice:
     """Choose a curve if there are too few points for AICc.
 
     The curve that best predicts the highest load level, left out of its fit, is chosen. If no curve predicts this level
@@ -329,15 +329,15 @@ def _without_criterion(candidates: list[Candidate], able: list[Candidate], refus
     return Choice(candidates, chosen, refused, why)
 
 
-def _rank(contender: Candidate) -> float:
+def _rank(contender: CurveCandidate) -> float:
     return float("inf") if contender.aicc is None else contender.aicc
 
 
-def _held_out_error(contender: Candidate) -> float:
+def _held_out_error(contender: CurveCandidate) -> float:
     return abs(contender.held_out["worst_error"]) if contender.held_out else float("inf")
 
 
-def _because(chosen: Candidate, able: list[Candidate], close: list[Candidate]) -> str:
+def _because(chosen: CurveCandidate, able: list[CurveCandidate], close: list[CurveCandidate]) -> str:
     if len(close) == 1:
         others = [contender for contender in able if contender is not chosen]
         if not others:
@@ -353,8 +353,8 @@ def _because(chosen: Candidate, able: list[Candidate], close: list[Candidate]) -
     )
 
 
-def _no_choice(candidates: list[Candidate], refused: dict[str, str]) -> str:
-    reasons = [f"{contender.name}: {next(text for level, text in contender.judgement.reasons if level == REJECTED)}"
-            for contender in candidates if contender.judgement.level == REJECTED]  # fmt: skip
+def _no_choice(candidates: list[CurveCandidate], refused: dict[str, str]) -> str:
+    reasons = [f"{contender.name}: {next(text for level, text in contender.judgement.reasons if level == FIT_REJECTED)}"
+            for contender in candidates if contender.judgement.level == FIT_REJECTED]  # fmt: skip
     reasons += list(refused.values())
     return "every curve is rejected: " + "; ".join(reasons)

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from towtank.analysis.statistics import ratio_interval
-from towtank.analysis.statistics.estimates import NOTHING, Estimate, from_document
+from towtank.analysis import NO_ESTIMATE, Estimate, estimate_from_document, ratio_interval
 from towtank.estimates import few_digits, number_estimate, share_estimate
+from towtank.model.fitting.machines import disks, machines
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.observations import Floats
 from towtank.model.percentiles import erlang_c
-from towtank.results.machines import disks, machines
 
 Json = dict[str, Any]
 SHARP = 2.0
@@ -151,8 +150,10 @@ def _is_by_queues(configuration: Configuration, rise: float | None, shortfall: f
             most = max(most, 1 + waits)
     if rise is None or not 1 < rise <= most:
         return False
-    first, rate = configuration.points[0], from_document(configuration.points[0]["throughput_per_s"]).value
-    times = [from_document(point["response_time_s"]["mean"]).value for point in (first, configuration.points[-1])]
+    first, rate = configuration.points[0], estimate_from_document(configuration.points[0]["throughput_per_s"]).value
+    times = [
+        estimate_from_document(point["response_time_s"]["mean"]).value for point in (first, configuration.points[-1])
+    ]
     if not rate or times[0] is None or times[1] is None:
         return False
     cycle = float(first["load"]) / rate
@@ -235,8 +236,8 @@ def _percent(short: Evidence) -> str:
 
 def _grown(configuration: Configuration) -> Estimate:
     """Return the response time at the highest load, relative to the response time at the lowest load. [ratio]"""
-    times = [from_document(point["response_time_s"]["mean"]) for point in configuration.points]
-    return ratio_interval(times[-1], times[0]) if times[-1].value else NOTHING
+    times = [estimate_from_document(point["response_time_s"]["mean"]) for point in configuration.points]
+    return ratio_interval(times[-1], times[0]) if times[-1].value else NO_ESTIMATE
 
 
 def _reached(configuration: Configuration) -> Estimate:
@@ -244,9 +245,9 @@ def _reached(configuration: Configuration) -> Estimate:
     [ratio]
     """
     first, last = configuration.points[0], configuration.points[-1]
-    rates = [from_document(point["throughput_per_s"]) for point in (first, last)]
+    rates = [estimate_from_document(point["throughput_per_s"]) for point in (first, last)]
     if not rates[0].value or not last["load"]:
-        return NOTHING
+        return NO_ESTIMATE
     rates[1] = replace(rates[1], value=rates[1].value or 0.0)
     return ratio_interval(rates[1], rates[0]).scaled(first["load"] / last["load"])
 
@@ -316,7 +317,7 @@ def _disks(configuration: Configuration) -> list[Evidence]:
 
 def _cpus(configuration: Configuration) -> list[Evidence]:
     found = []
-    rates = [from_document(point["throughput_per_s"]).value or float("nan") for point in configuration.points]
+    rates = [estimate_from_document(point["throughput_per_s"]).value or float("nan") for point in configuration.points]
     for resource in configuration.resources:
         used: Floats = configuration.cpus(resource)
         if not np.isfinite(used[[0, -1]]).all():
@@ -382,5 +383,5 @@ def _waiting(configuration: Configuration) -> list[Evidence]:
 
 def _switches(run: Json) -> float | None:
     switches = run["host"].get("context_switches_per_s")
-    rate = from_document(run["throughput_per_s"]).value
+    rate = estimate_from_document(run["throughput_per_s"]).value
     return switches / rate if switches is not None and rate else None

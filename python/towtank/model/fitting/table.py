@@ -22,7 +22,7 @@ MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
-class Columns:
+class PointColumns:
     """Names of the columns of a CSV file; None if the column is missing, or its name is to be guessed.
 
     Attributes
@@ -63,7 +63,7 @@ class _Reader:
             raise StudyError(self.faults)
 
 
-def read_points(path: Path, columns: Columns) -> Observations:
+def read_points(path: Path, columns: PointColumns) -> Observations:
     """Read the points of a CSV file.
 
     Parameters
@@ -153,7 +153,7 @@ def _add(reader: _Reader, number: int, line: str, separator: str) -> None:
     reader.rows.append((number, cells, starts))
 
 
-def _places(reader: _Reader, columns: Columns) -> dict[str, int]:
+def _places(reader: _Reader, columns: PointColumns) -> dict[str, int]:
     found: dict[str, int] = {}
     for role, option, given, known in (
         ("load", "--x", columns.load, LOAD_NAMES),

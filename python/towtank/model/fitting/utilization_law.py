@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from towtank.analysis.statistics.change_points import change_points
-from towtank.analysis.statistics.robust import Floats
+from towtank.analysis import change_points
+from towtank.arrays import Floats
 from towtank.distributions import t_quantile
 from towtank.estimates import few_digits
 from towtank.model.fitting.goodness import Judgement

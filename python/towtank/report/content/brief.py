@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis import limit_text
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.document import Column, Table
@@ -107,9 +107,9 @@ def _limited(configuration: Json) -> str:
     if found["value"] is None:
         return "no tested load passed"
     if found["is_lower_bound"]:
-        return f"not reached: {text_of(found)}"
+        return f"not reached: {limit_text(found)}"
     reason = str((found["failure"] or {}).get("kind") or "unknown").replace("_", " ")
-    return f"{reason} beyond {text_of(found)}"
+    return f"{reason} beyond {limit_text(found)}"
 
 
 def _objectives(results: Results, configuration: Json) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
-from towtank.analysis.checks.storage import throttled_disks
+from towtank.analysis import throttled_disks
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.content.headline import nothing

@@ -4,7 +4,7 @@ search.
 
 from __future__ import annotations
 
-from towtank.analysis.limits.of_runs import how_found, text_of
+from towtank.analysis import how_limit_was_found, limit_text
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Callout, Column, Section, Table, paragraph, text
@@ -53,7 +53,7 @@ def _of_configuration(results: Results, configuration: Json, found: Json) -> Cal
     depends on.
     """
     where = f"{label_of(configuration)}: " if configuration.get("key") else ""
-    said = [text(f"{where}{text_of(found)}{how_found(found)}.")]
+    said = [text(f"{where}{limit_text(found)}{how_limit_was_found(found)}.")]
     reason = dig(found, "failure", "text")
     if reason:
         said.append(text(people.sentence(f"beyond it: {reason}" if not found["is_lower_bound"] else str(reason))))
@@ -82,7 +82,7 @@ def _of_run(results: Results, run: RunResult) -> list[Block]:
     who = f"{run.run_id} ({results.label(run)}{', a suspect run' if run.verdict == 'suspect' else ''})"
     blocks: list[Block] = [
         paragraph(
-            f"{who} found {text_of(limit)} in "
+            f"{who} found {limit_text(limit)} in "
             f"{people.plural(len(limit['plateaus']), 'plateau')}: {end}. All other sections describe its plateau at "
             f"{people.plain(limit['window_level'])}, the highest level that passed."
             if any(plateau["passed"] for plateau in limit["plateaus"])

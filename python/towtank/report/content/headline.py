@@ -90,7 +90,7 @@ def headline(results: Results) -> str:
     return f"Of {runs} of this study, {judged} could be judged, and none of them allows a conclusion."
 
 
-def level(results: Results) -> str:
+def verdict_level(results: Results) -> str:
     """Return the verdict of the study: `valid`, `suspect` or `invalid`. Without a verdict in the analysis, it is
     `invalid`.
     """
@@ -112,15 +112,17 @@ def counts(results: Results) -> str:
 
 def verdict(results: Results) -> Callout:
     """Return a callout with the verdict on the study, and one sentence for each reason."""
-    found = level(results)
+    found = verdict_level(results)
     doubts = [doubt for doubt in _reasons(results) if doubt.get("message")]
     said = headline(results)
     reasons: list[Text] = [_reason(doubt, said) for doubt in doubts[:_REASONS]]
     if len(doubts) > _REASONS:
         more = people.plural(len(doubts) - _REASONS, "further doubt")
         reasons.append(text(f"{more.capitalize()}: see the limits of the conclusions."))
-    further = [text(people.sentence(words)) for words in (relaxed(results), unchecked(results)) if words]
-    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed(results) else ''}: {counts(results)}"
+    further = [
+        text(people.sentence(words)) for words in (relaxed_limits_note(results), unchecked_note(results)) if words
+    ]
+    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed_limits_note(results) else ''}: {counts(results)}"
     return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
 
 
@@ -133,14 +135,14 @@ def _reason(doubt: Json, answer: str) -> Text:
     return text(said, " ", strong("Do: "), "see the answer." if is_repeated else people.sentence(hint))
 
 
-def unchecked(results: Results) -> str:
+def unchecked_note(results: Results) -> str:
     """Return a text that lists checks that were impossible for some runs, with reasons; empty if all checks were
     possible.
     """
     return not_checked(dig(results.summary, "verdict", "not_checked") or ())
 
 
-def relaxed(results: Results) -> str:
+def relaxed_limits_note(results: Results) -> str:
     """Return a text that lists the limits that the study relaxed; empty if it relaxed none."""
     return relaxed_words(dig(results.summary, "verdict", "relaxed_limits") or ())
 

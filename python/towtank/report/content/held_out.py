@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from towtank.model.fitting.held_out import worst_row
+from towtank.model import worst_held_out_row
 from towtank.report import format as people
 from towtank.report.document import Column
 from towtank.report.figures import panel
@@ -51,7 +51,7 @@ def cells(configuration: Json, row: Json) -> tuple[str, ...]:
 
 def worst_error(points: Sequence[Json]) -> str:
     """Format the largest relative error of the predicted throughput at held-out levels, with its interval."""
-    worst = worst_row(points)
+    worst = worst_held_out_row(points)
     return people.error_of(worst["predicted_throughput"], worst.get("throughput_band_95"), worst["measured_throughput"])
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from towtank.analysis.ideal import share_of
-from towtank.analysis.statistics.estimates import from_document
+from towtank.analysis import estimate_from_document, share_of_ideal
 from towtank.digging import dig
-from towtank.model.fitting.shape import BELOW_LINE
+from towtank.model import BELOW_LINE
 from towtank.report import format as people
 from towtank.report.content import network_model
 from towtank.report.document import Column, Table
@@ -146,10 +145,10 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
 
 def _shares(measured: Json, model: Json, top: Json) -> Iterator[_Value]:
     """Yield the throughput relative to ideal scaling, once for each of the two methods that define ideal scaling."""
-    ideal, rate = measured.get("ideal"), from_document(top["throughput_per_s"])
+    ideal, rate = measured.get("ideal"), estimate_from_document(top["throughput_per_s"])
     if ideal is None or rate.value is None:
         return
-    share = share_of(ideal, rate, load_of(top))
+    share = share_of_ideal(ideal, rate, load_of(top))
     yield _Value("line of ideal scaling, N / (R + Z)", people.plain_estimate(share.scaled(100).document(), "%"))
     seen = dig(model, "shape", "evidence") or ()
     below = next((row for row in seen if row["what"] == BELOW_LINE), None)

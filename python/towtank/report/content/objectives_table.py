@@ -26,7 +26,8 @@ def _objectives(results: Results, objectives: Sequence[Json]) -> Table:
             str(objective.get("text", "")),
             "; ".join(filter(None, (outcome, outcomes.alone(objective), outcomes.held(objective)))),
             people.quantity(
-                objective.get("seen"), outcomes.unit_of(metrics.get(objective.get("text")) or objective.get("metric"))
+                objective.get("seen"),
+                outcomes.objective_unit(metrics.get(objective.get("text")) or objective.get("metric")),
             ),
             _at(objective.get("at")),
             *((_share_of_windows(objective), _worst_window(objective)) if windowed else ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from towtank.analysis.comparison import compared_points
+from towtank.analysis import compared_points
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text

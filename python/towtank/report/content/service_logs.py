@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.analysis.log_lines import ERROR, folded
 from towtank.digging import dig
+from towtank.log_lines import ERROR_LEVEL, folded_line
 from towtank.report import format as people
 from towtank.report.document import Block, Column, Table, paragraph
 from towtank.report.source import Results, RunResult
@@ -57,7 +57,7 @@ def blocks(results: Results) -> list[Block]:
         for service, log in (run.summary.get("logs") or {}).items():
             for group in dig(log, "groups") or ():
                 row = _Row(service, str(group["text"]), str(group["level"]))
-                rows.setdefault((service, folded(row.text)), row).add(run, group)
+                rows.setdefault((service, folded_line(row.text)), row).add(run, group)
     kept = _most_telling(list(rows.values()))
     notes = (*_left_out(list(rows.values()), kept), *(note for run in runs for note in _notes(run)))
     if not kept:
@@ -83,7 +83,7 @@ def _most_telling(rows: list[_Row]) -> list[_Row]:
     rare ones.
     """
     services = list(dict.fromkeys(row.service for row in rows))
-    ordered = sorted(rows, key=lambda row: (row.level != ERROR, -row.count))
+    ordered = sorted(rows, key=lambda row: (row.level != ERROR_LEVEL, -row.count))
     of_service = ([row for row in ordered if row.service == service] for service in services)
     return [row for rows_of_one in of_service for row in rows_of_one[:ROWS_AT_MOST]]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from towtank.analysis.system.disks import counted_once
+from towtank.analysis import disks_counted_once
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
@@ -49,7 +49,7 @@ def _estimate(key: str, point: Json) -> Any:
 
 def disks_total(key: str, summary: Json) -> dict[str, float] | None:
     """Return the sum of a quantity over the disks of a run; None if no disk has a value."""
-    disks = counted_once(dig(summary, "host", "disks") or {})
+    disks = disks_counted_once(dig(summary, "host", "disks") or {})
     values = [disk[key] for disk in disks.values() if isinstance(disk.get(key), (int, float))]
     return {"value": sum(values)} if values else None
 

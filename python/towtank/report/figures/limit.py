@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from towtank.analysis.limits.of_runs import text_of
+from towtank.analysis import limit_text
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
@@ -181,7 +181,9 @@ def description(numbers: Numbers) -> str:
         f"{numbers.title} of {len(loads)} plateaus from {people.plain(min(loads))} to {people.plain(max(loads))} "
         f"{what}, of which {failed} failed"
     )
-    return f"{text}; the limit is {text_of(numbers.found)}." if numbers.found.get("value") is not None else f"{text}."
+    return (
+        f"{text}; the limit is {limit_text(numbers.found)}." if numbers.found.get("value") is not None else f"{text}."
+    )
 
 
 def figure(results: Results, run: RunResult) -> Figure | None:

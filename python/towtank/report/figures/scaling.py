@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from towtank.analysis.statistics import ratio_interval
-from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis import Estimate, estimate_from_document, ratio_interval
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Figure, Table
@@ -48,7 +47,7 @@ def compute(results: Results) -> Numbers:
     common = _common_load(points)
     base = {point.configuration: point for point in points if point.load == common and point.state != "invalid"}
     estimates = {
-        (label_of(configuration), load_of(point)): from_document(point.get("throughput_per_s"))
+        (label_of(configuration), load_of(point)): estimate_from_document(point.get("throughput_per_s"))
         for configuration in results.configurations
         for point in configuration.get("points") or ()
     }

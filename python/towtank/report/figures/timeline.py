@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.analysis.checks.machine import NOT_ATTRIBUTED_SHARE
+from towtank.analysis import NOT_ATTRIBUTED_SHARE
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report import theme
@@ -20,7 +20,7 @@ from towtank.report.figures import ground
 from towtank.report.figures.ground import Ground
 from towtank.report.runs_over_time import choose
 from towtank.report.source import Json, Results, RunResult
-from towtank.results.observe import THIS_MACHINE
+from towtank.results import THIS_MACHINE
 
 NAME = "timeline"
 # Largest number of lines of error rates in a panel. If there are more error kinds or transactions, the last line shows

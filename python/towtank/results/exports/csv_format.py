@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from towtank.results.exports.format import File, Format
+from towtank.results.exports.format import ExportFile, ExportFormat
 from towtank.results.exports.material import HistogramReader, Material, RunMaterial
-from towtank.results.exports.seconds import Item, Second, seconds, total
+from towtank.results.exports.seconds import RecordedSecond, SecondItem, seconds, total
 
 _QUANTILES = {
     "response_p50_s": 0.5,
@@ -37,8 +37,8 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _files(material: Material) -> list[File]:
-    return [File("intervals.csv", lambda path: _write(path, material))]
+def _files(material: Material) -> list[ExportFile]:
+    return [ExportFile("intervals.csv", lambda path: _write(path, material))]
 
 
 def _write(path: Path, material: Material) -> None:
@@ -63,7 +63,7 @@ def _rows(run: RunMaterial, histograms: HistogramReader) -> Iterator[dict[str, A
             yield {**place, "of": item.of, "name": _text(item.name), **_counts(item), **_times(item, histograms)}
 
 
-def _place(second: Second, wall_ns: int | None) -> dict[str, Any]:
+def _place(second: RecordedSecond, wall_ns: int | None) -> dict[str, Any]:
     started = "" if wall_ns is None else _moment(wall_ns + round(second.start_s * 1e9))
     return {
         "start_s": _number(second.start_s),
@@ -97,7 +97,7 @@ def _number(value: float) -> str:
     return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
-def _counts(item: Item) -> dict[str, Any]:
+def _counts(item: SecondItem) -> dict[str, Any]:
     """Return the counts of a step, page or transaction.
 
     Counts that are recorded only for steps stay empty for pages and transactions, because zero would be wrong.
@@ -120,7 +120,7 @@ def _counts(item: Item) -> dict[str, Any]:
     }
 
 
-def _times(item: Item, histograms: HistogramReader) -> dict[str, Any]:
+def _times(item: SecondItem, histograms: HistogramReader) -> dict[str, Any]:
     merged = histograms.merged(item.response)
     if merged is None:
         return {"timed": 0}
@@ -134,4 +134,4 @@ def _times(item: Item, histograms: HistogramReader) -> dict[str, Any]:
     }
 
 
-FORMAT = Format("csv", "every second of every transaction, page and step as a row", _files, needs_records=True)
+FORMAT = ExportFormat("csv", "every second of every transaction, page and step as a row", _files, needs_records=True)

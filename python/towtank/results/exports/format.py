@@ -13,7 +13,7 @@ COMMAND_LINE = "<command line>"
 
 
 @dataclass(frozen=True)
-class Options:
+class ExportOptions:
     """Export options from the command line and the environment.
 
     Attributes
@@ -35,7 +35,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class File:
+class ExportFile:
     """File of an export.
 
     Attributes
@@ -50,16 +50,16 @@ class File:
     write: Callable[[Path], None]
 
 
-def text_file(name: str, text: Callable[[], str]) -> File:
+def text_file(name: str, text: Callable[[], str]) -> ExportFile:
     """Return a text file of an export. The function `text` is called when the file is written."""
-    return File(name, lambda path: _write_text(path, text()))
+    return ExportFile(name, lambda path: _write_text(path, text()))
 
 
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, "utf-8", newline="\n")
 
 
-def sends_nothing(options: Options) -> list[Fault]:
+def sends_nothing(options: ExportOptions) -> list[Fault]:
     """Return a fault for each given delivery option, because the format only writes files."""
     given = {"--endpoint": options.endpoint, "--header": options.headers}
     return [
@@ -69,13 +69,13 @@ def sends_nothing(options: Options) -> list[Fault]:
     ]
 
 
-def stays_on_disk(paths: Sequence[Path], options: Options) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
+def stays_on_disk(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:  # noqa: ARG001 - the form of `deliver`
     """Return an empty mapping, for formats without delivery."""
     return {}
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """Export format: its files and their delivery.
 
     Attributes
@@ -97,7 +97,7 @@ class Format:
 
     name: str
     carries: str
-    files: Callable[[Material], list[File]]
+    files: Callable[[Material], list[ExportFile]]
     needs_records: bool = False
-    check: Callable[[Options], list[Fault]] = field(default=sends_nothing)
-    deliver: Callable[[Sequence[Path], Options], Mapping[str, object]] = field(default=stays_on_disk)
+    check: Callable[[ExportOptions], list[Fault]] = field(default=sends_nothing)
+    deliver: Callable[[Sequence[Path], ExportOptions], Mapping[str, object]] = field(default=stays_on_disk)

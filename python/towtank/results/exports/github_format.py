@@ -8,14 +8,14 @@ from pathlib import Path
 
 from towtank.errors import Fault, ReportError
 from towtank.results.exports import markdown_format
-from towtank.results.exports.format import COMMAND_LINE, Format, Options, sends_nothing
+from towtank.results.exports.format import COMMAND_LINE, ExportFormat, ExportOptions, sends_nothing
 
 VARIABLE = "GITHUB_STEP_SUMMARY"
 # GitHub shows no summary at all if the summary file of the step is larger. [byte]
 _BYTES_AT_MOST = 1024 * 1024
 
 
-def _check(options: Options) -> list[Fault]:
+def _check(options: ExportOptions) -> list[Fault]:
     faults = sends_nothing(options)
     summary = options.step_summary
     if not summary:
@@ -27,7 +27,7 @@ def _check(options: Options) -> list[Fault]:
     return faults
 
 
-def _append(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
+def _append(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:
     """Append the Markdown page to the step summary in a single write.
 
     If the summary does not end with a line break, a line break is written before the page.
@@ -53,4 +53,4 @@ FORMAT = replace(
     check=_check,
     deliver=_append,
 )
-assert isinstance(FORMAT, Format)
+assert isinstance(FORMAT, ExportFormat)

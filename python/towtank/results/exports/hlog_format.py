@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from towtank.results.exports.format import File, Format
+from towtank.results.exports.format import ExportFile, ExportFormat
 from towtank.results.exports.material import Material, RunMaterial
 from towtank.results.exports.seconds import seconds
 
@@ -21,16 +21,16 @@ _NOT_IN_A_TAG = re.compile(r"[,\s]+")
 _NS_PER_MS = 1e6
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     return [_file(material, run) for run in material.runs]
 
 
-def _file(material: Material, run: RunMaterial) -> File:
+def _file(material: Material, run: RunMaterial) -> ExportFile:
     def write(path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(f"{line}\n" for line in _lines(material, run))
 
-    return File(f"{run.name}.hlog", write)
+    return ExportFile(f"{run.name}.hlog", write)
 
 
 def _lines(material: Material, run: RunMaterial) -> Iterator[str]:
@@ -74,4 +74,4 @@ class _Tags:
         return self._known[name]
 
 
-FORMAT = Format("hlog", "HdrHistogram log 1.3 with a tag for each transaction", _files, needs_records=True)
+FORMAT = ExportFormat("hlog", "HdrHistogram log 1.3 with a tag for each transaction", _files, needs_records=True)

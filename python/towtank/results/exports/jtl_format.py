@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from towtank.results.exports.format import File, Format
+from towtank.results.exports.format import ExportFile, ExportFormat
 from towtank.results.exports.material import HistogramReader, Material, RunMaterial
-from towtank.results.exports.seconds import Item, Second, seconds
+from towtank.results.exports.seconds import RecordedSecond, SecondItem, seconds
 
 _COLUMNS = (
     "timeStamp",
@@ -43,7 +43,7 @@ _GOLDEN = 0.6180339887498949
 _TIMED = ("timeout", "status_5xx", "status_4xx", "status_other", "check", "extract", "refused")
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     material.notes.append(
         "jtl: single requests are not recorded; the rows are expanded from the histograms of each second,"
         " as their label states (docs/guides/export.md lists the exact values)"
@@ -51,7 +51,7 @@ def _files(material: Material) -> list[File]:
     return [_file(material, run) for run in material.runs]
 
 
-def _file(material: Material, run: RunMaterial) -> File:
+def _file(material: Material, run: RunMaterial) -> ExportFile:
     def write(path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, _COLUMNS, lineterminator="\n")
@@ -59,7 +59,7 @@ def _file(material: Material, run: RunMaterial) -> File:
             for rows in _rows(material, run):
                 writer.writerows(rows)
 
-    return File(f"{run.name}.jtl", write)
+    return ExportFile(f"{run.name}.jtl", write)
 
 
 def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]]:
@@ -75,7 +75,7 @@ def _rows(material: Material, run: RunMaterial) -> Iterator[list[dict[str, Any]]
         yield sorted(rows, key=lambda row: int(row["timeStamp"]))
 
 
-def _samples(item: Item, second: Second, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
+def _samples(item: SecondItem, second: RecordedSecond, histograms: HistogramReader) -> Iterator[dict[str, Any]]:
     """Yield a sample for each request of a step that ended in a given second, in ascending order of response times."""
     elapsed = _values_ms(item.response, histograms)
     untimed = max(0, item.ended - len(elapsed))
@@ -111,7 +111,7 @@ def _values_ms(encoded: list[str], histograms: HistogramReader) -> np.ndarray[An
     return np.zeros(0) if merged is None else np.repeat(1e3 * merged.middles_s, merged.counts)
 
 
-def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
+def _outcomes(item: SecondItem, timed: int, untimed: int) -> list[str]:
     """Return the outcome of each sample: first the samples without a response time, then the others by ascending
     response time.
 
@@ -131,7 +131,7 @@ def _outcomes(item: Item, timed: int, untimed: int) -> list[str]:
 
 
 def _latencies(
-    item: Item, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
+    item: SecondItem, times: np.ndarray[Any, np.dtype[np.float64]], untimed: int, histograms: HistogramReader
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the time to the first byte for each sample. Samples and times are both sorted and matched by rank. [ms]
 
@@ -152,4 +152,6 @@ def _share(whole: int, parts: int, place: int) -> int:
     return whole * (place + 1) // parts - whole * place // parts
 
 
-FORMAT = Format("jtl", "JMeter samples, expanded from histograms and labelled as expanded", _files, needs_records=True)
+FORMAT = ExportFormat(
+    "jtl", "JMeter samples, expanded from histograms and labelled as expanded", _files, needs_records=True
+)

@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from towtank.results.exports import judged
-from towtank.results.exports.format import File, Format, text_file
+from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material, RunMaterial
 
 # Characters that are not allowed in XML 1.0.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     return [text_file("junit.xml", lambda: _document(material))]
 
 
@@ -114,4 +114,4 @@ def _run(material: Material, run: RunMaterial) -> ET.Element:
     return case
 
 
-FORMAT = Format("junit", "objectives and verdicts of runs as test cases", _files)
+FORMAT = ExportFormat("junit", "objectives and verdicts of runs as test cases", _files)

@@ -11,7 +11,7 @@ from towtank.digging import dig
 from towtank.estimates import duration_in_words, few_digits, in_words
 from towtank.over_runs import shares
 from towtank.results.exports import judged
-from towtank.results.exports.format import File, Format, text_file
+from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material
 
 ABSENT = "–"
@@ -21,7 +21,7 @@ _DOUBTS_AT_MOST = 40
 _MARKS = re.compile(r"[\\`*\[\]<>|#~]|(?<!\w)_|_(?!\w)")
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     return [text_file(NAME, lambda: page(material))]
 
 
@@ -176,4 +176,4 @@ def _foot(material: Material) -> Iterator[str]:
     yield f"Towtank {escaped(material.version)}, {escaped(material.path.resolve().name)}.\n"
 
 
-FORMAT = Format("markdown", "headline, results by configuration, objectives, verdicts and claims", _files)
+FORMAT = ExportFormat("markdown", "headline, results by configuration, objectives, verdicts and claims", _files)

@@ -21,7 +21,7 @@ from towtank.results.segments import Recording
 _SECOND_NS = 1_000_000_000
 
 
-class Decoded(Protocol):
+class DecodedHistogram(Protocol):
     """Decoded histogram with at least one value."""
 
     @property
@@ -59,7 +59,7 @@ class HistogramReader(Protocol):
 
     unreadable: int
 
-    def merged(self, encoded: Sequence[str]) -> Decoded | None:
+    def merged(self, encoded: Sequence[str]) -> DecodedHistogram | None:
         """Merge several histograms into one decoded histogram; None if they contain no values."""
 
     def encoded(self, encoded: Sequence[str]) -> str | None:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from towtank.results.exports import judged
-from towtank.results.exports.format import File, Format, text_file
+from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material, RunMaterial
-from towtank.results.tier_memory import tier_memory
+from towtank.tier_memory import memory_of_tier
 
 Labels = Mapping[str, str]
 
@@ -95,7 +95,7 @@ class _Page:
         yield "# EOF"
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     return [text_file("towtank.prom", lambda: _text(material))]
 
 
@@ -185,10 +185,10 @@ def _tier(page: _Page, labels: Labels, tier: Mapping[str, Any]) -> None:
     page.estimate("tier_cpus_used", labels, tier.get("cpus_used"))
     page.add("tier_utilization_ratio", labels, tier.get("utilization"))
     page.estimate("tier_cpu_demand_seconds", labels, tier.get("cpu_demand_s"))
-    found, how = tier_memory(tier)
+    found, how = memory_of_tier(tier)
     page.add("tier_memory_bytes", {**labels, "how": how or ""}, found)
     sets = tier.get("resident_sets_bytes", tier.get("resident_bytes"))
     page.add("tier_resident_sets_bytes", labels, sets)
 
 
-FORMAT = Format("openmetrics", "summaries of runs, verdicts and objectives for a textfile collector", _files)
+FORMAT = ExportFormat("openmetrics", "summaries of runs, verdicts and objectives for a textfile collector", _files)

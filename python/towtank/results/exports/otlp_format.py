@@ -13,9 +13,9 @@ from typing import Any
 
 from towtank.errors import Fault
 from towtank.results.exports import otlp_points, otlp_sending
-from towtank.results.exports.format import File, Format, Options
+from towtank.results.exports.format import ExportFile, ExportFormat, ExportOptions
 from towtank.results.exports.material import Material, RunMaterial
-from towtank.results.exports.otlp_seconds import points_of, resource_of
+from towtank.results.exports.otlp_seconds import otlp_points_of, otlp_resource_of
 from towtank.results.exports.seconds import seconds
 
 # Largest number of data points per request, which takes about 2 MiB of JSON. Collectors accept 20 MiB by default, other
@@ -23,7 +23,7 @@ from towtank.results.exports.seconds import seconds
 _POINTS_AT_MOST = 2_000
 
 
-def _files(material: Material) -> list[File]:
+def _files(material: Material) -> list[ExportFile]:
     def write(path: Path) -> None:
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             for run in material.runs:
@@ -31,7 +31,7 @@ def _files(material: Material) -> list[File]:
                     # `json.dumps` has a fast encoder in C, which `json.dump` does not use.
                     stream.write(json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n")
 
-    return [File("metrics.otlp.jsonl", write)]
+    return [ExportFile("metrics.otlp.jsonl", write)]
 
 
 def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
@@ -42,33 +42,33 @@ def documents(material: Material, run: RunMaterial) -> Iterator[dict[str, Any]]:
     wall_ns = run.wall_ns(recording) or 0
     host = ((recording.header or {}).get("host") or {}).get("name") or run.manifest.get("host")
     named = {"host.name": host} if isinstance(host, str) else {}
-    resource = {**resource_of(material.version, material.study, run.name, run.factors), **named}
+    resource = {**otlp_resource_of(material.version, material.study, run.name, run.factors), **named}
     batch: dict[str, list[dict[str, Any]]] = {}
     for second in seconds(recording):
-        for metric, point in points_of(second, wall_ns, material.histograms, {"towtank.phase": second.phase}):
+        for metric, point in otlp_points_of(second, wall_ns, material.histograms, {"towtank.phase": second.phase}):
             batch.setdefault(metric, []).append(point)
         if sum(map(len, batch.values())) >= _POINTS_AT_MOST:
-            yield otlp_points.request(resource, material.version, batch)
+            yield otlp_points.otlp_request(resource, material.version, batch)
             batch = {}
     if batch:
-        yield otlp_points.request(resource, material.version, batch)
+        yield otlp_points.otlp_request(resource, material.version, batch)
 
 
-def _check(options: Options) -> list[Fault]:
+def _check(options: ExportOptions) -> list[Fault]:
     return otlp_sending.faults(options)
 
 
-def _deliver(paths: Sequence[Path], options: Options) -> Mapping[str, object]:
+def _deliver(paths: Sequence[Path], options: ExportOptions) -> Mapping[str, object]:
     if options.endpoint is None:
         return {}
     with paths[0].open("rb") as stream:
         sent = otlp_sending.send(
             (line.rstrip(b"\n") for line in stream), options.endpoint, options.headers, allowed=options.allowed
         )
-    return {"endpoint": otlp_sending.address(options.endpoint), "requests_sent": sent}
+    return {"endpoint": otlp_sending.otlp_address(options.endpoint), "requests_sent": sent}
 
 
-FORMAT = Format(
+FORMAT = ExportFormat(
     "otlp",
     "OpenTelemetry metrics of every second, with exponential histograms",
     _files,

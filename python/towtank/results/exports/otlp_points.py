@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from towtank.results.exports.material import Decoded
+from towtank.results.exports.material import DecodedHistogram
 
 Json = dict[str, Any]
 
@@ -42,14 +42,14 @@ _METRICS = {
 
 
 @dataclass(frozen=True)
-class Span:
+class PointSpan:
     """Time range of a data point. [ns since 1970]"""
 
     start_ns: int
     end_ns: int
 
 
-def request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Json]]) -> Json:
+def otlp_request(resource: Mapping[str, str], version: str, points: Mapping[str, Sequence[Json]]) -> Json:
     """Return one `ExportMetricsServiceRequest` with data points."""
     metrics = []
     for name, (form, unit, meaning) in _METRICS.items():
@@ -69,7 +69,7 @@ def _attributes(values: Mapping[str, str]) -> list[Json]:
     return [{"key": key, "value": {"stringValue": value}} for key, value in values.items()]
 
 
-def _point(span: Span, attributes: Mapping[str, str]) -> Json:
+def _point(span: PointSpan, attributes: Mapping[str, str]) -> Json:
     return {
         "attributes": _attributes(attributes),
         "startTimeUnixNano": str(span.start_ns),
@@ -77,17 +77,17 @@ def _point(span: Span, attributes: Mapping[str, str]) -> Json:
     }
 
 
-def gauge(span: Span, attributes: Mapping[str, str], value: float) -> Json:
+def otlp_gauge(span: PointSpan, attributes: Mapping[str, str], value: float) -> Json:
     """Return a data point with the value of a gauge."""
     return {**_point(span, attributes), "asDouble": value}
 
 
-def count(span: Span, attributes: Mapping[str, str], value: int) -> Json:
+def count(span: PointSpan, attributes: Mapping[str, str], value: int) -> Json:
     """Return a data point with a count over a time range."""
     return {**_point(span, attributes), "asInt": str(value)}
 
 
-def histogram(span: Span, attributes: Mapping[str, str], values: Decoded, sum_s: float | None) -> Json:
+def histogram(span: PointSpan, attributes: Mapping[str, str], values: DecodedHistogram, sum_s: float | None) -> Json:
     """Return a data point with a histogram of times [s]. `sum_s` is the exact sum of the times, None if it was not
     recorded.
     """

@@ -7,14 +7,14 @@ from typing import Any
 
 from towtank.results.exports import otlp_points
 from towtank.results.exports.material import HistogramReader
-from towtank.results.exports.otlp_points import Span
-from towtank.results.exports.seconds import Item, Second
+from towtank.results.exports.otlp_points import PointSpan
+from towtank.results.exports.seconds import RecordedSecond, SecondItem
 
 Labels = Mapping[str, str]
 Point = tuple[str, dict[str, Any]]
 
 
-def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:
+def otlp_resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str, str]:
     """Return the attributes of the OTLP resource: program, study, run and factor levels."""
     return {
         "service.name": "towtank",
@@ -25,7 +25,9 @@ def resource_of(version: str, study: str, run: str, factors: Labels) -> dict[str
     }
 
 
-def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_all: Labels) -> Iterator[Point]:
+def otlp_points_of(
+    second: RecordedSecond, wall_ns: int, histograms: HistogramReader, about_all: Labels
+) -> Iterator[Point]:
     """Yield the OTLP data points of a second, each with the name of its metric.
 
     Parameters
@@ -37,9 +39,9 @@ def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_a
     about_all : dict
         Attributes of every data point.
     """
-    span = Span(wall_ns + round(second.start_s * 1e9), wall_ns + round(second.end_s * 1e9))
-    yield "towtank.users", otlp_points.gauge(span, about_all, second.users)
-    yield "towtank.requests.in_flight", otlp_points.gauge(span, about_all, float(second.in_flight))
+    span = PointSpan(wall_ns + round(second.start_s * 1e9), wall_ns + round(second.end_s * 1e9))
+    yield "towtank.users", otlp_points.otlp_gauge(span, about_all, second.users)
+    yield "towtank.requests.in_flight", otlp_points.otlp_gauge(span, about_all, float(second.in_flight))
     for name, encoded in (("start_lag", second.lag), ("connection_wait", second.connection_wait)):
         if merged := histograms.merged(encoded):
             yield f"towtank.{name}", otlp_points.histogram(span, about_all, merged, None)
@@ -53,7 +55,7 @@ def points_of(second: Second, wall_ns: int, histograms: HistogramReader, about_a
         yield from _request(span, {**about_all, "towtank.step": item.name}, item, histograms)
 
 
-def _request(span: Span, about: Labels, item: Item, histograms: HistogramReader) -> Iterator[Point]:
+def _request(span: PointSpan, about: Labels, item: SecondItem, histograms: HistogramReader) -> Iterator[Point]:
     yield from _ended("towtank.request", span, about, item)
     for name, encoded, total in (
         ("response_time", item.response, item.response_sum_s),
@@ -66,7 +68,7 @@ def _request(span: Span, about: Labels, item: Item, histograms: HistogramReader)
             yield "towtank.request.io", otlp_points.count(span, {**about, "network.io.direction": direction}, count)
 
 
-def _ended(prefix: str, span: Span, about: Labels, item: Item) -> Iterator[Point]:
+def _ended(prefix: str, span: PointSpan, about: Labels, item: SecondItem) -> Iterator[Point]:
     for outcome, count in {"ok": item.ok, **item.failed}.items():
         if count:
             yield f"{prefix}.ended", otlp_points.count(span, {**about, "towtank.outcome": outcome}, count)

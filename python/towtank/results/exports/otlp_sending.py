@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from towtank.dialing import next_step
 from towtank.errors import Fault, TargetError
 from towtank.posting import Answer, Poster
-from towtank.results.exports.format import COMMAND_LINE, Options
-from towtank.workload.targets import check_targets, host_and_port
+from towtank.results.exports.format import COMMAND_LINE, ExportOptions
+from towtank.workload import check_targets, host_and_port
 
 _PATH = "/v1/metrics"
 _TIMEOUT_S = 30.0
@@ -25,7 +25,7 @@ _VALUE = re.compile("[\t\x20-\x7e\xa0-\xff]*")
 Headers = tuple[tuple[str, str], ...]
 
 
-def faults(options: Options) -> list[Fault]:
+def faults(options: ExportOptions) -> list[Fault]:
     """Return the faults of an endpoint URL and of the HTTP headers for it."""
     if options.endpoint is None:
         without = [Fault(COMMAND_LINE, 0, 0, "--header", "must be given together with --endpoint")]
@@ -52,7 +52,7 @@ def _is_endpoint(text: str) -> bool:
     return right and plain and text.isascii() and text.isprintable() and " " not in text
 
 
-def address(endpoint: str) -> str:
+def otlp_address(endpoint: str) -> str:
     """Return the URL to which metrics are sent: the endpoint, followed by the path of metrics unless the endpoint
     already ends with it.
     """
@@ -109,7 +109,7 @@ def send(
     TargetError
         If the endpoint cannot be reached or refuses a request. Earlier requests have been accepted by then.
     """
-    url = urlsplit(address(endpoint))
+    url = urlsplit(otlp_address(endpoint))
     fields = {"Content-Type": "application/json", **dict(headers)}
     poster = Poster(url, place(endpoint, allowed), fields, _TIMEOUT_S)
     sent = 0

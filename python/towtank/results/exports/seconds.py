@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from towtank.results import segments
-from towtank.results.segments import Interval, Recording, Series
+from towtank.results.segments import RecordedInterval, RecordedSeries, Recording
 
 
 @dataclass(slots=True)
-class Item:
+class SecondItem:
     """Counts and response times of a step, page or transaction in one second.
 
     Histograms stay encoded, one for each load thread and user group.
@@ -52,7 +52,7 @@ class Item:
         """Number of requests or transactions that ended in this second, successful or failed."""
         return self.ok + sum(self.failed.values())
 
-    def add(self, other: Series | Item) -> None:
+    def add(self, other: RecordedSeries | SecondItem) -> None:
         """Add to this item the counts and histograms of a load thread, or of another item."""
         for name in ("offered", "started", "ok", "bytes_out", "bytes_in", "response_sum_s", "exchange_sum_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -76,7 +76,7 @@ def _sum_of_codes(some: dict[int, int] | None, more: dict[int, int] | None) -> d
 
 
 @dataclass(slots=True)
-class Second:
+class RecordedSecond:
     """Records of all load threads between two times of the run, at most one second apart. [s]
 
     Attributes
@@ -101,44 +101,46 @@ class Second:
     users: float
     in_flight: int
     lag: list[str]
-    items: list[Item]
+    items: list[SecondItem]
     connections: int = 0
     cpu_s: float = 0.0
     connection_wait: list[str] = field(default_factory=list)
 
-    def of(self, kind: str) -> list[Item]:
+    def of(self, kind: str) -> list[SecondItem]:
         """Return the items of a kind (`step`, `page` or `transaction`) in this second."""
         return [item for item in self.items if item.of == kind]
 
 
-def seconds(recording: Recording) -> Iterator[Second]:
+def seconds(recording: Recording) -> Iterator[RecordedSecond]:
     """Yield the seconds of a run, in order of time."""
-    known = known_names(recording)
+    known = recorded_names(recording)
     stages = segments.stages_of(recording)
-    groups: dict[tuple[int, int], list[Interval]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[RecordedInterval]] = defaultdict(list)
     for interval in recording.intervals:
         groups[int((interval.start_s + interval.end_s) / 2), interval.stage].append(interval)
     for key in sorted(groups):
         stage = stages[key[1]] if 0 <= key[1] < len(stages) else {}
-        yield one_second(groups[key], stage, known)
+        yield combine_second(groups[key], stage, known)
 
 
-def known_names(recording: Recording) -> dict[str, list[str]]:
+def recorded_names(recording: Recording) -> dict[str, list[str]]:
     """Return the names of all transactions, pages and steps, in the order of their indexes."""
-    return {of: list(segments.names(recording, of)) for of in ("transaction", "page", "step")}
+    return {of: list(segments.names_of(recording, of)) for of in ("transaction", "page", "step")}
 
 
-def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str, list[str]]) -> Second:
+def combine_second(
+    parts: list[RecordedInterval], stage: dict[str, object], known: dict[str, list[str]]
+) -> RecordedSecond:
     """Combine the intervals of all load threads within one second of one stage."""
     start, end = min(part.start_s for part in parts), max(part.end_s for part in parts)
-    items: dict[tuple[int, int], Item] = {}
+    items: dict[tuple[int, int], SecondItem] = {}
     for part in parts:
         for series in part.series:
             names = known.get(series.of, [])
             name = names[series.number] if 0 <= series.number < len(names) else f"{series.of} {series.number}"
             place = ("transaction", "page", "step").index(series.of) if series.of in known else 3
-            items.setdefault((place, series.number), Item(series.of, name)).add(series)
-    return Second(
+            items.setdefault((place, series.number), SecondItem(series.of, name)).add(series)
+    return RecordedSecond(
         start_s=start,
         end_s=end,
         stage=str(stage.get("name", "")),
@@ -153,9 +155,9 @@ def one_second(parts: list[Interval], stage: dict[str, object], known: dict[str,
     )
 
 
-def total(items: Iterable[Item], of: str, name: str) -> Item:
+def total(items: Iterable[SecondItem], of: str, name: str) -> SecondItem:
     """Return the sum of several items (steps, pages or transactions) as one item."""
-    whole = Item(of, name)
+    whole = SecondItem(of, name)
     for item in items:
         whole.add(item)
     return whole

@@ -1,23 +1,23 @@
 """Rules of thumb as data, with formula, units, valid range, source and worked examples.
 
-`load_rules` reads the shipped rules and the user's rules, `answer` evaluates a rule step by step, and `advise`
+`load_rules` reads the shipped rules and the user's rules, `answer_rule` evaluates a rule step by step, and `advise`
 compares a system and its configuration sheet with all rules that apply to the system.
 """
 
-from towtank.size.rules.examples import outcome, with_defaults
+from towtank.size.rules.examples import example_outcome, inputs_with_defaults
 from towtank.size.rules.loading import Rules, check_rules, load_rules, rules_beside
-from towtank.size.rules.rule import Answer, Rule, answer
+from towtank.size.rules.rule import Rule, RuleAnswer, answer_rule
 from towtank.size.rules.sheet import check_sheet
 
 __all__ = [
-    "Answer",
     "Rule",
+    "RuleAnswer",
     "Rules",
-    "answer",
+    "answer_rule",
     "check_rules",
     "check_sheet",
+    "example_outcome",
+    "inputs_with_defaults",
     "load_rules",
-    "outcome",
     "rules_beside",
-    "with_defaults",
 ]

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from towtank.containment import attempt_or
 from towtank.errors import ModelError
-from towtank.size.rules.examples import with_defaults
-from towtank.size.rules.facts import Fact, Facts, Situation, is_uncertain
+from towtank.size.rules.examples import inputs_with_defaults
+from towtank.size.rules.facts import Fact, Situation, SystemFacts, is_uncertain
 from towtank.size.rules.loading import Rules
 from towtank.size.rules.quantities import parse_quantity, shown_estimate
 from towtank.size.rules.reach import Ends, reach
-from towtank.size.rules.rule import FOLLOWS, Answer, InputValue, Rule, answer, shown_given
+from towtank.size.rules.rule import FOLLOWS, InputValue, Rule, RuleAnswer, answer_rule, shown_given
 
 Verdict = Literal["follows", "differs", "says", "does_not_apply", "cannot_be_told"]
 VERDICTS: tuple[Verdict, ...] = ("differs", "follows", "says", "does_not_apply", "cannot_be_told")
@@ -50,7 +50,7 @@ class Advice:
     verdict: Verdict
     why: str
     services: tuple[str, ...]
-    answer: Answer
+    answer: RuleAnswer
     values: dict[str, tuple[str, str]] = field(default_factory=dict)
     is_left_open: bool = False
 
@@ -79,7 +79,7 @@ def _of_rule(rule: Rule, situation: Situation) -> Iterator[Advice]:
             yield found
 
 
-def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], Facts]]:
+def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...], SystemFacts]]:
     """Yield the services to which a rule applies, with their known properties. A rule on two kinds of services applies
     to each pair.
     """
@@ -94,7 +94,7 @@ def _scopes(rule: Rule, situation: Situation) -> Iterator[tuple[tuple[str, ...],
         yield tuple(name for name, _ in picked), facts
 
 
-def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | None:
+def _advice(rule: Rule, facts: SystemFacts, services: tuple[str, ...]) -> Advice | None:
     """Evaluate a rule with the known properties of a system, and decide if the system follows it; None if no input of
     the rule is known.
     """
@@ -106,7 +106,7 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
     if not known:
         return None
     given, refused = _read(rule, known)
-    given = with_defaults(rule, given)
+    given = inputs_with_defaults(rule, given)
     seen = {name for name, fact in known.items() if fact.place is None}
     values = {
         name: (_shown(rule, name, value, known.get(name)), _origin(known.get(name))) for name, value in given.items()
@@ -114,9 +114,9 @@ def _advice(rule: Rule, facts: Facts, services: tuple[str, ...]) -> Advice | Non
     wanted = rule.judged if rule.follows_when is not None else rule.needed
     missing = [name for name in wanted if name not in given]
     try:
-        found = answer(rule, given, seen)
+        found = answer_rule(rule, given, seen)
     except ModelError as error:
-        return Advice(rule, "cannot_be_told", str(error), services, Answer(None, ""), values)
+        return Advice(rule, "cannot_be_told", str(error), services, RuleAnswer(None, ""), values)
     verdict, why = _verdict(rule, found, missing, refused)
     item = Advice(rule, verdict, why, services, found, values)
     if not rule.entry.identity:
@@ -229,7 +229,7 @@ def _origin(fact: Fact | None) -> str:
     return f"{fact.name}, {fact.origin}" if fact is not None else "default of the rule"
 
 
-def _verdict(rule: Rule, found: Answer, missing: list[str], refused: dict[str, str]) -> tuple[Verdict, str]:
+def _verdict(rule: Rule, found: RuleAnswer, missing: list[str], refused: dict[str, str]) -> tuple[Verdict, str]:
     if found.applies is False:
         return "does_not_apply", f"{rule.entry.applies_when} does not hold"
     if missing:
@@ -268,7 +268,7 @@ def document_of(item: Advice) -> dict[str, Any]:
         "advice": entry.advice or None,
         "caution": entry.caution or None,
         "range": entry.range or None,
-        "source": source_text(item.rule),
+        "source": rule_source_text(item.rule),
     }
 
 
@@ -281,7 +281,7 @@ def _by_role(item: Advice, role: str) -> dict[str, dict[str, str]]:
     }
 
 
-def source_text(rule: Rule) -> str:
+def rule_source_text(rule: Rule) -> str:
     """Render the source of a rule of thumb: document, section and lines."""
     source = rule.entry.source
     section = f", {source.section}" if source.section else ""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from towtank.size.rules.advising import VERDICTS, Advice, document_of, source_text
-from towtank.size.rules.examples import outcome
+from towtank.size.rules.advising import VERDICTS, Advice, document_of, rule_source_text
+from towtank.size.rules.examples import example_outcome
 from towtank.size.rules.facts import Situation
 from towtank.size.rules.file import RuleInput
 from towtank.size.rules.quantities import in_unit
-from towtank.size.rules.rule import Answer, Rule
+from towtank.size.rules.rule import Rule, RuleAnswer
 
 RULES_SCHEMA = "towtank/rules/1"
 ADVICE_SCHEMA = "towtank/advice/1"
 
-__all__ = ["advice_document", "bounds_text", "list_document", "rule_document", "source_text"]
+__all__ = ["advice_document", "input_bounds_text", "rule_document", "rule_source_text", "rules_document"]
 
 
-def list_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
+def rules_document(topics: Mapping[str, list[Rule]]) -> dict[str, Any]:
     """Return all rules of the given topics as a document `towtank/rules/1`."""
     return {"schema": RULES_SCHEMA, "rules": [_entry(rule) for rules in topics.values() for rule in rules]}
 
@@ -30,19 +30,19 @@ def _entry(rule: Rule) -> dict[str, Any]:
         "topic": rule.topic,
         "file": rule.file,
         **entry,
-        "source": {**rule.entry.source.model_dump(), "title": rule.document, "text": source_text(rule)},
+        "source": {**rule.entry.source.model_dump(), "title": rule.document, "text": rule_source_text(rule)},
         "examples": [_example(rule, number) for number in range(len(rule.entry.examples))],
     }
 
 
 def _example(rule: Rule, number: int) -> dict[str, Any]:
     example = rule.entry.examples[number]
-    found = outcome(rule, example)
+    found = example_outcome(rule, example)
     proves = example.origin != "inferred"
     return {**example.model_dump(mode="json"), "got": found.got, "comes_out": found.comes_out, "proves": proves}
 
 
-def rule_document(rule: Rule, answer: Answer | None) -> dict[str, Any]:
+def rule_document(rule: Rule, answer: RuleAnswer | None) -> dict[str, Any]:
     """Return a rule as a document `towtank/rules/1`, with its computed result if it was evaluated."""
     document: dict[str, Any] = {"schema": RULES_SCHEMA, "rules": [_entry(rule)]}
     if answer is not None:
@@ -78,7 +78,7 @@ def advice_document(source: str, found: list[tuple[Situation, list[Advice]]]) ->
     }
 
 
-def bounds_text(quantity: RuleInput) -> str:
+def input_bounds_text(quantity: RuleInput) -> str:
     """Render the bounds of an input, such as ` (at least 1, at most 64)`; empty without bounds."""
     parts = [
         f"{words} {bound}"

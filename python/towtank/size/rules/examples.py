@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from towtank.errors import ModelError
 from towtank.size.rules.file import RuleExample
 from towtank.size.rules.quantities import parse_quantity, shown_quantity
-from towtank.size.rules.rule import InputValue, Rule, answer, result_of_example
+from towtank.size.rules.rule import InputValue, Rule, answer_rule, result_of_example
 
 # Relative tolerance for results that a source states as exact. It is needed because decimal fractions are rounded
 # in binary.
@@ -34,10 +34,10 @@ class Outcome:
     comes_out: bool
 
 
-def outcome(rule: Rule, example: RuleExample) -> Outcome:
+def example_outcome(rule: Rule, example: RuleExample) -> Outcome:
     """Evaluate a worked example and compare the result with the stated result."""
     try:
-        found = answer(rule, with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))
+        found = answer_rule(rule, inputs_with_defaults(rule, {k: rule.read(k, v) for k, v in example.inputs.items()}))
     except ModelError as error:
         return Outcome(example, str(error), float("inf"), False)
     if found.value is None:
@@ -53,7 +53,7 @@ def outcome(rule: Rule, example: RuleExample) -> Outcome:
     )
 
 
-def with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
+def inputs_with_defaults(rule: Rule, given: dict[str, InputValue]) -> dict[str, InputValue]:
     """Return the given input values, and the defaults of the rule for all inputs that are not given."""
     defaults = {
         name: rule.read(name, quantity.default)

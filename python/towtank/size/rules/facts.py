@@ -111,7 +111,7 @@ class Fact:
     ends: tuple[str, str] | None = None
 
 
-Facts = dict[str, Fact]
+SystemFacts = dict[str, Fact]
 
 # Measured properties that vary between measurement windows of the same system, by the end of their name.
 _ESTIMATES = frozenset({
@@ -146,10 +146,10 @@ class Situation:
 
     label: str
     note: str
-    common: Facts
-    services: dict[str, tuple[str, Facts]] = field(default_factory=dict)
+    common: SystemFacts
+    services: dict[str, tuple[str, SystemFacts]] = field(default_factory=dict)
 
-    def instances(self, prefix: str) -> list[tuple[str, Facts]]:
+    def instances(self, prefix: str) -> list[tuple[str, SystemFacts]]:
         """Return the services of kind `prefix`, with their known properties by full name (`prefix.NAME`); `tier`
         selects all services.
         """
@@ -159,7 +159,7 @@ class Situation:
                 found.append((name, {f"{prefix}.{key}": fact for key, fact in facts.items()}))
         return found
 
-    def with_sheet(self, sheet: Facts) -> Situation:
+    def with_sheet(self, sheet: SystemFacts) -> Situation:
         """Return these known properties of a system together with those of a configuration sheet.
 
         A property that the sheet states for a kind of service applies to every service of that kind.
@@ -171,7 +171,7 @@ class Situation:
         return Situation(self.label, self.note, {**self.common, **sheet}, services)
 
 
-def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> Facts:
+def measured(table: Mapping[str, tuple[str, str]], values: Mapping[str, object], origin: str) -> SystemFacts:
     """Return system properties for measured values in base units; unknown values are left out.
 
     A value may be an estimate from a run summary: a mapping with `value`, `low` and `high`.
@@ -200,7 +200,7 @@ def bound_names(rules: Iterable[Rule]) -> dict[str, None]:
     return {name: None for rule in rules for quantity in rule.entry.inputs.values() for name in quantity.binds}
 
 
-def table() -> str:
+def facts_table() -> str:
     """Render the system properties that study results provide as a Markdown table for the reference."""
     rows = [(name, *rest) for name, rest in COMMON.items()]
     rows += [(f"{TIER}.{name}", *rest) for name, rest in OF_A_TIER.items()]

@@ -262,7 +262,7 @@ class _Reader:
             self._fault(path, str(error))
 
     def _examples(self, rule: Rule) -> None:
-        """Check the inputs and the unit of each worked example; `examples.outcome` checks the results."""
+        """Check the inputs and the unit of each worked example; `examples.example_outcome` checks the results."""
         for number, example in enumerate(self._entry.examples):
             for name, value in example.inputs.items():
                 path = ("examples", number, "inputs", name)

@@ -11,25 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from towtank import units
-from towtank.analysis.comparison import is_certain
-from towtank.analysis.study import SET_ASIDE, describe_study, summaries_of
+from towtank.analysis import SET_ASIDE_SUFFIX, describe_study, is_certain_change, summaries_of
 from towtank.containment import Failed, attempt
 from towtank.digging import dig
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import few_digits
 from towtank.load_level import Load
 from towtank.results import ResultsFolder, RunFolder
-from towtank.results.tier_memory import tier_memory
 from towtank.size.rules.facts import (
     COMMON,
     OF_A_KIND,
     OF_A_TIER,
     OF_CONTENT_SERVER,
     OF_POSTGRESQL,
-    Facts,
     Situation,
+    SystemFacts,
     measured,
 )
+from towtank.tier_memory import memory_of_tier
 
 Json = dict[str, Any]
 _TRUST = {"valid": 0, "suspect": 1}
@@ -41,7 +40,7 @@ _POSTGRESQL_PAGE = 8192
 _FILES_OF = "study"
 
 
-def situations(path: Path, users: float | None = None) -> list[Situation]:
+def measured_situations(path: Path, users: float | None = None) -> list[Situation]:
     """Return the known properties of the system for each configuration of a results folder.
 
     Parameters
@@ -56,7 +55,7 @@ def situations(path: Path, users: float | None = None) -> list[Situation]:
         If no run is usable.
     """
     folder = ResultsFolder.open(path)
-    runs = {run.run_id: run for run in folder.runs() if SET_ASIDE not in run.run_id}
+    runs = {run.run_id: run for run in folder.runs() if SET_ASIDE_SUFFIX not in run.run_id}
     manifests = {name: read for name, run in runs.items() if (read := _manifest(run)) is not None}
     # Without a manifest, the settings and the load of a run are unknown.
     summaries = summaries_of(runs[name] for name in manifests)
@@ -84,7 +83,7 @@ def _manifest(run: RunFolder) -> Json | None:
         return None
 
 
-def study_file(path: Path) -> Path | None:
+def study_file_of(path: Path) -> Path | None:
     """Return the path of the study file of a results folder; None if this file does not exist any more."""
     files = ResultsFolder.open(path).manifest.get("files") or []
     named = [
@@ -121,7 +120,7 @@ def _situation(manifest: Json, study: Json, configuration: Json, run: Json, summ
     for name, tier in summary["tiers"].items():
         kind = str(tier.get("kind"))
         facts = measured(OF_A_TIER, _tier(tier), origin)
-        memory, how = tier_memory(tier)
+        memory, how = memory_of_tier(tier)
         facts |= measured(OF_A_TIER, {"memory": memory}, f"{how} in {origin}")
         settings = (run.get("settings") or {}).get(name) or {}
         facts |= _of_kind(kind, settings, _metrics(summary, name), tier, f"settings of {name} in {origin}")
@@ -254,7 +253,7 @@ def _index_ratio(study: Json, run: Json) -> Json | None:
         _above_one(ratio)
         for comparison in study["comparisons"]
         if comparison["factor"] in factors and str(comparison["metric"]).startswith("response_time_s.mean of ")
-        if (ratio := comparison.get("ratio")) and ratio.get("value") and is_certain(comparison)
+        if (ratio := comparison.get("ratio")) and ratio.get("value") and is_certain_change(comparison)
     ]
     return max(ratios, key=lambda ratio: float(ratio["value"]), default=None)
 
@@ -309,7 +308,7 @@ def _metrics(summary: Json, name: str) -> _Metrics:
     return _Metrics(service for key, service in services.items() if own.fullmatch(key))
 
 
-def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> Facts:
+def _of_kind(kind: str, settings: Json, metrics: _Metrics, tier: Json, origin: str) -> SystemFacts:
     """Return the system properties that exist only for this kind of service."""
     if kind not in OF_A_KIND:
         return {}

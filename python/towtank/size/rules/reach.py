@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from towtank.errors import ModelError
-from towtank.size.rules.rule import Answer, InputValue, Rule, answer
+from towtank.size.rules.rule import InputValue, Rule, RuleAnswer, answer_rule
 
 Ends = tuple[float, float]
 # Number of grid points in the interval of an input, by the number of inputs that have intervals. With more than four
@@ -60,7 +60,7 @@ def reach(
         Ends of the intervals, in base units. An end beyond a bound that the rule includes (`at_least`, `at_most`) is
         moved to the bound.
     measured : collection of str
-        Names of measured inputs, as in `answer`.
+        Names of measured inputs, as in `answer_rule`.
 
     Raises
     ------
@@ -84,14 +84,14 @@ def reach(
     count = _POINTS.get(len(ends), 2)
     nearest = {name: (rule.nearest(name, low), rule.nearest(name, high)) for name, (low, high) in ends.items()}
     grid = [np.linspace(low, high, count).tolist() for low, high in nearest.values()]
-    found = [answer(rule, given, measured)]
-    found += [answer(rule, {**given, **dict(zip(ends, point, strict=True))}, measured) for point in product(*grid)]
+    found = [answer_rule(rule, given, measured)]
+    found += [answer_rule(rule, {**given, **dict(zip(ends, point, strict=True))}, measured) for point in product(*grid)]
     truths = frozenset(each.value for each in found if isinstance(each.value, bool))
     follows, applies = (frozenset(getattr(each, name) for each in found) for name in ("follows", "applies"))
     doubts = tuple(dict.fromkeys(doubt for each in found for doubt in each.doubts))
     return ResultRange(_extremes(found), truths, follows, applies, doubts)
 
 
-def _extremes(found: list[Answer]) -> Ends | None:
+def _extremes(found: list[RuleAnswer]) -> Ends | None:
     values = [each.value for each in found if each.value is not None and not isinstance(each.value, bool)]
     return (min(values), max(values)) if values else None

@@ -182,7 +182,7 @@ class Line:
 
 
 @dataclass
-class Answer:
+class RuleAnswer:
     """Result of a rule for given inputs, with its arithmetic.
 
     Attributes
@@ -217,7 +217,7 @@ class _Work:
     given: Mapping[str, InputValue]
     values: dict[str, Value]
     texts: dict[str, str]
-    found: Answer
+    found: RuleAnswer
     digits: int = DIGITS
 
     def knows(self, tree: Tree) -> bool:
@@ -261,7 +261,7 @@ class _Work:
             found.follows = bool(self.values[FOLLOWS])
 
 
-def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str] = ()) -> Answer:
+def answer_rule(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str] = ()) -> RuleAnswer:
     """Evaluate a rule for given inputs.
 
     Parameters
@@ -279,7 +279,7 @@ def answer(rule: Rule, given: Mapping[str, InputValue], measured: Collection[str
     """
     values: dict[str, Value] = {name: value for name, value in given.items() if not isinstance(value, str)}
     texts = {name: shown_given(rule, name, value, measured=name in measured) for name, value in given.items()}
-    work = _Work(rule, given, values, texts, Answer(None, ""), MEASURED_DIGITS if measured else DIGITS)
+    work = _Work(rule, given, values, texts, RuleAnswer(None, ""), MEASURED_DIGITS if measured else DIGITS)
     if rule.is_workable and all(name in given for name in rule.needed):
         work.result()
     work.judge()

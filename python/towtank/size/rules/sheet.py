@@ -9,7 +9,7 @@ from pathlib import Path
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.size.rules.facts import COMMON, OF_A_KIND, OF_A_TIER, TIER, Fact, Facts, bound_names
+from towtank.size.rules.facts import COMMON, OF_A_KIND, OF_A_TIER, TIER, Fact, SystemFacts, bound_names
 from towtank.size.rules.file import SHEET_SCHEMA
 from towtank.size.rules.loading import Rules, load_rules, rules_beside
 from towtank.size.rules.quantities import parse_quantity
@@ -18,7 +18,7 @@ from towtank.units import shown
 from towtank.yamlfile import Document, Node, did_you_mean
 
 
-def load_sheet(path: Path | str, rules: Rules) -> Facts:
+def load_sheet(path: Path | str, rules: Rules) -> SystemFacts:
     """Read a configuration sheet.
 
     Raises
@@ -39,14 +39,14 @@ def check_sheet(document: Document) -> list[Fault]:
     return read_sheet(document, load_rules(rules_beside(document.path)))[1]
 
 
-def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
+def read_sheet(document: Document, rules: Rules) -> tuple[SystemFacts, list[Fault]]:
     """Return the system properties of a configuration sheet, and all faults: unknown names, and values that no rule can
     read.
     """
     root = document.root
     if not isinstance(root.value, dict):
         return {}, [document.fault((), f"must be a mapping of names to values, got {shown(root.plain())} instead")]
-    facts: Facts = {}
+    facts: SystemFacts = {}
     faults: list[Fault] = []
     schema = root.child("schema")
     if schema is not None and schema.value != SHEET_SCHEMA:
@@ -68,7 +68,7 @@ def read_sheet(document: Document, rules: Rules) -> tuple[Facts, list[Fault]]:
     return facts, sorted({*faults, *wrong.values()})
 
 
-def _unreadable(rule: Rule, facts: Facts) -> list[Fault]:
+def _unreadable(rule: Rule, facts: SystemFacts) -> list[Fault]:
     """Return a fault for each value that cannot be read in the unit of a rule.
 
     A value outside the range of a rule is no fault here; the rule reports it.

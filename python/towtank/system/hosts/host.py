@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from towtank.system.process import Check, Entry, Process, ProcessSpec, no_check
+from towtank.system.process import Check, HostEntry, Process, ProcessSpec, no_check
 
 T = TypeVar("T")
 
@@ -225,7 +225,7 @@ class Host(Protocol):
 class Enterable(Protocol):
     """Host whose network the load generator can enter."""
 
-    def entry(self) -> Entry:
+    def entry(self) -> HostEntry:
         """Return the command wrapper and the environment by which a command runs in the network namespace of
         the host.
         """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from towtank.errors import TargetError
-from towtank.observe.scraper import ScrapeError, series
+from towtank.observe import ScrapeError, series_name
 from towtank.system.hosts.namespaces import within_network
 from towtank.system.hosts.sockets import socket_memory
 from towtank.system.hosts.tcp import tcp_counters
@@ -169,7 +169,7 @@ class HostScraper:
             for line in path.read_text().splitlines() if path.exists() else ():
                 extent, rest = line.split(" ", 1)
                 total = float(rest.rpartition("total=")[2]) / _US
-                values[series("host_pressure_seconds_total", resource=kind, extent=extent)] = total
+                values[series_name("host_pressure_seconds_total", resource=kind, extent=extent)] = total
         return values
 
     def _network(self) -> dict[str, float]:
@@ -208,7 +208,7 @@ class HostScraper:
             "host_disk_inodes": float(space.f_files),
             "host_disk_free_inodes": float(space.f_favail),
         }
-        return {series(key, disk=name): value for key, value in values.items()}
+        return {series_name(key, disk=name): value for key, value in values.items()}
 
 
 def read_text(path: Path) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from towtank.installing import SSH_LIBRARY, pip_install
-from towtank.observe.offers import Offer
+from towtank.observe import Offer
 from towtank.system.hosts.capabilities import probe
 
 _SSH = "hosts of provider ssh"

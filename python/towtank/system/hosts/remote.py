@@ -24,7 +24,7 @@ from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
 from towtank.system.limits import limits_below
-from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, no_check, tail
+from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, log_tail, no_check
 from towtank.system.trees import signal_tree
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ class RemoteProcess:
 
     def last_lines(self) -> str:
         """Return the last lines of the log of the process."""
-        return "".join(f"\n  {line}" for line in tail(self.log))
+        return "".join(f"\n  {line}" for line in log_tail(self.log))
 
     def ended_text(self) -> str:
         """Return text that describes how the process ended."""

@@ -24,7 +24,7 @@ from towtank.system.hosts.namespaces import Namespaces, within_network
 from towtank.system.hosts.page_cache import evict_files
 from towtank.system.hosts.site import Site, in_network
 from towtank.system.hosts.timeslice import timeslice
-from towtank.system.process import Entry, Process, ProcessSpec, ServiceProcess
+from towtank.system.process import HostEntry, Process, ProcessSpec, ServiceProcess
 
 T = TypeVar("T")
 _TEMPORARY = Path("/tmp")
@@ -172,7 +172,7 @@ class VirtualHost(SharedFiles):
         """Return a process in the namespaces of the host. Its guard runs outside of them, but in the host's control
         group.
         """
-        entry = Entry(
+        entry = HostEntry(
             guard=self._join,
             command=self._namespaces.enter,
             environment=self._environment(),
@@ -180,14 +180,16 @@ class VirtualHost(SharedFiles):
         )
         return ServiceProcess(spec, log, self.cpus or cpus, entry)
 
-    def entry(self) -> Entry:
+    def entry(self) -> HostEntry:
         """Return the environment and the command wrapper by which a command runs in the host's network and control
         group.
 
         The commands see the files of this machine.
         """
         pid = self._namespaces.pid
-        return Entry(command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment)
+        return HostEntry(
+            command=lambda command: self._join(in_network(pid, command)), environment=self._site.environment
+        )
 
     def within(self, work: Callable[[], T]) -> T:
         """Run a Python function in the network namespace of the host, and return its result."""

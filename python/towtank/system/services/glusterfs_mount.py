@@ -52,7 +52,7 @@ class GlusterfsMount(MountService):
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads the files with the statistics of each mount."""
-        from towtank.observe.glusterfs import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import GlusterfsScraper  # noqa: PLC0415 - only where something is observed
 
         names = clients(self._part.settings, [server.name for server in self._bricks])
         return [

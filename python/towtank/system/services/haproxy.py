@@ -97,6 +97,6 @@ class Haproxy(PrivateGateway):
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads HAProxy's counters through the command socket."""
-        from towtank.observe.haproxy import HaproxyScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import HaproxyScraper  # noqa: PLC0415 - only where something is observed
 
         return [HaproxyScraper(self.name, str(self.commands))]

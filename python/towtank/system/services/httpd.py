@@ -151,7 +151,7 @@ class Httpd(PrivateFileGateway):
 
     def scrapers(self) -> list[Any]:
         """Return the scraper of httpd's status page."""
-        from towtank.observe.httpd import HttpdScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import HttpdScraper  # noqa: PLC0415 - only where something is observed
 
         members = {address: name for name, address in self.members.items()}
         return [HttpdScraper(self.name, f"http://{self.status_address}{_STATUS}?auto", members)]

@@ -123,7 +123,7 @@ class Nginx(PrivateFileGateway):
         """Return the scraper of nginx's status page, and of the log with the member (upstream server) of each
         request.
         """
-        from towtank.observe.nginx import NginxScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import NginxScraper  # noqa: PLC0415 - only where something is observed
 
         log = None if self._files is not None else self.folder / MEMBERS_LOG
         return [NginxScraper(self.name, f"http://{self.status_address}{_STATUS}", log, list(self.members))]

@@ -148,7 +148,7 @@ class Openldap(PrivateServer):
 
     def scrapers(self) -> list[Any]:
         """Return the scraper of slapd's monitor database."""
-        from towtank.observe.openldap import OpenldapScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import OpenldapScraper  # noqa: PLC0415 - only where something is observed
 
         return [OpenldapScraper(self.name, self.url)]
 

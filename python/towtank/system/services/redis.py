@@ -60,11 +60,10 @@ class Redis(PrivateServer):
 
     def ready(self) -> str | None:
         """Return None if the server responds to a ping, otherwise the reason."""
-        from towtank.observe.redis import ask  # noqa: PLC0415 - the scraper speaks its protocol
-        from towtank.observe.scraper import ScrapeError  # noqa: PLC0415
+        from towtank.observe import ScrapeError, ask_redis  # noqa: PLC0415 - the scraper speaks its protocol
 
         try:
-            answer = ask(self.address, "PING", password=self._password)
+            answer = ask_redis(self.address, "PING", password=self._password)
         except ScrapeError as error:
             return str(error.args[0])
         return None if answer == "PONG" else f"it responds to a ping with {answer!r}"
@@ -79,6 +78,6 @@ class Redis(PrivateServer):
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads the output of the command `INFO`."""
-        from towtank.observe.redis import RedisScraper  # noqa: PLC0415 - only where something is observed
+        from towtank.observe import RedisScraper  # noqa: PLC0415 - only where something is observed
 
         return [RedisScraper(self.name, self.address, self._password)]

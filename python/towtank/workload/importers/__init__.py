@@ -1,6 +1,6 @@
 """Importers: convert recordings, scripts and logs of other tools into workload files.
 
-Every format has a folder with a module `reading` and its function `read(path, options) -> Draft`. Each construct
+Every format has a folder with a module `reading` and its function `read(path, options) -> ImportDraft`. Each construct
 that an importer cannot convert becomes a note with its position. `writing` writes the workload file of a draft, and
 checks this file in the same way as `towtank validate`.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from towtank.workload.importers.draft import Draft, Options, identifier, literal, steps_of
-from towtank.workload.importers.writing import Imported, finish, json_document, note_lines
+from towtank.workload.importers.draft import ImportDraft, ImportOptions, identifier, literal, steps_of
+from towtank.workload.importers.writing import ImportResult, finish_import, import_document, import_note_lines
 
 # Import formats: name on the command line, and description of the files. A package of the same name reads the format.
-FORMATS = {
+IMPORT_FORMATS = {
     "har": "recording of a browser or a proxy (HTTP Archive)",
     "jmx": "test plan of JMeter",
     "k6": "script of k6",
@@ -24,13 +24,13 @@ FORMATS = {
 }
 
 
-def read(form: str, path: Path, options: Options) -> Draft:
+def read_import(form: str, path: Path, options: ImportOptions) -> ImportDraft:
     """Read a file of another tool into a draft.
 
     Parameters
     ----------
     form : str
-        Name of the format, a key of `FORMATS`.
+        Name of the format, a key of `IMPORT_FORMATS`.
     path : Path
         Path of the file.
     options : Options
@@ -41,20 +41,20 @@ def read(form: str, path: Path, options: Options) -> Draft:
     StudyError
         Lists every fault, if the file cannot be read or has another format.
     """
-    draft: Draft = import_module(f"{__name__}.{form}.reading").read(path, options)
+    draft: ImportDraft = import_module(f"{__name__}.{form}.reading").read(path, options)
     return draft
 
 
 __all__ = [
-    "FORMATS",
-    "Draft",
-    "Imported",
-    "Options",
-    "finish",
+    "IMPORT_FORMATS",
+    "ImportDraft",
+    "ImportOptions",
+    "ImportResult",
+    "finish_import",
     "identifier",
-    "json_document",
+    "import_document",
+    "import_note_lines",
     "literal",
-    "note_lines",
-    "read",
+    "read_import",
     "steps_of",
 ]

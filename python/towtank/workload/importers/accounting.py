@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.draft import ImportNotes
 
 
 class Fate(Enum):
@@ -81,7 +81,7 @@ class Ledger:
     """
 
     def __init__(
-        self, notes: Notes, table: Table, *, strict: bool = False, own: Callable[[str], bool] = lambda _: False
+        self, notes: ImportNotes, table: Table, *, strict: bool = False, own: Callable[[str], bool] = lambda _: False
     ) -> None:
         self._notes = notes
         self._table = table

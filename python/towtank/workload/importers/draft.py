@@ -41,7 +41,7 @@ TRANSPORT_HEADERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Options:
+class ImportOptions:
     """Options of an import that the user chooses.
 
     Attributes
@@ -93,7 +93,7 @@ class Note:
     times: int = 0
 
 
-class Notes:
+class ImportNotes:
     """Notes of an import. Equal constructs with the same reason are combined in one note."""
 
     def __init__(self, file: str) -> None:
@@ -118,7 +118,7 @@ class Notes:
 
 
 @dataclass
-class Draft:
+class ImportDraft:
     """Result of reading an imported file, from which the workload file is written.
 
     Attributes
@@ -147,10 +147,10 @@ class Draft:
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)
     findings: dict[str, Any] = field(default_factory=dict)
     origin: str = ""
-    notes: Notes = field(init=False)
+    notes: ImportNotes = field(init=False)
 
     def __post_init__(self) -> None:
-        self.notes = Notes(self.source)
+        self.notes = ImportNotes(self.source)
 
     def target(self, address: str, like: str = "") -> str:
         """Return the name of the target for an address.
@@ -204,7 +204,7 @@ def unique(name: str, taken: Iterable[str]) -> str:
     return f"{name}_{number}"
 
 
-def address_of(url: str) -> str:
+def url_address(url: str) -> str:
     """Return the scheme, host and port of a URL.
 
     Raises

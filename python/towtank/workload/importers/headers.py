@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from towtank.workload.importers.draft import TRANSPORT_HEADERS, Notes, literal
+from towtank.workload.importers.draft import TRANSPORT_HEADERS, ImportNotes, literal
 
 _CONDITIONAL = frozenset({"if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"})
 _OF_BROWSER = ("sec-ch-", "sec-fetch-", "sec-gpc")
@@ -40,7 +40,7 @@ class ImportedHeaders:
 
 
 def carry(
-    pairs: Iterable[tuple[str, str, Place]], notes: Notes, *, recorded: bool = True, keep: Collection[str] = ()
+    pairs: Iterable[tuple[str, str, Place]], notes: ImportNotes, *, recorded: bool = True, keep: Collection[str] = ()
 ) -> ImportedHeaders:
     """Return the headers of a request that the workload keeps. Dropped headers are reported in notes.
 
@@ -93,7 +93,7 @@ def _why_not(name: str) -> str | None:
     return None
 
 
-def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: Notes) -> None:
+def _authorization(value: str, place: Place, carried: ImportedHeaders, notes: ImportNotes) -> None:
     scheme, _, rest = value.partition(" ")
     if scheme.lower() == "basic":
         try:

@@ -21,7 +21,7 @@ TABLES: dict[str, Table] = {
 _WORDS = {Fate.CARRIED: "carried", Fate.NOTED: "noted", Fate.HARMLESS: "harmless"}
 
 
-def markdown(form: str) -> str:
+def import_table(form: str) -> str:
     """Return the table of a format in Markdown.
 
     Constructs with the same keys share rows, as do keys that are handled in the same way for the same reason.

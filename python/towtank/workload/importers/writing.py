@@ -9,14 +9,14 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
-from towtank.workload.importers.draft import Draft, Note
+from towtank.workload.importers.draft import ImportDraft, Note
 from towtank.workload.importers.emitting import emit
 from towtank.workload.loading import check_workload
 from towtank.workload.model import SCHEMA
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """Result of an import.
 
     Attributes
@@ -27,11 +27,11 @@ class Imported:
         Text of the workload file.
     """
 
-    draft: Draft
+    draft: ImportDraft
     text: str
 
 
-def finish(draft: Draft, folder: Path) -> Imported:
+def finish_import(draft: ImportDraft, folder: Path) -> ImportResult:
     """Return the workload file of a draft as text, after checking the text.
 
     Parameters
@@ -54,10 +54,10 @@ def finish(draft: Draft, folder: Path) -> Imported:
     faults = _check(text, folder)
     if faults:
         raise StudyError([Fault(draft.source, 0, 0, fault.where, fault.message) for fault in faults])
-    return Imported(draft, text)
+    return ImportResult(draft, text)
 
 
-def _header(draft: Draft) -> str:
+def _header(draft: ImportDraft) -> str:
     notes = draft.notes.sorted()
     lines = [draft.origin or f"Imported from {Path(draft.source).name} ({draft.form})."]
     lines += [f"Target {name} was {address}." for name, address in draft.targets.items()]
@@ -67,7 +67,7 @@ def _header(draft: Draft) -> str:
     return "".join(f"# {line}\n" for line in printable)
 
 
-def document(draft: Draft) -> dict[str, Any]:
+def document(draft: ImportDraft) -> dict[str, Any]:
     """Return the content of the workload file of a draft as nested mappings."""
     defaults = {**({"target": next(iter(draft.targets))} if draft.targets else {}), **draft.defaults}
     sections: dict[str, Any] = {
@@ -97,7 +97,7 @@ def _check(text: str, folder: Path) -> list[Fault]:
     return check_workload(document, {})[1]
 
 
-def note_lines(source: str, note: Note, at_most: int) -> list[str]:
+def import_note_lines(source: str, note: Note, at_most: int) -> list[str]:
     """Return the lines that print a note, one for each position."""
     shown = sorted(note.places)[:at_most]
     lines = [f"{source}:{line}{f':{column}' if column else ''}: {note.what}: {note.why}" for line, column in shown]
@@ -106,7 +106,7 @@ def note_lines(source: str, note: Note, at_most: int) -> list[str]:
     return lines
 
 
-def json_document(imported: Imported, out: str | None) -> dict[str, Any]:
+def import_document(imported: ImportResult, out: str | None) -> dict[str, Any]:
     """Return the JSON document on the result of an import: files, targets, transactions, findings and notes."""
     draft = imported.draft
     return {

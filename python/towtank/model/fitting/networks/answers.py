@@ -14,7 +14,7 @@ from towtank.containment import Failed, attempt
 from towtank.errors import MeasurementError
 from towtank.estimates import number_estimate
 from towtank.model.fitting.curves import FARTHEST
-from towtank.model.fitting.goodness import REJECTED
+from towtank.model.fitting.goodness import FIT_REJECTED
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.measured import Configuration, read_configurations
 from towtank.model.fitting.networks.closed import Condition, Solved, conditions, solve
@@ -29,7 +29,7 @@ from towtank.model.fitting.observations import Floats
 from towtank.model.fitting.prediction import BANDS, FARTHEST_SATURATED, SATURATED
 from towtank.model.fitting.quota_assumed import quota_assumptions
 
-SCHEMA = "towtank/model-network/1"
+NETWORK_SCHEMA = "towtank/model-network/1"
 BEYOND = (1.25, 1.5, 2.0)
 """Loads of the default predictions, relative to the highest measured load. [ratio]"""
 Json = dict[str, Any]
@@ -234,7 +234,7 @@ def _predictions(network: Network, level: str, loads: Sequence[float] | None) ->
     for load in wanted:
         inside = "measured" if load in of.loads else "between" if of.loads[0] <= load <= top else "beyond"
         row: Json = {"load": float(load), "range": inside}
-        if level == REJECTED and inside == "beyond":
+        if level == FIT_REJECTED and inside == "beyond":
             row["refused"] = "the network is rejected, and so are its predictions beyond the measurements"
         elif load > limit * (1 + 1e-9):
             row["refused"] = f"beyond {limit:g}, {limit / top:g} times the highest load measured: {why}"

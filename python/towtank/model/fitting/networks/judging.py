@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from towtank.estimates import few_digits, number_estimate, relative_error
-from towtank.model.fitting.goodness import DOUBTFUL, HELD_OUT_LIMIT, MISS_LIMIT, REJECTED, SUPPORTED
+from towtank.model.fitting.goodness import FIT_DOUBTFUL, FIT_REJECTED, FIT_SUPPORTED, HELD_OUT_LIMIT, MISS_LIMIT
 from towtank.model.fitting.held_out import error_of_band
 from towtank.model.fitting.intervals import percentiles
 from towtank.model.fitting.networks.closed import Solved, conditions, solve
@@ -162,9 +162,9 @@ def _by_station(tested: Tested, place: int, drawn: Solved, seen: Spread) -> Json
 def judged(network: Network, solved: Solved, held_out: Json | None, percentile_doubts: list[str]) -> Json:
     """Return the verdict on a network as JSON object: level and reasons."""
     reasons = _fitted_reasons(network, solved) + _held_out_reasons(held_out)
-    reasons += [(DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
+    reasons += [(FIT_DOUBTFUL, text) for text in [*_own_doubts(network), *percentile_doubts]]
     levels = [level for level, _ in reasons]
-    level = REJECTED if REJECTED in levels else DOUBTFUL if DOUBTFUL in levels else SUPPORTED
+    level = FIT_REJECTED if FIT_REJECTED in levels else FIT_DOUBTFUL if FIT_DOUBTFUL in levels else FIT_SUPPORTED
     return {"level": level, "reasons": [{"level": each, "text": text} for each, text in reasons]}
 
 
@@ -176,13 +176,15 @@ def _fitted_reasons(network: Network, solved: Solved) -> list[tuple[str, str]]:
     if abs(worst) > HELD_OUT_LIMIT:
         off = relative_error(worst, _error_against(seen.throughput(place), float(solved.throughput[place])))
         text = f"at {load:g} users, a fitted level, the throughput of the network is {off} off"
-        found.append((REJECTED if abs(worst) > MISS_LIMIT else DOUBTFUL, text))
+        found.append((FIT_REJECTED if abs(worst) > MISS_LIMIT else FIT_DOUBTFUL, text))
     times = solved.response / levels.response - 1
     place = int(np.abs(times).argmax())
     if abs(times[place]) > FITTED_RESPONSE_OFF:
         load = network.measured.loads[place]
         off = relative_error(float(times[place]), _error_against(seen.response(place), float(solved.response[place])))
-        found.append((DOUBTFUL, f"at {load:g} users, a fitted level, the response time of the network is {off} off"))
+        found.append(
+            (FIT_DOUBTFUL, f"at {load:g} users, a fitted level, the response time of the network is {off} off")
+        )
     return found
 
 
@@ -196,12 +198,14 @@ def _error_against(measured: Interval, fitted: float) -> Interval:
 
 def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
     if held_out is None:
-        return [(DOUBTFUL, "no level could be held out: a network needs two levels, and its test needs a third level")]
+        return [
+            (FIT_DOUBTFUL, "no level could be held out: a network needs two levels, and its test needs a third level")
+        ]
     found = []
     for row in held_out["points"]:
         without = f"fitted without the level of {row['load']:g} users, the network"
         if abs(row["error"]) > HELD_OUT_LIMIT:
-            level = REJECTED if abs(row["error"]) > MISS_LIMIT else DOUBTFUL
+            level = FIT_REJECTED if abs(row["error"]) > MISS_LIMIT else FIT_DOUBTFUL
             off = relative_error(row["error"], error_of_band(row["throughput_band_95"], row["measured_throughput"]))
             limit = f"limit {100 * HELD_OUT_LIMIT:.0f} %"
             found.append((level, f"{without} predicts the throughput there {off} off, {limit}"))
@@ -210,13 +214,16 @@ def _held_out_reasons(held_out: Json | None) -> list[tuple[str, str]]:
                 row["response_error"], error_of_band(row["response_band_95"], row["measured_response_s"])
             )
             limit = f"limit {100 * RESPONSE_OFF:.0f} %"
-            found.append((DOUBTFUL, f"{without} predicts the response time there {off} off, {limit}"))
+            found.append((FIT_DOUBTFUL, f"{without} predicts the response time there {off} off, {limit}"))
         for name, use in row["utilization"].items():
             if abs(use["predicted"] - use["measured"]) > UTILIZATION_OFF:
                 predicted = _share(use["predicted"], use["band_95"])
                 measured = _share(use["measured"], use["measured_interval"])
                 found.append(
-                    (DOUBTFUL, f"{without} predicts a utilization of {name} of {predicted} there, measured: {measured}")
+                    (
+                        FIT_DOUBTFUL,
+                        f"{without} predicts a utilization of {name} of {predicted} there, measured: {measured}",
+                    )
                 )
     return found
 

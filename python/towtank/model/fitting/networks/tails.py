@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.analysis.statistics.estimates import Estimate, from_document
+from towtank.analysis import Estimate, estimate_from_document
 from towtank.model.fitting.curve_tails import MAIN, SHARES, Ratios, over_levels
 from towtank.model.fitting.measured import Configuration
 from towtank.model.fitting.networks.closed import CLASS, Solved, class_names
@@ -64,7 +64,7 @@ def _measured(
     for load in map(float, of.loads):
         point = points[load]
         times = point["response_time_s"] if name is None else point["transactions"][name]
-        found.append((load, from_document(times.get(metric if name is None else f"{metric}_s"))))
+        found.append((load, estimate_from_document(times.get(metric if name is None else f"{metric}_s"))))
     return found
 
 

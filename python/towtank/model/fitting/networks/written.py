@@ -11,8 +11,8 @@ import numpy as np
 from towtank.errors import ModelError
 from towtank.files import put_text
 from towtank.model.fitting.curve_tails import tails_lines
-from towtank.model.fitting.goodness import REJECTED
-from towtank.model.fitting.held_out import error_interval, error_lines
+from towtank.model.fitting.goodness import FIT_REJECTED
+from towtank.model.fitting.held_out import error_lines, held_out_error_interval
 from towtank.model.fitting.measured_limit import MeasuredLimit, of_network
 from towtank.model.fitting.networks.answers import NetworkAnswer, typical
 from towtank.model.fitting.networks.closed import CLASS, ELSEWHERE, document, station_names
@@ -46,8 +46,10 @@ def network_text(answer: NetworkAnswer, source: str) -> str:
     network, fitted = answer.network, answer.document
     if network is None:
         raise ModelError(f"no network was fitted: {fitted['refused']}")
-    if fitted["verdict"]["level"] == REJECTED:
-        reasons = "; ".join(reason["text"] for reason in fitted["verdict"]["reasons"] if reason["level"] == REJECTED)
+    if fitted["verdict"]["level"] == FIT_REJECTED:
+        reasons = "; ".join(
+            reason["text"] for reason in fitted["verdict"]["reasons"] if reason["level"] == FIT_REJECTED
+        )
         raise ModelError(f"the network is rejected: {reasons}")
     model = document(network.measured, network.parameters, typical(network.measured))
     lines = [*_comment(network, source), "schema: towtank/model/1", *_classes(model), "stations:"]
@@ -109,7 +111,7 @@ def _fitted(network: Network, fitted: Json, source: str, limit: MeasuredLimit) -
     ]
     if fitted["held_out"] is not None:
         held_out = fitted["held_out"]
-        lines += error_lines(float(held_out["worst_error"]), error_interval(held_out["points"]))
+        lines += error_lines(float(held_out["worst_error"]), held_out_error_interval(held_out["points"]))
     lines += limit.lines()
     lines.append("  percentiles:  # measured over computed 95th percentile: mean, smallest and largest")
     lines += [

@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from towtank.errors import StudyError
 from towtank.workload.importers.accounting import Fate, Key
-from towtank.workload.importers.draft import Notes
+from towtank.workload.importers.draft import ImportNotes
 from towtank.workload.importers.textfile import require_file
 
 # Longest line that an access log may have. Servers refuse longer request lines, so a longer line comes from an attack,
@@ -99,7 +99,7 @@ class Hit:
         return float(self.time) if self.ends else self.time + (self.response_time or 0.0)
 
 
-def read_lines(path: Path, notes: Notes) -> Iterator[Hit]:
+def read_access_log(path: Path, notes: ImportNotes) -> Iterator[Hit]:
     """Yield the requests of an access log line by line. Unreadable lines become notes.
 
     Raises
@@ -162,7 +162,7 @@ def _numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
             raw = stream.readline(_LINE_AT_MOST)
 
 
-def _hit(number: int, text: str, notes: Notes) -> Hit | bool:
+def _hit(number: int, text: str, notes: ImportNotes) -> Hit | bool:
     """Parse a log line into a request. Return True if the line is unreadable, and False if it contains no request.
 
     Octets of the request that are not valid UTF-8 are kept in percent-encoded form; in other fields they are replaced.
@@ -213,7 +213,7 @@ def _percent(found: re.Match[str]) -> str:
     return "".join(f"%{octet:02X}" for octet in octets)
 
 
-def _note_fields(number: int, match: re.Match[str], notes: Notes, *, timed: bool) -> None:
+def _note_fields(number: int, match: re.Match[str], notes: ImportNotes, *, timed: bool) -> None:
     """Add notes for the fields of a log line that a workload cannot represent."""
     for field, key in FIELDS.items():
         value = match.group(field) if field in match.re.groupindex else None

@@ -18,13 +18,13 @@ import numpy as np
 
 from towtank.estimates import few_digits
 from towtank.units import format_duration
-from towtank.workload.importers.accesslog.lines import Hit, read_lines, split_url
+from towtank.workload.importers.accesslog.lines import Hit, read_access_log, split_url
 from towtank.workload.importers.accesslog.paths import Key, Pattern, Patterns, shortened
 from towtank.workload.importers.accesslog.sessions import LEAST_GAP, Sessions
 from towtank.workload.importers.draft import (
     METHODS,
-    Draft,
-    Options,
+    ImportDraft,
+    ImportOptions,
     Step,
     identifier,
     literal,
@@ -49,12 +49,14 @@ _ROBOT = re.compile(r"bot\b|crawl|spider|slurp|monitor|health-?check|kube-probe|
 _PATH_SAFE = "%:@!$&'()*+,;=~-._"
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read an access log into a draft of a workload."""
-    draft = Draft(str(path), "accesslog", identifier(path.name.partition(".")[0], "log"), f"Access log {path.name}")
+    draft = ImportDraft(
+        str(path), "accesslog", identifier(path.name.partition(".")[0], "log"), f"Access log {path.name}"
+    )
     patterns = Patterns()
     sessions = Sessions(patterns)
-    for hit in read_lines(path, draft.notes):
+    for hit in read_access_log(path, draft.notes):
         if _wanted(hit, draft, options):
             sessions.add(hit)
     sessions.finish()
@@ -74,7 +76,7 @@ def read(path: Path, options: Options) -> Draft:
     return draft
 
 
-def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
+def _wanted(hit: Hit, draft: ImportDraft, options: ImportOptions) -> bool:
     place = (hit.number, 0)
     if hit.method not in METHODS:
         known = hit.method if hit.method in {"OPTIONS", "CONNECT", "TRACE", "PROPFIND"} else "another method"
@@ -99,7 +101,7 @@ def _wanted(hit: Hit, draft: Draft, options: Options) -> bool:
     return True
 
 
-def _kept(patterns: Patterns, draft: Draft) -> dict[Key, Pattern]:
+def _kept(patterns: Patterns, draft: ImportDraft) -> dict[Key, Pattern]:
     """Return the most frequent patterns, which become transactions. All other patterns are reported in notes."""
     by_count = sorted(patterns.patterns.items(), key=lambda item: (-item[1].count, item[1].line))
     kept: dict[Key, Pattern] = {}
@@ -126,7 +128,7 @@ def shown(key: Key) -> str:
     return path + (f"?{'&'.join(names)}" if names else "")
 
 
-def _transaction(key: Key, pattern: Pattern, draft: Draft) -> None:
+def _transaction(key: Key, pattern: Pattern, draft: ImportDraft) -> None:
     label = f"{key.method} {shown(key)}"
     prefix = "" if key.method == "GET" else f"{key.method} "
     names, rows, decoded = _decoded(key, pattern)
@@ -224,7 +226,7 @@ def _check(pattern: Pattern) -> dict[str, Any] | None:
     return {"status": statuses[0] if len(statuses) == 1 else [*statuses]} if statuses else None
 
 
-def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
+def _assets(label: str, pattern: Pattern, draft: ImportDraft) -> list[Step]:
     """Return requests for the static files that are requested in most visits of a page.
 
     All other static files are reported in notes.
@@ -244,7 +246,7 @@ def _assets(label: str, pattern: Pattern, draft: Draft) -> list[Step]:
     return steps
 
 
-def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str, float]:
+def _think_time(sessions: Sessions, draft: ImportDraft) -> tuple[dict[str, Any] | str, float]:
     """Return the pause of a think step with the best-fitting distribution, and the mean pause [s].
 
     All fits are added to the findings of the draft.
@@ -289,7 +291,7 @@ def _think_time(sessions: Sessions, draft: Draft) -> tuple[dict[str, Any] | str,
     return best.pause, best.mean
 
 
-def _findings(sessions: Sessions, patterns: Patterns, draft: Draft, pause: float) -> None:
+def _findings(sessions: Sessions, patterns: Patterns, draft: ImportDraft, pause: float) -> None:
     """Add findings about the load to the draft: sessions, arrivals over time, and users at the peak."""
     rates = sessions.profile.rates()
     peak = max(rate["pages_per_s"] for rate in rates)

@@ -20,16 +20,16 @@ from towtank.workload.importers.curl.variables import Variables
 from towtank.workload.importers.curl.words import Splitter, Word
 from towtank.workload.importers.draft import (
     METHODS,
-    Draft,
-    Options,
+    ImportDraft,
+    ImportOptions,
     Step,
-    address_of,
     common_headers,
     identifier,
     literal,
     path_and_query,
     request,
     seconds,
+    url_address,
     user_info,
 )
 from towtank.workload.importers.headers import carry
@@ -64,10 +64,10 @@ class Call:
     switches: set[str] = field(default_factory=set)
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read curl command lines as the steps of one transaction."""
     splitter = Splitter(str(path), read_text(path, at_most=_BYTES_AT_MOST))
-    draft = Draft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
+    draft = ImportDraft(str(path), "curl", identifier(path.stem, "commands"), f"Command lines of {path.name}")
     reader = _Reader(draft, options)
     commands = splitter.split()
     for place in splitter.substitutions:
@@ -132,7 +132,7 @@ def _is_setting(word: Word) -> bool:
 class _Reader:
     """Reader of curl commands, which collects their faults."""
 
-    def __init__(self, draft: Draft, options: Options) -> None:
+    def __init__(self, draft: ImportDraft, options: ImportOptions) -> None:
         self.draft = draft
         self.options = options
         self.faults: list[Fault] = []
@@ -341,7 +341,7 @@ class _Reader:
             call.connect = limit
 
     def _step(self, call: Call, text: str) -> Step:
-        target = self.draft.target(address_of(text))
+        target = self.draft.target(url_address(text))
         login = user_info(text)
         if any(name == "json" for name, _ in call.data) and not call.as_query:
             given = {name.lower() for name, _, _ in call.headers} | call.removed

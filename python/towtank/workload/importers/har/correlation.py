@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urljoin, urlspli
 
 from towtank.secret_names import is_secret_name
 from towtank.workload import expressions
-from towtank.workload.importers.draft import Draft, Step, identifier, literal, method_of, unique
+from towtank.workload.importers.draft import ImportDraft, Step, identifier, literal, method_of, unique
 from towtank.workload.importers.har.escapes import encoding_of_body, place, written
 from towtank.workload.importers.nodes import items_of, place_of, text_of
 from towtank.yamlfile import Node
@@ -106,7 +106,7 @@ class Correlation:
         Draft that receives the notes and the finding `correlations`.
     """
 
-    def __init__(self, exchanges: list[Exchange], draft: Draft) -> None:
+    def __init__(self, exchanges: list[Exchange], draft: ImportDraft) -> None:
         self.exchanges = exchanges
         self.draft = draft
         self.leaves: dict[int, dict[str, tuple[str, str]]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from towtank.units import exact_size
 from towtank.workload.importers.bodies import parts_of
-from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.draft import ImportDraft, literal
 from towtank.workload.importers.nodes import number_of, place_of, text_of
 from towtank.workload.templates import percent_encoded
 from towtank.yamlfile import Node
@@ -16,7 +16,7 @@ FORM = "application/x-www-form-urlencoded"
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 
 
-def form_text(params: list[Node], draft: Draft) -> str:
+def form_text(params: list[Node], draft: ImportDraft) -> str:
     """Return the encoded text of a form from its recorded names and values (`params`)."""
     pairs = [(text_of(each, "name"), text_of(each, "value"), place_of(each)) for each in params]
     for name, value, place in pairs:
@@ -26,7 +26,7 @@ def form_text(params: list[Node], draft: Draft) -> str:
     return "&".join(f"{percent_encoded(name)}={percent_encoded(value)}" for name, value, _ in pairs)
 
 
-def parts(listed: list[Node], draft: Draft) -> Any:
+def parts(listed: list[Node], draft: ImportDraft) -> Any:
     """Return the parts of a multipart body as request keys.
 
     A file is replaced by generated content of the same size.

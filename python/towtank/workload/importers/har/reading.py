@@ -18,10 +18,9 @@ from towtank.workload.importers.bodies import body_keys
 from towtank.workload.importers.draft import (
     ASSET_ENDINGS,
     METHODS,
-    Draft,
-    Options,
+    ImportDraft,
+    ImportOptions,
     Step,
-    address_of,
     common_headers,
     identifier,
     literal,
@@ -30,6 +29,7 @@ from towtank.workload.importers.draft import (
     request,
     think,
     unique,
+    url_address,
 )
 from towtank.workload.importers.har.correlation import Correlation, Exchange
 from towtank.workload.importers.har.forms import FORM, form_text, parts
@@ -66,9 +66,10 @@ class View:
         return max(exchange.end for exchange in self.exchanges)
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read an HTTP Archive into a draft of a workload."""
-    draft = Draft(options.source or str(path), "har", identifier(path.stem, "recording"), f"Recording {path.name}")
+    source = options.source or str(path)
+    draft = ImportDraft(source, "har", identifier(path.stem, "recording"), f"Recording {path.name}")
     root = _load(path, draft)
     log = root.child("log")
     if log is None or not isinstance(log.value, dict) or log.child("entries") is None:
@@ -86,8 +87,7 @@ def read(path: Path, options: Options) -> Draft:
     for exchange in exchanges:
         exchange.step = _step(exchange, draft, secrets)
     _cookies_of_nobody(exchanges, draft)
-    correlation = Correlation(exchanges, draft)
-    correlation.find()
+    Correlation(exchanges, draft).find()
     for exchange in exchanges:
         secrets.hide_rest(exchange.step, place_of(exchange.node))
     _targets(draft, exchanges)
@@ -103,7 +103,7 @@ def read(path: Path, options: Options) -> Draft:
     return draft
 
 
-def _load(path: Path, draft: Draft) -> Node:
+def _load(path: Path, draft: ImportDraft) -> Node:
     """Read the recording. The incomplete last line of a recording by `towtank record` is left out."""
     text = read_text(path)
     try:
@@ -122,7 +122,7 @@ def _pairs(views: list[View]) -> list[tuple[View, View]]:
     return list(pairwise(views))
 
 
-def _exchanges(log: Node, draft: Draft) -> list[Exchange]:
+def _exchanges(log: Node, draft: ImportDraft) -> list[Exchange]:
     """Return the entries that the workload includes, sorted by start. All other entries are reported in notes."""
     found: list[Exchange] = []
     faults: list[Fault] = []
@@ -192,7 +192,7 @@ def _why_not(exchange: Exchange) -> str | None:
     if scheme in {"ws", "wss"} or kind == "websocket":
         return "left out: WebSocket is not supported"
     try:
-        address_of(exchange.url)
+        url_address(exchange.url)
     except ValueError:
         return f"left out: {scheme or 'the URL'} leads to no HTTP server"
     noise = _from_browser(exchange) or _noise(exchange, kind)
@@ -238,7 +238,7 @@ def _is_true(node: Node, *path: str) -> bool:
     return found is not None and found.value is True
 
 
-def _main_host(exchanges: list[Exchange], draft: Draft, options: Options) -> list[Exchange]:
+def _main_host(exchanges: list[Exchange], draft: ImportDraft, options: ImportOptions) -> list[Exchange]:
     """Return the requests to the selected hosts.
 
     Without a selection, return the requests to the host of the first document and to the hosts of its redirects.
@@ -285,7 +285,7 @@ def _views(exchanges: list[Exchange]) -> list[View]:
     return views
 
 
-def _cookies_of_nobody(exchanges: list[Exchange], draft: Draft) -> None:
+def _cookies_of_nobody(exchanges: list[Exchange], draft: ImportDraft) -> None:
     """Add a note about cookies that the browser sent although no earlier response sets them. The virtual users do not
     send these cookies.
     """
@@ -312,7 +312,7 @@ def _cookies(exchange: Exchange, side: str, header: str, separator: str) -> list
     return [part.partition("=")[0].strip() for part in parts if "=" in part]
 
 
-def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
+def _step(exchange: Exchange, draft: ImportDraft, secrets: Secrets) -> Step:
     path, query = path_and_query(exchange.url)
     pairs = [
         (text_of(header, "name"), text_of(header, "value"), place_of(header))
@@ -331,7 +331,7 @@ def _step(exchange: Exchange, draft: Draft, secrets: Secrets) -> Step:
     step = request(
         exchange.method,
         literal(path),
-        target=draft.target(address_of(exchange.url)),
+        target=draft.target(url_address(exchange.url)),
         query={key: literal(value) for key, value in query or []},
         headers=carried.headers,
         auth=auth,
@@ -349,7 +349,7 @@ def _login(url: str) -> tuple[str, str] | None:
     return (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
 
 
-def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
+def _check(exchange: Exchange, draft: ImportDraft) -> dict[str, Any]:
     if exchange.status == 304:
         return {"status": 200}
     if exchange.status >= 400:
@@ -358,7 +358,7 @@ def _check(exchange: Exchange, draft: Draft) -> dict[str, Any]:
     return {"status": exchange.status} if 100 <= exchange.status <= 599 else {"status": "2xx"}
 
 
-def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str, Any]:
+def _body(exchange: Exchange, headers: dict[str, str], draft: ImportDraft) -> dict[str, Any]:
     """Return the keys of the request's body. Remove the Content-Type header if one of the keys implies it."""
     data = child_of(exchange.node, "request", "postData")
     if data is None:
@@ -389,7 +389,7 @@ def _body(exchange: Exchange, headers: dict[str, str], draft: Draft) -> dict[str
     return body
 
 
-def _note_size(exchange: Exchange, draft: Draft) -> None:
+def _note_size(exchange: Exchange, draft: ImportDraft) -> None:
     """Add a note about a body that was recorded without its content. Browsers record uploads in this way."""
     headers = items_of(exchange.node, "request", "headers")
     lengths = [text_of(each, "value") for each in headers if text_of(each, "name").lower() == "content-length"]
@@ -400,7 +400,7 @@ def _note_size(exchange: Exchange, draft: Draft) -> None:
         draft.notes.add(place_of(exchange.node), "body of the request", why)
 
 
-def _multipart(data: Node, media: str, draft: Draft) -> dict[str, Any]:
+def _multipart(data: Node, media: str, draft: ImportDraft) -> dict[str, Any]:
     """Return the parts of a multipart form.
 
     Most recordings list the parts. Chromium records only the text of the body, which is then parsed.
@@ -418,13 +418,13 @@ def _node_of(value: Any, place: Node) -> Node:
     return Node(inner, place.path, place.line, place.column, place.file)
 
 
-def _no_parts(data: Node, draft: Draft) -> dict[str, Any]:
+def _no_parts(data: Node, draft: ImportDraft) -> dict[str, Any]:
     why = "its parts are not in the recording: generated content of 10 KiB is sent instead"
     draft.notes.add(place_of(data), "multipart body", why)
     return {"multipart": {"content": {"generated": {"size": "10 KiB"}, "filename": "content"}}}
 
 
-def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
+def _targets(draft: ImportDraft, exchanges: list[Exchange]) -> None:
     """Move headers that all requests share to the defaults. If the workload has only one target, remove the target from
     the steps.
     """
@@ -437,7 +437,7 @@ def _targets(draft: Draft, exchanges: list[Exchange]) -> None:
         draft.defaults["headers"] = common
 
 
-def _say_what_browsers_do(views: list[View], draft: Draft) -> None:
+def _say_what_browsers_do(views: list[View], draft: ImportDraft) -> None:
     first = place_of(views[0].exchanges[0].node)
     if any(after.start < before.end for view in views for before, after in pairwise(view.exchanges)):
         why = (

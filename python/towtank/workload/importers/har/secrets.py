@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from towtank.secret_names import is_secret_name
-from towtank.workload.importers.draft import Draft, Step, unique
+from towtank.workload.importers.draft import ImportDraft, Step, unique
 from towtank.workload.importers.har.escapes import encoding_of_body, read
 from towtank.workload.importers.har.escapes import place as escaped_place
 from towtank.workload.steps import METHODS
@@ -50,7 +50,7 @@ class Secrets:
         True if the recorded values become the values of the parameters.
     """
 
-    draft: Draft
+    draft: ImportDraft
     keep: bool = False
     _names: dict[str, str] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.units import format_duration
-from towtank.workload.importers.draft import Draft, rounded, seconds
+from towtank.workload.importers.draft import ImportDraft, rounded, seconds
 
 # Groups of gaps between pages: upper bound [s], and name of the parameter. Each bound is about three times the previous
 # bound; a single recording does not justify finer groups.
@@ -23,7 +23,7 @@ class Pauses:
     after: dict[str, str] | str
 
 
-def between_pages(gaps: list[float], draft: Draft) -> Pauses:
+def between_pages(gaps: list[float], draft: ImportDraft) -> Pauses:
     """Convert the gaps between pages to think times, with one parameter for each group of gaps.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from towtank.workload.importers.accounting import Ledger
-from towtank.workload.importers.draft import Draft
+from towtank.workload.importers.draft import ImportDraft
 from towtank.workload.importers.jmx.table import COMMON, ELEMENTS
 from towtank.workload.importers.jmx.tree import NUMBERS, Item
 from towtank.workload.importers.xmlfile import Element
@@ -15,7 +15,7 @@ from towtank.workload.importers.xmlfile import Element
 _OF_SCOPE = ("Timer", "Assertion", "Extractor", "PostProcessor")
 
 
-def account(draft: Draft, top: Sequence[Item], *, strict: bool) -> None:
+def account(draft: ImportDraft, top: Sequence[Item], *, strict: bool) -> None:
     """Add a note for each element of a test plan that was not converted. The whole test plan must have been read
     before.
 
@@ -39,7 +39,7 @@ def _kinds(items: Iterable[Item]) -> set[str]:
     return {kind for item in items for kind in (item.kind, *_kinds(item.below))}
 
 
-def _item(item: Item, draft: Draft, ledger: Ledger) -> None:
+def _item(item: Item, draft: ImportDraft, ledger: Ledger) -> None:
     """Account for an element and the elements below it, unless a note already states that the element is left out."""
     if item.left_out:
         return

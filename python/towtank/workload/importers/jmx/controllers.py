@@ -11,7 +11,7 @@ from pathlib import Path
 from towtank.units import exact_share
 from towtank.workload.importers.draft import (
     ROUNDS_AT_MOST,
-    Draft,
+    ImportDraft,
     Step,
     identifier,
     page,
@@ -57,7 +57,7 @@ class Controllers:
         Folder of the workload file.
     """
 
-    def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
+    def __init__(self, draft: ImportDraft, texts: Texts, folder: Path) -> None:
         self.draft = draft
         self.texts = texts
         self.folder = folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.draft import ImportDraft, literal
 from towtank.workload.importers.jmx.paths import split_address
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item, text_of
@@ -25,7 +25,7 @@ class CookieManagers:
         Converts values to templates.
     """
 
-    def __init__(self, draft: Draft, texts: Texts) -> None:
+    def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
         # State of the current thread group: the cookie manager of each request, and the values of its cookies by

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any, Literal
 
-from towtank.workload.importers.draft import Draft, identifier, unique
+from towtank.workload.importers.draft import ImportDraft, identifier, unique
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 from towtank.workload.importers.textfile import beside, relative_to_workload
@@ -16,7 +16,7 @@ ROWS_AT_MOST = 5000
 _DELIMITERS = {"\\t": "\t", "": ","}
 
 
-def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None:
+def add_pool(item: Item, draft: ImportDraft, texts: Texts, folder: Path) -> str | None:
     """Add a pool for a CSV data set and return the name of the pool; None if the data set has no columns.
 
     Parameters
@@ -66,7 +66,7 @@ def add_pool(item: Item, draft: Draft, texts: Texts, folder: Path) -> str | None
     return pool
 
 
-def _sharing(item: Item, draft: Draft) -> None:
+def _sharing(item: Item, draft: ImportDraft) -> None:
     """Add notes about the differences between JMeter and the workload in how virtual users get rows."""
     shared = item.text("shareMode", "shareMode.all").strip()
     if shared not in {"", "shareMode.all"}:
@@ -79,7 +79,7 @@ def _sharing(item: Item, draft: Draft) -> None:
         draft.notes.add(item.place, f"CSVDataSet {item.name!r}: recycle = 'false'", why)
 
 
-def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes: bool) -> list[list[str]] | None:
+def _rows(item: Item, path: Path | None, delimiter: str, draft: ImportDraft, *, quotes: bool) -> list[list[str]] | None:
     """Return the first rows of a data file; None if the file cannot be read."""
     encoding = item.text("fileEncoding").strip() or "utf-8-sig"
     placeholders = "one row with placeholders replaces it"
@@ -102,7 +102,7 @@ def _rows(item: Item, path: Path | None, delimiter: str, draft: Draft, *, quotes
         return None
 
 
-def _inline(item: Item, rows: list[list[str]], columns: list[str], draft: Draft) -> list[list[str]]:
+def _inline(item: Item, rows: list[list[str]], columns: list[str], draft: ImportDraft) -> list[list[str]]:
     if len(rows) > ROWS_AT_MOST:
         why = f"only {ROWS_AT_MOST} rows are copied; to use the whole file, add a first line with its column names"
         draft.notes.add(item.place, f"CSV data set {item.name!r}", why)

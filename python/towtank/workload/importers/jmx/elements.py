@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from towtank.workload import expressions
-from towtank.workload.importers.draft import Draft, identifier, seconds
+from towtank.workload.importers.draft import ImportDraft, identifier, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
@@ -20,7 +20,7 @@ _CLASS = re.compile(r"([1-5])(?:\\d\\d|\\d\{2\}|\.\.|\[0-9\]\[0-9\]|xx)", re.IGN
 class Elements:
     """Converter of elements that apply to samplers: timers, extractors and assertions."""
 
-    def __init__(self, draft: Draft, texts: Texts) -> None:
+    def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
 

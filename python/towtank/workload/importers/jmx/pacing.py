@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from towtank.workload.importers.draft import Draft, seconds
+from towtank.workload.importers.draft import ImportDraft, seconds
 from towtank.workload.importers.jmx.texts import Texts
 from towtank.workload.importers.jmx.tree import Item
 
@@ -86,7 +86,7 @@ class Pacing:
     timer has one schedule for each group.
     """
 
-    def __init__(self, draft: Draft, texts: Texts) -> None:
+    def __init__(self, draft: ImportDraft, texts: Texts) -> None:
         self.draft = draft
         self.texts = texts
         self.groups: list[_Group] = []

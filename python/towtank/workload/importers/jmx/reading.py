@@ -11,8 +11,8 @@ from towtank.errors import StudyError
 from towtank.units import exact_duration, exact_share
 from towtank.workload.importers import xmlfile
 from towtank.workload.importers.draft import (
-    Draft,
-    Options,
+    ImportDraft,
+    ImportOptions,
     Step,
     common_headers,
     identifier,
@@ -32,14 +32,14 @@ from towtank.workload.importers.xmlfile import Element
 _USERS_UNKNOWN = 1.0
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read a JMeter test plan into a draft of a workload."""
     root = xmlfile.load(path)
     trees = [child for child in root.children if child.tag == "hashTree"]
     if root.tag != "jmeterTestPlan" or not trees:
         message = f"must be a test plan of JMeter (jmeterTestPlan), got <{root.tag}> instead"
         raise StudyError.at(path, message, line=root.line, column=root.column)
-    draft = Draft(str(path), "jmx", identifier(path.stem, "plan"))
+    draft = ImportDraft(str(path), "jmx", identifier(path.stem, "plan"))
     top = list(items(trees[0]))
     _Plan(draft, top, options).read()
     for child in root.children:
@@ -50,7 +50,7 @@ def read(path: Path, options: Options) -> Draft:
 
 
 class _Plan:
-    def __init__(self, draft: Draft, top: list[Item], options: Options) -> None:
+    def __init__(self, draft: ImportDraft, top: list[Item], options: ImportOptions) -> None:
         self.draft = draft
         self.top = top
         self.texts = Texts(draft)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from towtank.workload.importers.bodies import body_keys, parts_of
-from towtank.workload.importers.draft import METHODS, Draft, Step, address_of, literal, request, seconds, think
+from towtank.workload.importers.draft import METHODS, ImportDraft, Step, literal, request, seconds, think, url_address
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.jmx.arguments import Field, as_written, fields_of, named_of
 from towtank.workload.importers.jmx.cookies import CookieManagers
@@ -65,7 +65,7 @@ class Scope:
 class Requests:
     """Converter of samplers to requests."""
 
-    def __init__(self, draft: Draft, texts: Texts, folder: Path) -> None:
+    def __init__(self, draft: ImportDraft, texts: Texts, folder: Path) -> None:
         self.draft = draft
         self.texts = texts
         self.folder = folder
@@ -191,7 +191,7 @@ class Requests:
             self.draft.notes.add(sampler.place, f"address {url[:60]!r}", why)
             return name
         try:
-            return self.draft.target(address_of(url)) if url else None
+            return self.draft.target(url_address(url)) if url else None
         except ValueError as error:
             self.draft.notes.add(sampler.place, f"address {url[:60]!r}", str(error))
             return None

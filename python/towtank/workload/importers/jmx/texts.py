@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote_plus
 
 from towtank.errors import StudyError
-from towtank.workload.importers.draft import Draft, identifier, literal, unique
+from towtank.workload.importers.draft import ImportDraft, identifier, literal, unique
 
 _FUNCTION = re.compile(r"__(\w+)(?:\((.*)\))?", re.DOTALL)
 _WHOLE = re.compile(r"-?\d{1,18}")
@@ -35,7 +35,7 @@ class Texts:
         Draft that receives parameters and notes.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft
         self.columns: dict[str, tuple[str, str]] = {}
         # `rows`: values of the columns whose data files exist. `behind_slash`: extracted variables whose values follow

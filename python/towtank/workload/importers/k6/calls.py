@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import Draft, Step, page, seconds, think, unique
+from towtank.workload.importers.draft import ImportDraft, Step, page, seconds, think, unique
 from towtank.workload.importers.k6.checks import Checks, NotSayable, merge
 from towtank.workload.importers.k6.draws import Draws
 from towtank.workload.importers.k6.expressions import ITEMS_AT_MOST, TEXT_AT_MOST, Expressions
@@ -54,7 +54,7 @@ class Calls:
         Parsed script that contains the calls.
     """
 
-    def __init__(self, draft: Draft, source: Source) -> None:
+    def __init__(self, draft: ImportDraft, source: Source) -> None:
         self.draft = draft
         self.source = source
         self.writer = Writer(draft)

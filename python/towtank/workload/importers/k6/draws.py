@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from towtank.workload.importers.draft import Draft, Step, identifier
+from towtank.workload.importers.draft import ImportDraft, Step, identifier
 from towtank.workload.importers.k6.intervals import ALL, Intervals, meet
 from towtank.workload.importers.k6.settling import PREFIX, drawn, every, names_in, settled
 from towtank.workload.importers.k6.values import Random, Row, Table, Text
@@ -64,7 +64,7 @@ class Draws:
         Adds a step at the current position.
     """
 
-    def __init__(self, draft: Draft, add: Callable[[Step], None]) -> None:
+    def __init__(self, draft: ImportDraft, add: Callable[[Step], None]) -> None:
         self.draft = draft
         self.add = add
         # `left`: values of each random number that are possible at the current position. `asked`: numbers that an

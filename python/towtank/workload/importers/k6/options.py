@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.workload.importers.accounting import Ledger
-from towtank.workload.importers.draft import Draft, literal
+from towtank.workload.importers.draft import ImportDraft, literal
 from towtank.workload.importers.k6.requests import duration, json_text
 from towtank.workload.importers.k6.table import OPTIONS
 
@@ -31,7 +31,7 @@ class Scenario:
 
 
 def read_options(
-    options: dict[str, Any], place: Place, draft: Draft, places: dict[tuple[str, ...], Place]
+    options: dict[str, Any], place: Place, draft: ImportDraft, places: dict[tuple[str, ...], Place]
 ) -> list[Scenario]:
     """Return the scenarios of a script. Add load and objectives to the findings of the draft.
 
@@ -95,7 +95,7 @@ def _scenario(
         ledger.note(places.get(("iterations",), at), f"scenario {name}: iterations", _NOT_COUNTED)
 
 
-def _defaults(options: dict[str, Any], place: Place, draft: Draft) -> None:
+def _defaults(options: dict[str, Any], place: Place, draft: ImportDraft) -> None:
     """Write k6's defaults into the draft. Defaults without a counterpart in a workload become notes."""
     if options.get("maxRedirects") != 0:
         why = "k6 follows up to 10; the workload follows none: add the next request as a step"
@@ -153,7 +153,7 @@ def _stages(options: dict[str, Any], place: Place, ledger: Ledger) -> None:
             ledger.settle("stage", key, json_text(value), place)
 
 
-def _thresholds(thresholds: Any, place: Place, draft: Draft, ledger: Ledger) -> None:
+def _thresholds(thresholds: Any, place: Place, draft: ImportDraft, ledger: Ledger) -> None:
     """Convert thresholds to objectives of a study; thresholds that cannot be converted become notes."""
     objectives: list[str] = []
     for metric, limits in thresholds.items() if isinstance(thresholds, dict) else ():

@@ -14,7 +14,16 @@ from tree_sitter import Node
 
 from towtank.errors import StudyError
 from towtank.units import exact_share
-from towtank.workload.importers.draft import Draft, Options, Step, identifier, method_of, seconds, unique, weights
+from towtank.workload.importers.draft import (
+    ImportDraft,
+    ImportOptions,
+    Step,
+    identifier,
+    method_of,
+    seconds,
+    unique,
+    weights,
+)
 from towtank.workload.importers.k6.options import Scenario, read_options
 from towtank.workload.importers.k6.script import Script
 from towtank.workload.importers.k6.syntax import Source, named, text_of
@@ -24,11 +33,11 @@ _READ = re.compile(r"\$\{(\w+)[|}]")
 _ASKED = re.compile(r'"if": \{"\w+": "(\w+)"')
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read a k6 script into a draft of a workload."""
     del options  # `options` is unused, because no import option applies to k6 scripts
     source = Source(path)
-    draft = Draft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
+    draft = ImportDraft(str(path), "k6", identifier(path.stem, "script"), f"Script {path.name}")
     try:
         _read(draft, source)
     except RecursionError:
@@ -36,7 +45,7 @@ def read(path: Path, options: Options) -> Draft:
     return draft
 
 
-def _read(draft: Draft, source: Source) -> None:
+def _read(draft: ImportDraft, source: Source) -> None:
     script = Script(draft, source)
     script.top()
     found = script.globals.get("options")
@@ -78,7 +87,7 @@ def _read(draft: Draft, source: Source) -> None:
     _say_of_values(draft)
 
 
-def _say_of_values(draft: Draft) -> None:
+def _say_of_values(draft: ImportDraft) -> None:
     """Add a note if a request with extractions does not end the round when it fails.
 
     k6 extracts values from failed responses, too; the workload does not.
@@ -92,7 +101,7 @@ def _say_of_values(draft: Draft) -> None:
         draft.notes.add((1, 0), "values from responses", why)
 
 
-def _pace(scenario: Scenario, draft: Draft) -> dict[str, str]:
+def _pace(scenario: Scenario, draft: ImportDraft) -> dict[str, str]:
     """Return the key and the value of a user group that set the pace of a scenario's users.
 
     An arrival rate becomes a pacing, because a workload has a fixed number of virtual users and no arrivals.
@@ -137,7 +146,7 @@ def _place_of_options(source: Source) -> tuple[int, int]:
     return (1, 0)
 
 
-def _tidy(draft: Draft) -> None:
+def _tidy(draft: ImportDraft) -> None:
     """Remove unused parameters, pools and extractions. If only one target exists, also remove the target from the
     steps.
     """

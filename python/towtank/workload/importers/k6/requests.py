@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import body_keys, parts_of
-from towtank.workload.importers.draft import METHODS, Draft, Step, literal, request, seconds
+from towtank.workload.importers.draft import METHODS, ImportDraft, Step, literal, request, seconds
 from towtank.workload.importers.encoded import QUERY_SAFE, decoded, encoded, survives, texts_of
 from towtank.workload.importers.headers import carry
 from towtank.workload.importers.k6.table import OPTIONS
@@ -39,7 +39,7 @@ class Requests:
         Converts values to templates.
     """
 
-    def __init__(self, draft: Draft, writer: Writer) -> None:
+    def __init__(self, draft: ImportDraft, writer: Writer) -> None:
         self.draft = draft
         self.writer = writer
         self.ledger = Ledger(draft.notes, OPTIONS, strict=False)

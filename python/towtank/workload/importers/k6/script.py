@@ -7,7 +7,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import ROUNDS_AT_MOST, Draft, Step
+from towtank.workload.importers.draft import ROUNDS_AT_MOST, ImportDraft, Step
 from towtank.workload.importers.k6.calls import Calls
 from towtank.workload.importers.k6.chances import statements_of
 from towtank.workload.importers.k6.conditions import Conditions, Returned
@@ -42,7 +42,7 @@ class Script:
         Parsed script.
     """
 
-    def __init__(self, draft: Draft, source: Source) -> None:
+    def __init__(self, draft: ImportDraft, source: Source) -> None:
         self.source = source
         self.draft = draft
         self.calls = Calls(draft, source)

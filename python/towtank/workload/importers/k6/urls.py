@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from towtank.workload.importers.draft import Draft, address_of, literal, unique, user_info
+from towtank.workload.importers.draft import ImportDraft, literal, unique, url_address, user_info
 
 PLACEHOLDER = "change-me"
 _PLACE = re.compile(r"(?<!\$)(\$\{[^}]*\})")
@@ -50,7 +50,7 @@ class Located:
     path: str
 
 
-def located(template: str, draft: Draft, place: Place) -> Located:
+def located(template: str, draft: ImportDraft, place: Place) -> Located:
     """Split a URL template into address, login and path. Parameters are replaced by their defaults.
 
     Raises
@@ -74,13 +74,13 @@ def located(template: str, draft: Draft, place: Place) -> Located:
         unset = [name for name in asked if draft.parameters[name] == PLACEHOLDER]
         return Located(_unset(draft, place, unset), None, _path(rest))
     try:
-        return Located(address_of(found[0]), user_info(found[0]), _path(rest))
+        return Located(url_address(found[0]), user_info(found[0]), _path(rest))
     except ValueError as error:
         draft.notes.add(place, "URL", str(error))
         return Located(None, None, _path(rest))
 
 
-def _pieces(template: str, draft: Draft) -> list[Piece]:
+def _pieces(template: str, draft: ImportDraft) -> list[Piece]:
     found = []
     for written in filter(None, _PLACE.split(template)):
         parameter = _PARAMETER.fullmatch(written)
@@ -116,7 +116,7 @@ def _behind(pieces: list[Piece], end: int) -> tuple[list[Piece], list[str]]:
     return rest, asked
 
 
-def _without_address(pieces: list[Piece], draft: Draft, place: Place) -> Located:
+def _without_address(pieces: list[Piece], draft: ImportDraft, place: Place) -> Located:
     """Return the parts of a URL whose address is not known.
 
     Either the address is the value of a parameter, or the URL is a path only.
@@ -139,7 +139,7 @@ def _path(pieces: list[Piece]) -> str:
     return f"/{template}"
 
 
-def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
+def _unset(draft: ImportDraft, place: Place, parameters: list[str]) -> str:
     """Return an address that consists of parameters. The target for it is named after the last parameter."""
     shown = ", ".join(f"parameters.{name}" for name in parameters)
     draft.notes.add(place, "URL", f"the destination of requests is not in the script ({shown}): only the path is kept")
@@ -148,7 +148,7 @@ def _unset(draft: Draft, place: Place, parameters: list[str]) -> str:
     return address
 
 
-def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
+def _of_rows(found: re.Match[str], draft: ImportDraft, place: Place) -> Located:
     """Split URLs that begin with a column of a data pool into address and path.
 
     If all rows have the same address, the paths become a new column.
@@ -169,7 +169,7 @@ def _of_rows(found: re.Match[str], draft: Draft, place: Place) -> Located:
 def _address(url: str) -> str | None:
     """Return the address (scheme, host and port) of a URL; None if the URL is invalid or has a login."""
     try:
-        return address_of(url) if user_info(url) is None else None
+        return url_address(url) if user_info(url) is None else None
     except ValueError:
         return None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tree_sitter import Node
 
-from towtank.workload.importers.draft import Draft, Step, identifier, literal, unique
+from towtank.workload.importers.draft import ImportDraft, Step, identifier, literal, unique
 
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 # Values of names in each scope, with the innermost scope first.
@@ -179,7 +179,7 @@ class Writer:
         Draft that receives the columns of pools.
     """
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: ImportDraft) -> None:
         self.draft = draft
         self.variables: dict[tuple[int, str, str], str] = {}
         # Function that returns a template for a random number. A step of the workload generates the number.

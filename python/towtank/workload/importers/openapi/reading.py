@@ -15,14 +15,14 @@ from towtank.workload.importers.accounting import Ledger
 from towtank.workload.importers.bodies import parts_of
 from towtank.workload.importers.draft import (
     METHODS,
-    Draft,
-    Options,
-    address_of,
+    ImportDraft,
+    ImportOptions,
     equal_weights,
     identifier,
     literal,
     request,
     unique,
+    url_address,
     user_info,
 )
 from towtank.workload.importers.nodes import child_of, entries_of, items_of, place_of, text_of
@@ -41,7 +41,7 @@ _NOT_OPERATIONS = frozenset({"parameters", "servers", "summary", "description", 
 _OTHER_METHODS = frozenset({"options", "trace"})
 
 
-def read(path: Path, options: Options) -> Draft:
+def read(path: Path, options: ImportOptions) -> ImportDraft:
     """Read an OpenAPI description into a draft."""
     root = _tree(path)
     version = child_of(root, "openapi")
@@ -51,7 +51,7 @@ def read(path: Path, options: Options) -> Draft:
         place = version or child_of(root, "swagger") or root
         raise StudyError.at(path, message, line=place.line, column=place.column, where="openapi")
     title = text_of(root, "info", "title") or path.stem
-    draft = Draft(str(path), "openapi", identifier(title, "interface"), title)
+    draft = ImportDraft(str(path), "openapi", identifier(title, "interface"), title)
     reader = _Reader(draft, root, only_reads=options.only_reads)
     reader.read()
     ledger = Ledger(draft.notes, KEYS, own=lambda key: key.startswith(("x-", "/")))
@@ -69,7 +69,7 @@ def _tree(path: Path) -> Node:
 
 
 class _Reader:
-    def __init__(self, draft: Draft, root: Node, *, only_reads: bool = False) -> None:
+    def __init__(self, draft: ImportDraft, root: Node, *, only_reads: bool = False) -> None:
         self.draft = draft
         self.only_reads = only_reads
         self.root = root
@@ -109,7 +109,7 @@ class _Reader:
             self.note(place_of(server), f"server {text_of(server, 'url')}", "left out: the first server is used")
         if "://" in url:
             try:
-                address = address_of(url)
+                address = url_address(url)
             except ValueError as error:
                 raise StudyError.at(
                     self.draft.source,

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from towtank.errors import ReportError, StudyError
 from towtank.files import NotAFileError, put
-from towtank.results.exports.format import COMMAND_LINE, File
+from towtank.option_check import COMMAND_LINE
+from towtank.results import ExportFile
 
 FOLDER = "exports"
 STANDARD_OUTPUT = "-"
 
 
-def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
+def places(files: Sequence[ExportFile], out: str | None, source: Path) -> list[Path]:
     """Return the path for each file of an export.
 
     Parameters
@@ -44,7 +45,7 @@ def places(files: Sequence[File], out: str | None, source: Path) -> list[Path]:
     return [path / file.name for file in files]
 
 
-def write(file: File, path: Path) -> None:
+def write(file: ExportFile, path: Path) -> None:
     """Write one file of an export atomically.
 
     Raises
@@ -60,7 +61,7 @@ def write(file: File, path: Path) -> None:
         raise ReportError.unwritten("the export could not be written", path, error) from error
 
 
-def print_file(file: File) -> None:
+def print_file(file: ExportFile) -> None:
     """Write one complete file to standard output."""
     with tempfile.TemporaryDirectory(prefix="towtank-export-") as folder:
         path = Path(folder) / "file"

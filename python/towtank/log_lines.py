@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from towtank.secrets import redacted_line
 
-ERROR = "error"
+ERROR_LEVEL = "error"
 WARNING = "warning"
 TEXT_AT_MOST = 300
 """Number of characters to which each log line is cut."""
@@ -77,7 +77,7 @@ def level_of_line(text: str) -> str | None:
         return None
     text = _NONE_OF_IT.sub("", text)
     if _ERROR.search(text):
-        return ERROR
+        return ERROR_LEVEL
     return WARNING if _WARNING.search(text) else None
 
 
@@ -86,13 +86,13 @@ def plain_line(raw: bytes) -> str:
     return _CONTROL.sub(" ", _ESCAPES.sub("", raw.decode("utf-8", "replace"))).rstrip()
 
 
-def folded(text: str) -> str:
+def folded_line(text: str) -> str:
     """Replace the parts that vary between log lines of the same kind by `#`: times, numbers, hexadecimal numbers,
     UUIDs, addresses.
 
     Examples
     --------
-    >>> folded("2026-11-23 18:22:48.123 [7f3a90] 10.0.0.5:5432 refused after 12.5 ms")
+    >>> folded_line("2026-11-23 18:22:48.123 [7f3a90] 10.0.0.5:5432 refused after 12.5 ms")
     '# # [#] # refused after # ms'
     """
     return _DAY.sub("#", _VARYING.sub("#", text))
@@ -118,7 +118,7 @@ def troubles(lines: Iterable[tuple[int, bytes]]) -> Iterator[Line]:
             if not text or text[0] in " |+":
                 continue
             inside = False
-            yield Line(offset, text, ERROR)
+            yield Line(offset, text, ERROR_LEVEL)
         elif (level := level_of_line(text)) is not None:
             yield Line(offset, text, level)
 

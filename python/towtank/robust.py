@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from towtank.arrays import Floats
 
 # Huber's constant, in standard deviations. With it, the estimator has 95 % of the efficiency of least squares if errors
 # are normal. [1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from towtank.analysis.limits.plateaus import Plateau
-from towtank.analysis.limits.search import Failure
+from towtank.analysis import Plateau, PlateauFailure
 
 FELL_SHORT = 0.7
 """A plateau is clearly beyond the limit if its throughput is below this share of the throughput under ideal scaling. No
@@ -18,7 +17,7 @@ scaling. [1]
 """
 _LINE_AT_LEAST = 2
 _CHANCE = 2.0
-_FAILURES = (Failure.ERRORS, Failure.GENERATOR_SATURATED, Failure.SERVICE_DIED)
+_FAILURES = (PlateauFailure.ERRORS, PlateauFailure.GENERATOR_SATURATED, PlateauFailure.SERVICE_DIED)
 
 
 def next_level(plateaus: Sequence[Plateau], times: float, at_most: float) -> float | None:
