@@ -8,7 +8,7 @@ from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.checks.generator import GENERATOR_BUSY, START_LAG_CLOSED_S, START_LAG_SHARE
 from towtank.analysis.checks.machine import FOREIGN_SHARE, NOT_ATTRIBUTED_SHARE
 from towtank.analysis.checks.storage import SPENT_SHARE
-from towtank.analysis.doubts import seconds
+from towtank.analysis.doubts import percent_text, seconds
 
 Relaxed = dict[str, str | float]
 

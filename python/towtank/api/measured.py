@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.api.quantity import MILLISECONDS, RATIO, SECONDS, Interval, Quantity, estimate, number
+from towtank.digging import dig
 
 _MILLI = 1e3
 _NAMES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p99_9"}
@@ -124,7 +125,7 @@ class Verdict:
     def of(cls, document: Mapping[str, Any] | None) -> Verdict:
         """Read the verdict from a summary."""
         found = document or {}
-        relaxed = tuple(str(limit["limit"]) for limit in found.get("relaxed_limits") or ())
+        relaxed = tuple(str(dig(limit, "limit")) for limit in dig(found, "relaxed_limits") or ())
         return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())), relaxed)
 
     @property

@@ -159,7 +159,9 @@ def _quota(seen: Seen) -> Iterator[Sign]:
         most = max(tiers, key=lambda tier: tier.cpus_used or 0.0)
         own = _OWN_GROUP.search(group)
         place = Place(most.name, host, part=None if own else f"control group {group}")
-        limit = f"`cpus` of the host {own['host']} in the system file" if own else f"the limit (cpu.max of {group})"
+        limit = (
+            f"`cpus` of the host {own.group('host')} in the system file" if own else f"the limit (cpu.max of {group})"
+        )
         settle = f"raise {limit} and repeat: throughput rises if this is the cause"
         if share >= THROTTLED:
             delay = f"this limit delayed processes for {100 * share:.0f} % of the time"
