@@ -264,7 +264,7 @@ def test_two_conductors_in_one_folder(bench: Bench) -> None:
     [
         ([], "STUDY: must name a study, or a results folder with --resume"),
         (["no-such-study"], "no-such-study"),
-        (["--resume", "nowhere"], "must be a results folder with a study.json, got a folder without it"),
+        (["--resume", "nowhere"], "must be a results folder with a study.json, got nothing there"),
         (["study.yaml", "--resume", "results"], "must be left out with --resume"),
         (["study.yaml", "--set", "seed"], "--set: must be path.to.key=value, got 'seed' instead"),
         (["study.yaml", "--preset", "slow"], "--preset"),

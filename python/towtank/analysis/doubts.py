@@ -235,7 +235,7 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
     DoubtKind.INTERFERENCE: (
         "Other programs used the CPUs of the system under test, or of its machine, so the system waited for CPU time.",
         "stop other programs on this machine, then repeat the run; a part of the system that is neither in the system "
-        "file nor connected to its server by TCP counts as another program, too",
+        "file nor connected to its server by TCP counts as another program, too; limits.interference sets the limit",
     ),
     DoubtKind.NOT_ATTRIBUTED: (
         "Processes that belong to no tier used this CPU time. They may be part of a tier (a server that detaches, a "

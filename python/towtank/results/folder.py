@@ -253,7 +253,8 @@ class ResultsFolder(_Folder):
             If the folder has no study manifest.
         """
         if not (path / STUDY_MANIFEST).is_file():
-            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST}, got a folder without it")
+            got = "a folder without it" if path.is_dir() else "a file" if path.exists() else "nothing there"
+            raise StudyError.at(path, f"must be a results folder with a {STUDY_MANIFEST}, got {got}")
         return cls(path)
 
     @property
