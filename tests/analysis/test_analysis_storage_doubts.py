@@ -75,6 +75,8 @@ def test_limits_of_disks_are_named_with_their_units() -> None:
     free = Disk.model_validate({"size": "1 GB"}).model_dump(mode="json")
     manifest = {"hosts": {"store": {"disks": {"data": limited, "log": free}}, "web": {}}}
     assert list(throttled_disks(manifest)) == [("store", "data", "16 MiB/s read, 200 reads/s, 0.5 writes/s")]
+    striped = {"hosts": {"store": {"disks": {"data": {"read_operations": "150 /s", "images": 4}}}}}
+    assert list(throttled_disks(striped)) == [("store", "data", "600 reads/s (4 images of 150 reads/s)")]
     assert list(throttled_disks({"hosts": None})) == []
     assert list(throttled_disks({"hosts": {"here": {"disks": {"data": {"read_operations": 3}}}}})) == [
         ("here", "data", "3")

@@ -19,6 +19,7 @@ WRITTEN: list[dict[str, Any]] = [
     {
         "says": "Without the index the system carries less.",
         "source": "table 4",
+        "differs": "The table there is larger.",
         "measure": {
             "ratio": {
                 "of": "throughput",
@@ -114,13 +115,14 @@ def test_the_section_counts_and_the_summary_says_how_many() -> None:
     summary = " ".join(run.text for block in document.sections[0].blocks if isinstance(block, Paragraph)
                        for run in block.content)  # fmt: skip
     assert "Claims.  1 confirmed, 1 refuted, 2 undecided and 1 not testable here." in summary
-    expected, first = [
+    expected, first, differs = [
         block for block in document.sections[names.index("claims")].blocks if isinstance(block, Paragraph)
     ]
     assert expected.content[1].text == "Throughput grows in a nearly straight line until the core is used up."
     assert first.content[0].text.startswith(
         "5 claims, 1 of them with a source: 1 confirmed, 1 refuted, 2 undecided and 1 not testable here."
     )
+    assert differs.content[1].text == "The table there is larger."
     page = render(dataclasses.replace(document, sections=(document.sections[names.index("claims")],)))
     assert "Without the index the system carries less." in page
     assert claims.build(synthetic.results()) is None
@@ -150,3 +152,24 @@ def test_only_claims_with_a_source_are_said_to_have_it(cited: int, shown: str) -
     assert section is not None
     paragraphs = [block.content[0].text for block in section.blocks if isinstance(block, Paragraph)]
     assert any(text.startswith(shown) for text in paragraphs)
+
+
+def test_the_reason_for_a_difference_from_the_source_stands_below_the_table() -> None:
+    section = claims.build(with_claims())
+    assert section is not None
+    page = render(build_document(with_claims()))
+    assert "Difference from the source, No. 1." in page
+    assert "The table there is larger." in page
+    assert page.count("Difference from the source") == 1
+    assert "The interval is of 95 %." in page
+
+
+def test_the_confidence_of_claims_that_were_judged_repeatedly_is_shown() -> None:
+    found = with_claims()
+    for claim, confidence in zip(found.claims["claims"][:2], (0.968, 0.982), strict=True):
+        claim["measured"] = {"value": 0.8, "low": 0.7, "high": 0.9, "confidence": confidence}
+    for claim in found.claims["claims"][2:]:
+        claim["measured"] = None
+    assert "The interval is of 96.8 to 98.2 %, because claims are judged after each block of runs." in render(
+        build_document(found)
+    )

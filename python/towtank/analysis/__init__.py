@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from towtank.analysis.statistics import standard_error_of as standard_error_of
     from towtank.analysis.statistics.batches import lag_one as lag_one
     from towtank.analysis.statistics.change_points import change_points as change_points
+    from towtank.analysis.statistics.estimates import CONFIDENCE as CONFIDENCE
     from towtank.analysis.statistics.estimates import NO_ESTIMATE as NO_ESTIMATE
     from towtank.analysis.statistics.estimates import Estimate as Estimate
     from towtank.analysis.statistics.estimates import estimate_from_document as estimate_from_document
@@ -123,7 +124,7 @@ __getattr__, __dir__ = door(
         "statistics": "looks_independent ratio_interval standard_error_of",
         "statistics.batches": "lag_one",
         "statistics.change_points": "change_points",
-        "statistics.estimates": "Estimate NO_ESTIMATE estimate_from_document estimate_of",
+        "statistics.estimates": "CONFIDENCE Estimate NO_ESTIMATE estimate_from_document estimate_of",
         "study": "SET_ASIDE_SUFFIX STUDY_SUMMARY_FILE describe_study summaries_of summarize_study",
         "system.disks": "disks_counted_once",
         "windows.precision": "Precision",

@@ -143,6 +143,11 @@ class Claim(FileModel):
     not_testable: str | None = Field(
         None, min_length=1, description="Reason why this system cannot test the claim; replaces `measure` and `holds`."
     )
+    differs: str | None = Field(
+        None,
+        min_length=1,
+        description="Reason why the result here differs, or may differ, from the source; reports print it.",
+    )
     required: bool = Field(
         False,
         description=(

@@ -9,6 +9,7 @@ from towtank.analysis.checks.evidence import Evidence
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel, percent_text
 from towtank.analysis.stored import count_of
 from towtank.analysis.system.limited_disks import LIMITS
+from towtank.digging import dig
 from towtank.units import shown
 
 # A disk counts as full if less than this share of its space or inodes is free: neither a document nor a folder then
@@ -52,17 +53,23 @@ def throttled_disks(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str
         if not isinstance(facts, Mapping):
             continue  # If the run has no other hosts, this entry is a text and not a mapping.
         for disk, given in (facts.get("disks") or {}).items():
-            limits = [_limit(given[key], key) for key in LIMITS if given.get(key) is not None]
+            limits = [
+                _limit(given[key], key, int(dig(given, "images") or 1)) for key in LIMITS if given.get(key) is not None
+            ]
             if limits:
                 yield str(host), str(disk), ", ".join(limits)
 
 
-def _limit(value: object, key: str) -> str:
-    """Render a limit of a disk with its unit; a limit that cannot be parsed is returned unchanged."""
+def _limit(value: object, key: str, images: int) -> str:
+    """Render a limit of a disk with its unit, for all images of the disk together; a limit that cannot be parsed is
+    returned unchanged.
+    """
     try:
-        return LIMITS[key].text(LIMITS[key].read(value))
+        of_one = LIMITS[key].read(value)
     except ValueError:
         return shown(value)
+    together = LIMITS[key].text(images * of_one)
+    return f"{together} ({images} images of {LIMITS[key].text(of_one)})" if images > 1 else together
 
 
 def full_storage(hosts: dict[str, Any], window_s: float, least: float = SPENT_SHARE) -> Iterator[Doubt]:

@@ -156,12 +156,12 @@ def _judged(
     except ValidationError:
         why = "this version of Towtank cannot read the format of the claim"
         head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
-        head |= {"required": written.get("required") is True}
+        head |= {"differs": str(written.get("differs") or ""), "required": written.get("required") is True}
         return {
             **head,
             **_blank("not_testable", why, "rewrite the claim in the format that this version of Towtank reads"),
         }
-    head = {"says": claim.says, "source": claim.source, "required": claim.required}
+    head = {"says": claim.says, "source": claim.source, "differs": claim.differs or "", "required": claim.required}
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from towtank.analysis import CONFIDENCE
 from towtank.claim_words import ANSWERED, WORDS, answer
 from towtank.digging import dig
 from towtank.report import format as people
@@ -35,21 +36,30 @@ def build(results: Results) -> Section | None:
         paragraph(
             f"{people.plural(len(claims), 'claim')}{_sources(claims)}: {people.listing(counts)}. The tests concern "
             "directions, ratios and positions, and do not require the absolute numbers of other machines. A claim is "
-            "confirmed if every value in the 95 % interval of the measured value satisfies it, and refuted if no value "
-            "does. It is undecided if the interval contains the bound or does not exist. The "
-            "interval of a single run is "
-            "widened by the effect of an assumed difference in the speed of the system between runs. A claim about "
+            "confirmed if every value in the interval of the measured value satisfies it, and refuted if no value "
+            f"does. The interval is of {_confidences(results)}. A claim is undecided if the interval contains the "
+            "bound or does not exist. The interval of a single run is widened by "
+            "the effect of an assumed difference in the speed of the system between runs. A claim about "
             "several levels is confirmed if it is confirmed at each level, and refuted if it is refuted at one level. "
             "Otherwise it is judged by an interval that is computed from one value per level. "
             "Invalid runs are not used."
         ),
         *_in_blocks(claims),
         _table(claims),
+        *_differences(claims),
     ]
     courses = [claim for claim in claims if claim.levels]
     if courses:
         blocks.append(_levels(courses))
     return Section("claims", "Claims", tuple(blocks))
+
+
+def _confidences(results: Results) -> str:
+    """Return the confidence of the claims' intervals as text, such as `95 %` or `96.8 to 98.2 %`."""
+    measured_values = [dig(claim, "measured") for claim in results.claims.get("claims") or ()]
+    found = {float(dig(value, "confidence") or CONFIDENCE) for value in measured_values if value} or {CONFIDENCE}
+    low, high = (f"{100 * share:.3g}" for share in (min(found), max(found)))
+    return f"{low} %" if low == high else f"{low} to {high} %, because claims are judged after each block of runs"
 
 
 def _sources(claims: list[_Claim]) -> str:
@@ -108,6 +118,8 @@ class _Claim:
         Suspect runs that the answer depends on.
     decided_after : int or None
         Number of blocks of runs after which the claim was decided; None if undecided.
+    differs : str
+        Reason why the result differs from the source, from the study file; empty if the file gives none.
     """
 
     number: int
@@ -125,6 +137,7 @@ class _Claim:
     levels: list[tuple[str, str]]
     suspect_runs: list[str]
     decided_after: int | None
+    differs: str
 
     @property
     def is_answered(self) -> bool:
@@ -166,6 +179,7 @@ def _claim(number: int, claim: Json) -> _Claim:
         levels=levels,
         suspect_runs=list(claim["suspect_runs"]),
         decided_after=dig(claim, "decided_after"),
+        differs=str(dig(claim, "differs") or ""),
     )
 
 
@@ -247,6 +261,18 @@ def measured(claim: Json) -> str:
     if claim["levels"]:
         return f"last to first {people.plain_estimate(claim['measured'])}"
     return _SHOW.get(str(claim["unit"]), people.plain_estimate)(claim["measured"])
+
+
+def _differences(claims: list[_Claim]) -> list[Block]:
+    """Return paragraphs with the reasons, given in the study file, why results differ from their sources."""
+    groups: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.differs:
+            groups.setdefault(claim.differs, []).append(str(claim.number))
+    return [
+        paragraph(strong(f"Difference from the source, No. {people.listing(numbers)}. "), differs)
+        for differs, numbers in groups.items()
+    ]
 
 
 def _answer(claim: _Claim) -> str:
