@@ -156,7 +156,7 @@ def _judged(
     except ValidationError:
         why = "this version of Towtank cannot read the format of the claim"
         head: dict[str, Any] = {"says": str(written.get("says")), "source": str(written.get("source"))}
-        head |= {"differs": str(written.get("differs") or ""), "required": written.get("required") is True}
+        head |= {"differs": str(dig(written, "differs") or ""), "required": written.get("required") is True}
         return {
             **head,
             **_blank("not_testable", why, "rewrite the claim in the format that this version of Towtank reads"),

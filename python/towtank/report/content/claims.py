@@ -56,7 +56,7 @@ def build(results: Results) -> Section | None:
 
 def _confidences(results: Results) -> str:
     """Return the confidence of the claims' intervals as text, such as `95 %` or `96.8 to 98.2 %`."""
-    measured_values = [dig(claim, "measured") for claim in results.claims.get("claims") or ()]
+    measured_values = [dig(claim, "measured") for claim in dig(results.claims, "claims") or ()]
     found = {float(dig(value, "confidence") or CONFIDENCE) for value in measured_values if value} or {CONFIDENCE}
     low, high = (f"{100 * share:.3g}" for share in (min(found), max(found)))
     return f"{low} %" if low == high else f"{low} to {high} %, because claims are judged after each block of runs"
