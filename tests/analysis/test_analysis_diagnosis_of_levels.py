@@ -69,6 +69,16 @@ def test_a_spinning_process_is_no_limit_of_the_load(recorded):
     assert found.against[0].startswith("the same limit appears at the lowest load, 1")
 
 
+def test_a_disk_at_its_limit_at_each_load_limits_each_load(recorded):
+    # A database that joins the commits of several users to one write uses the whole disk with one user, too.
+    disk = {"utilization": 0.995, "utilization_of": "write_operations", "utilization_limit": 100.0}
+    runs = [run_at(recorded, n, x, 0.2) for n, x in ((1, 24.0), (4, 44.0))]
+    with_disk = [run | {"hosts": {"server": {"disks": {"data": disk}}}} for run in runs]
+    found = diagnosed(with_disk)
+    assert (found.cause, found.sure, found.against) == (Cause.DISK, 0.95, ())
+    assert "disk data of host server uses 100 % of its limit of 100 writes/s" in found.evidence
+
+
 def test_a_resource_at_its_limit_at_the_last_load_on_the_line_is_said(recorded):
     loads = ((1, 10.0), (4, 40.0), (8, 78.0), (10, 98.0))
     found = diagnosed([run_at(recorded, n, x, x * 0.0101, process=x * 0.0101) for n, x in loads])

@@ -105,6 +105,13 @@ def test_a_shortfall_without_a_saturated_tier_leaves_the_resource_open():
     assert limit["leaves_ideal_at"] == {"after": 10, "at": 20}
 
 
+def test_a_shortfall_at_the_limit_of_a_disk_names_the_disk():
+    disk = {"utilization": 0.995, "utilization_of": "write_operations", "utilization_limit": 100.0}
+    hosts = {"hosts": {"store": {"disks": {"data": disk}}}}
+    limit = conclude(made("r1", 10, 10.0, 0.1) | hosts, made("r2", 20, 12.0, 0.3) | hosts)
+    assert limit["evidence"].endswith("; disk data of host store uses 100 % of its limit of 100 writes/s")
+
+
 def without_tiers(run, cpus_used=None):
     host = {"disks": {}} if cpus_used is None else {"disks": {}, "cpus": 2, "cpus_used": estimate(cpus_used)}
     return {**run, "tiers": {}, "host": host}

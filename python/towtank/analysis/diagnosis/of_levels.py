@@ -85,8 +85,14 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
-    if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
+    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there.
+
+    A disk with a speed limit serves the system only. It can be at its limit at the lowest load because of this load: at
+    higher loads the system joins several writes to one.
+    """
+    if found.cause is Cause.DISK or lowest is top:
+        return False
+    if (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
     return any((sign.cause, sign.place.tier) == (found.cause, found.place.tier) for sign in there)

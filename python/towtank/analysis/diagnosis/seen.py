@@ -200,7 +200,7 @@ class Seen:
             grows=bool(dig(summary, "window", "growth", "is_significant")),
             transactions=tuple(objects_at(summary, "transactions")),
             series=tuple(series_of(objects_at(summary, "services"))),
-            disks=tuple(_limited_disks(summary)),
+            disks=tuple(limited_disks(summary)),
         )
 
     def has(self, kind: DoubtKind, *levels: str) -> str | None:
@@ -215,7 +215,7 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
+def limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
     """Yield each disk of a host whose utilization was measured against a speed limit."""
     for host, about in objects_at(summary, "hosts").items():
         for name, disk in objects_at(about, "disks").items():

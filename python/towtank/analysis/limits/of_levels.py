@@ -11,10 +11,12 @@ from towtank import over_runs
 from towtank.analysis.aggregation import Point
 from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
+from towtank.analysis.diagnosis.seen import limited_disks
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
+from towtank.analysis.system.limited_disks import AT_LIMIT
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10
@@ -297,6 +299,9 @@ def _failing_evidence(top: Level, failing: Point) -> str:
 
 def _short_evidence(level: Level, top: Level) -> str:
     text = f"at {level.load} throughput is {level.below} below the ideal line"
+    full = [disk for run in level.point.usable for disk in limited_disks(run) if disk.utilization >= AT_LIMIT]
+    if full:
+        return f"{text}; {full[0].text}"
     if not level.point.tiers:
         return f"{text}; the limiting resource was not observed ({_observed(top.point)}){_pool(level.point)}"
     return (
