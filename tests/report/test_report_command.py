@@ -64,8 +64,8 @@ def test_limits_that_the_study_relaxed_are_named(
     relaxed = [{"limit": "interference", "value": 1.0, "default": 0.1}]
     verdict = {**found.summary["verdict"], "relaxed_limits": relaxed}
     changed = dataclasses.replace(found, summary={**found.summary, "verdict": verdict})
-    monkeypatch.setattr("towtank.report.load", lambda _: changed)
-    monkeypatch.setattr("towtank.report.write", lambda *_: tmp_path / "report.html")
+    monkeypatch.setattr("towtank.report.load_results", lambda _: changed)
+    monkeypatch.setattr("towtank.report.write_loaded_report", lambda *_: tmp_path / "report.html")
     assert towtank(["report", str(tmp_path)]) == 0
     said = "verdict: valid; limits that the study relaxed: interference 100 % (default 10 %)"
     assert said in capsys.readouterr().out
