@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.report import runs_over_time
+from towtank.report.document import Section, Table
 from towtank.report.runs_over_time import Cell, Recorded
 from towtank.report.source import FileHash, Results, RunResult
 
@@ -489,3 +490,9 @@ def study_summary(
         ],
         "headline": "One core carries 100 transactions per second with the index and 62.5 without it.",
     }
+
+
+def rows(section: Section, caption: str) -> list[tuple[str, ...]]:
+    """Return the rows of the table whose caption begins with the given text."""
+    (table,) = [block for block in section.blocks if isinstance(block, Table) and block.caption.startswith(caption)]
+    return [tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for row in table.rows]
