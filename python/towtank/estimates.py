@@ -21,7 +21,8 @@ WIDE = 10.0
 # not listed.
 _INSTEAD_OF_ZERO = {
     **{"ns": 1e9, "µs": 1e6, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600, "/min": 60.0, "/h": 3600.0, "%": 100.0},
-    **{"B": 2.0**30, "bytes": 2.0**30, "B/s": 2.0**30},
+    **{"B": 2.0**30, "bytes": 2.0**30, "KiB": 2.0**20, "MiB": 2.0**10},
+    **{"B/s": 2.0**30, "bytes/s": 2.0**30, "KiB/s": 2.0**20, "MiB/s": 2.0**10},
 }
 NOT_KNOWN = "not known"
 """Text that replaces an interval that is too wide to be shown, see `WIDE`."""

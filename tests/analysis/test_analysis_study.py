@@ -9,7 +9,7 @@ import pytest
 from results_1 import RESULTS_1, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
-from towtank.analysis import narrative, summarize_study
+from towtank.analysis import narrative, study_verdict, summarize_study
 from towtank.analysis.relaxed_limits import DEFAULTS, relaxed_limits
 from towtank.analysis.study import known_summary
 from towtank.results.folder import ResultsFolder, RunFolder, write_json
@@ -227,3 +227,7 @@ def test_results_without_any_run_have_a_summary(tmp_path):
     summary = summarize_study(results)
     assert summary["verdict"]["level"] == "invalid"
     assert "No run" in summary["headline"]
+
+
+def test_a_verdict_that_could_not_be_computed_has_the_keys_of_any_other() -> None:
+    assert set(study_verdict.UNDECIDED) == set(study_verdict.verdict_of([], {}, []))

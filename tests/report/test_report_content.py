@@ -584,7 +584,7 @@ def test_a_study_without_a_run_that_counts_states_no_value() -> None:
             "A steady window of 90 s would probably give half of these 3 values an interval, a window of 22 min for "
             "all of them.",
         ),
-        ([7000], "No window of a practical length (up to 1 h) would give this value an interval."),
+        ([7000], "No window of a practical length (up to 1 h) would probably give this value an interval."),
         (
             [7000, 40, 90],
             "A steady window of 90 s would probably give half of these 3 values an interval, no window of a practical "
@@ -592,7 +592,7 @@ def test_a_study_without_a_run_that_counts_states_no_value() -> None:
         ),
         (
             [7000, 40, 86_000],
-            "No window of a practical length (up to 1 h) would give half of these 3 values an interval.",
+            "No window of a practical length (up to 1 h) would probably give half of these 3 values an interval.",
         ),
     ],
 )

@@ -13,6 +13,8 @@ from towtank.over_runs import alike, merged
 UNDECIDED: dict[str, Any] = {
     "level": "invalid",
     "reasons": [],
+    "not_checked": [],
+    "relaxed_limits": [],
     "log": None,
     **dict.fromkeys(("valid_runs", "suspect_runs", "invalid_runs", "missing_runs"), 0),
 }

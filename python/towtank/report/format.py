@@ -201,7 +201,7 @@ def _bracketed(
     words = f"{_TIED}{unit}{suffix}" if unit or suffix else ""
     if low is None or high is None:
         return f"{number(value * factor)}{words}"
-    if says_nothing(value, low, high):
+    if says_nothing(value * factor, low * factor, high * factor, f"{unit}{suffix}"):
         shown = "0" if is_zero(value, high) else number(value * factor, 2)
         return f"{shown}{words}" if bare else f"{shown} [{NOT_KNOWN.replace(' ', _TIED)}]{words}"
     shown, *ends = (_signed(text) for text in interval_texts(value * factor, low * factor, high * factor))

@@ -87,7 +87,7 @@ def _long_enough(results: Results) -> str:
     half, most = (window_lengths.advised_length(needed[place]) for place in ((len(needed) - 1) // 2, -1))
     if half is None:
         of = "" if len(needed) == 1 else "half of "
-        return f" {window_lengths.NONE_IS_LONG_ENOUGH.capitalize()} would give {of}{values} an interval."
+        return f" {window_lengths.NONE_IS_LONG_ENOUGH.capitalize()} would probably give {of}{values} an interval."
     if half == most:
         return f" A steady window of {most} would probably give {values} an interval."
     first = f" A steady window of {half} would probably give half of {values} an interval,"
