@@ -67,7 +67,7 @@ class Conducting:
                 self._thread.join()
                 break
             except BaseException as error:  # also one that a signal handler of the caller raises
-                raised = error
+                raised = raised or error
                 if self._stop.count >= _ASKS_BEFORE_LEAVING:
                     raise
                 self._stop.ask()

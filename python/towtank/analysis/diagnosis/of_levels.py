@@ -46,7 +46,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     -----
     The load levels show whether throughput stopped growing. The runs at the highest usable load show which resource
     was at its limit. If no majority of these runs agrees, the cause remains unknown. If a resource is at its limit even
-    at the lowest load, something other than the load uses it, and the degree of belief is low.
+    at the lowest load, something other than the load may use it, and the degree of belief is lower.
     """
     kind, evidence = LimitKind(dig(limit, "kind")), str(dig(limit, "evidence"))
     ended = [point for point in points if point.usable]
@@ -61,7 +61,9 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _not_known(found, flat, evidence, limit)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
-        sure, against = min(sure, _WEAK), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
+        # The lowest load can fill a disk by itself: at higher loads the system joins several writes to one.
+        most = _SUPPORTED if found.cause is Cause.DISK else _WEAK
+        sure, against = min(sure, most), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
     elif flat and kind in _DECISIVE and not against:
         sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
     place = found.place
@@ -85,14 +87,8 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
-    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there.
-
-    A disk with a speed limit serves the system only. It can be at its limit at the lowest load because of this load: at
-    higher loads the system joins several writes to one.
-    """
-    if found.cause is Cause.DISK or lowest is top:
-        return False
-    if (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
+    """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
+    if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
     return any((sign.cause, sign.place.tier) == (found.cause, found.place.tier) for sign in there)

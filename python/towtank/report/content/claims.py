@@ -57,9 +57,11 @@ def build(results: Results) -> Section | None:
 def _confidences(results: Results) -> str:
     """Return the confidence of the claims' intervals as text, such as `95 %` or `96.8 to 98.2 %`."""
     measured_values = [dig(claim, "measured") for claim in dig(results.claims, "claims") or ()]
-    found = {float(dig(value, "confidence") or CONFIDENCE) for value in measured_values if value} or {CONFIDENCE}
+    known = [value for value in measured_values if dig(value, "low") is not None]
+    found = {float(dig(value, "confidence") or CONFIDENCE) for value in known} or {CONFIDENCE}
     low, high = (f"{100 * share:.3g}" for share in (min(found), max(found)))
-    return f"{low} %" if low == high else f"{low} to {high} %, because claims are judged after each block of runs"
+    shown = f"{low} %" if low == high else f"{low} to {high} %"
+    return shown if found == {CONFIDENCE} else f"{shown}, because claims are judged after each block of runs"
 
 
 def _sources(claims: list[_Claim]) -> str:
