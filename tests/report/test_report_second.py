@@ -75,7 +75,7 @@ def test_a_second_report_imports_no_fitting(results: Path) -> None:
         "scipy.stats",
         "scipy.interpolate",
         "towtank.system.model",
-        "towtank.size.sizing",
+        "towtank.sizing.sizing",
     }
     assert imported & heavy == set()
     assert "towtank.report.html" in imported

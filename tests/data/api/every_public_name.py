@@ -582,9 +582,9 @@ def rate_all() -> None:
 
 
 def size_all() -> None:
-    sizing(towtank.size_model("model.yaml", users=100, objective=["p95 < 500 ms", "mean < 100 ms"]))
+    sizing(towtank.size("model.yaml", users=100, objective=["p95 < 500 ms", "mean < 100 ms"]))
     sizing(
-        towtank.size_model(
+        towtank.size(
             Path("model.yaml"),
             "sizing.yaml",
             users={"web": 100},
