@@ -235,7 +235,7 @@ class Results:
         ]
         return notebook.page(
             notebook.heading(self.headline),
-            notebook.verdict(self.verdict.level, (doubt.message for doubt in self.verdict.doubts)),
+            notebook.verdict(self.verdict, (doubt.message for doubt in self.verdict.doubts)),
             notebook.picture(throughput_figure(self._source)),
             notebook.table(columns, rows),
         )
