@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         rate,
         run,
         simulate,
-        size_model,
+        size,
         solve,
         validate,
     )
@@ -125,7 +125,7 @@ __all__ = [
     "rate",
     "run",
     "simulate",
-    "size_model",
+    "size",
     "solve",
     "validate",
 ]

@@ -12,8 +12,8 @@ from typing import Any
 from towtank import yamlfile
 from towtank.digging import dig
 from towtank.errors import StudyError
-from towtank.size import Machine
-from towtank.size import machine_catalogue as machines
+from towtank.sizing import Machine
+from towtank.sizing import machine_catalogue as machines
 from towtank.study import shipped_studies
 from towtank.system import HOST_PROVIDERS, SERVICE_KINDS
 from towtank.units import format_size

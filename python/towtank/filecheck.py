@@ -95,25 +95,25 @@ def _check_model(document: Document) -> list[Fault]:
 
 
 def _check_machines(document: Document) -> list[Fault]:
-    from towtank.size import check_machines  # noqa: PLC0415
+    from towtank.sizing import check_machines  # noqa: PLC0415
 
     return check_machines(document)
 
 
 def _check_sizing(document: Document) -> list[Fault]:
-    from towtank.size import check_sizing  # noqa: PLC0415
+    from towtank.sizing import check_sizing  # noqa: PLC0415
 
     return check_sizing(document)
 
 
 def _check_rules(document: Document) -> list[Fault]:
-    from towtank.size import check_rules  # noqa: PLC0415
+    from towtank.sizing import check_rules  # noqa: PLC0415
 
     return check_rules(document)
 
 
 def _check_sheet(document: Document) -> list[Fault]:
-    from towtank.size import check_sheet  # noqa: PLC0415
+    from towtank.sizing import check_sheet  # noqa: PLC0415
 
     return check_sheet(document)
 

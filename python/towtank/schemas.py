@@ -17,7 +17,7 @@ from pydantic_core import core_schema
 
 from towtank.model import ModelFile
 from towtank.record import ScriptFile
-from towtank.size import MachineFile, RuleFile, SizingFile, facts_table
+from towtank.sizing import MachineFile, RuleFile, SizingFile, facts_table
 from towtank.study import StudyFile
 from towtank.system import SERVICE_KINDS, SystemFile
 from towtank.workload import WorkloadFile, import_table

@@ -19,7 +19,7 @@ from planting.share import is_short, share_text
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "towtank"
 WORK = ROOT / "target" / "plant"
-ROOMS = ("analysis", "model", "size")
+ROOMS = ("analysis", "model", "sizing")
 # Limits of the first group of tests that run with a fault (`_NEAR`), and of each further group (`_AT_MOST`): number of
 # tests [1], total time [s].
 _NEAR = (20, 10.0)

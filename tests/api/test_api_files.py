@@ -17,8 +17,8 @@ from rating_lines import lines
 import towtank
 from towtank.conduct import rating
 from towtank.errors import StudyError
-from towtank.size.machines import load_machines
-from towtank.size.rating import RatingMeasurement
+from towtank.sizing.machines import load_machines
+from towtank.sizing.rating import RatingMeasurement
 
 MODEL = """\
 schema: towtank/model/1

@@ -125,7 +125,7 @@ def test_a_fit_is_sized(shop: towtank.Fit) -> None:
 def test_arguments_are_named_as_they_were_given(shop: towtank.Fit) -> None:
     with pytest.raises(StudyError) as raised:
         shop.size(users=500, think="2 s", objective="p95 < 400 sheep", cpus={"app": 2})
-    assert {fault.file for fault in raised.value.faults} == {"towtank.size_model()"}
+    assert {fault.file for fault in raised.value.faults} == {"towtank.size()"}
     assert "tiers.app.cpus" in {fault.where for fault in raised.value.faults}
     for arguments, message in (
         ({"curve": "cubic"}, r"towtank\.fit\(\): curve: must be one of"),
@@ -136,8 +136,8 @@ def test_arguments_are_named_as_they_were_given(shop: towtank.Fit) -> None:
             towtank.fit(MEASURED, **arguments)  # type: ignore[arg-type]
     with pytest.raises(StudyError, match=r"towtank\.fit\(\): source: .* does not exist"):
         towtank.fit("nothing.csv")
-    with pytest.raises(StudyError, match=r"towtank\.size_model\(\): source: .* does not exist"):
-        towtank.size_model("nothing.yaml", users=5)
+    with pytest.raises(StudyError, match=r"towtank\.size\(\): source: .* does not exist"):
+        towtank.size("nothing.yaml", users=5)
 
 
 def test_columns_are_those_of_a_table_and_configurations_those_of_results(results: towtank.Results) -> None:

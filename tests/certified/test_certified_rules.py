@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from towtank.size.rules import Rule, example_outcome, inputs_with_defaults, load_rules
-from towtank.size.rules.file import RuleExample
-from towtank.size.rules.quantities import in_unit, parse_quantity
-from towtank.size.rules.rule import answer_rule
+from towtank.sizing.rules import Rule, example_outcome, inputs_with_defaults, load_rules
+from towtank.sizing.rules.file import RuleExample
+from towtank.sizing.rules.quantities import in_unit, parse_quantity
+from towtank.sizing.rules.rule import answer_rule
 
 DATA = Path(__file__).parent / "data"
 # Pattern of a number that is not part of a name such as R1 or 3590E.

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from rating_lines import lines
 
-from towtank.size.machines import machine_catalogue
-from towtank.size.rating_document import reference_values
+from towtank.sizing.machines import machine_catalogue
+from towtank.sizing.rating_document import reference_values
 
 pytestmark = pytest.mark.waits
 

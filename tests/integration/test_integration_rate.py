@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from towtank.engine import binary
-from towtank.size.kernels import KERNELS
+from towtank.sizing.kernels import KERNELS
 
 pytestmark = pytest.mark.waits
 

@@ -19,7 +19,7 @@ from towtank.model.fitting.demand_estimators import ESTIMATORS, Series, blocks, 
 from towtank.model.fitting.demand_levels import demand_from_levels
 from towtank.model.fitting.demands import configuration_demands, demands_document
 from towtank.model.fitting.measured import Configuration, Resource
-from towtank.size import basis
+from towtank.sizing import basis
 
 DEMANDS = np.array([0.010, 0.030, 0.005])
 BACKGROUND = 0.08

@@ -58,8 +58,8 @@ class Question:
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Question:
     found = Question(tmp_path)
     found.write()
-    monkeypatch.setattr("towtank.size.load_basis", lambda folder: folder)
-    monkeypatch.setattr("towtank.size.size", found.size)
+    monkeypatch.setattr("towtank.sizing.load_basis", lambda folder: folder)
+    monkeypatch.setattr("towtank.sizing.size", found.size)
     return found
 
 

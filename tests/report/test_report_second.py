@@ -5,6 +5,7 @@ no other process.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from towtank.analysis import study
 from towtank.analysis.run import summary
 from towtank.cli import app
 from towtank.report import pictures
+from towtank.results import write_json
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,16 @@ def test_analyse_names_the_documents(results: Path, capsys: pytest.CaptureFixtur
     assert printed["documents"] == [str(results / name) for name in ("study-summary.json", "model.json")]
     assert app.run(["analyse", str(results)]) == 0
     assert f"document: {results / 'model.json'}" in capsys.readouterr().out
+
+
+def test_analyse_names_relaxed_limits(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(results, folder)
+    manifest = json.loads((folder / "study.json").read_text("utf-8"))
+    manifest["study"]["limits"] = {"interference": 1.0}
+    write_json(folder / "study.json", manifest)
+    assert app.run(["analyse", str(folder)]) == 0
+    assert "verdict: suspect with relaxed limits" in capsys.readouterr().out.splitlines()
 
 
 def test_what_is_no_results_folder_is_not_analysed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +87,7 @@ def test_a_second_report_imports_no_fitting(results: Path) -> None:
         "scipy.stats",
         "scipy.interpolate",
         "towtank.system.model",
-        "towtank.size.sizing",
+        "towtank.sizing.sizing",
     }
     assert imported & heavy == set()
     assert "towtank.report.html" in imported

@@ -13,11 +13,11 @@ from results_1 import RESULTS_1
 from towtank.errors import MeasurementError, StudyError
 from towtank.estimates import number_estimate
 from towtank.filecheck import check_file
-from towtank.size.rules import load_rules
-from towtank.size.rules.advising import advise
-from towtank.size.rules.documents import advice_document
-from towtank.size.rules.facts import COMMON, OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
-from towtank.size.rules.measured import (
+from towtank.sizing.rules import load_rules
+from towtank.sizing.rules.advising import advise
+from towtank.sizing.rules.documents import advice_document
+from towtank.sizing.rules.facts import COMMON, OF_A_TIER, OF_CONTENT_SERVER, OF_POSTGRESQL, Fact, Situation, measured
+from towtank.sizing.rules.measured import (
     _idle,
     _share_of,
     measured_situations,
@@ -25,7 +25,7 @@ from towtank.size.rules.measured import (
     postgresql_size,
     study_file_of,
 )
-from towtank.size.rules.sheet import known_names, load_sheet
+from towtank.sizing.rules.sheet import known_names, load_sheet
 
 
 def verdicts(situation: Situation) -> dict[str, str]:

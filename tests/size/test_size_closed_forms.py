@@ -12,15 +12,15 @@ from ruamel.yaml import YAML
 from scipy import stats
 
 from towtank.errors import ModelError
-from towtank.size.growth import GivenGrowth, highest_drawn, highest_factor
-from towtank.size.history import History
-from towtank.size.load import Load, load_at_horizon
-from towtank.size.quantities import YEAR_D
-from towtank.size.resources import data_bytes, disk_room, disks_needed
-from towtank.size.search import _spread
-from towtank.size.sizing_file import HitRatioFile, SizingFile
-from towtank.size.steps import Steps
-from towtank.size.what_if import _hit_ratio, _misses_factor
+from towtank.sizing.growth import GivenGrowth, highest_drawn, highest_factor
+from towtank.sizing.history import History
+from towtank.sizing.load import Load, load_at_horizon
+from towtank.sizing.quantities import YEAR_D
+from towtank.sizing.resources import data_bytes, disk_room, disks_needed
+from towtank.sizing.search import _spread
+from towtank.sizing.sizing_file import HitRatioFile, SizingFile
+from towtank.sizing.steps import Steps
+from towtank.sizing.what_if import _hit_ratio, _misses_factor
 
 GIB = 2**30
 

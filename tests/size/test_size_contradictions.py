@@ -11,11 +11,11 @@ from sizing import CLOSED_TIERS, sized, written
 from sizing_pairs import contradictions, drawn_question
 
 from towtank.errors import MeasurementError
-from towtank.size import basis as size_basis
-from towtank.size import settle
-from towtank.size.basis import load_basis
-from towtank.size.reading import read_sizing
-from towtank.size.sizing import SizingSettings, size
+from towtank.sizing import basis as size_basis
+from towtank.sizing import settle
+from towtank.sizing.basis import load_basis
+from towtank.sizing.reading import read_sizing
+from towtank.sizing.sizing import SizingSettings, size
 
 QUESTIONS = int(os.environ.get("TOWTANK_SIZINGS", "24"))
 KINDS = (4, 7, 11, 18)

@@ -16,10 +16,10 @@ from towtank.errors import StudyError
 from towtank.model import load_model, solve_models
 from towtank.model.percentiles import EXACT_PERCENTILES, erlang_b, erlang_c, mmm_percentile, response_percentiles
 from towtank.model.stations import stations_of
-from towtank.size.growth import GivenGrowth, HistoricGrowth, highest_drawn, highest_factor, reached
-from towtank.size.history import History, read_history
-from towtank.size.quantities import YEAR_D
-from towtank.size.resources import square_root_staffing, staffing_factor
+from towtank.sizing.growth import GivenGrowth, HistoricGrowth, highest_drawn, highest_factor, reached
+from towtank.sizing.history import History, read_history
+from towtank.sizing.quantities import YEAR_D
+from towtank.sizing.resources import square_root_staffing, staffing_factor
 
 
 def exact_erlang_c(servers: int, work: float) -> float:
@@ -235,8 +235,8 @@ def test_a_history_with_faults_reports_all_of_them(tmp_path: Path) -> None:
 
 
 def test_the_step_of_a_season_can_be_done_by_hand() -> None:
-    from towtank.size.load import _grown  # noqa: PLC0415
-    from towtank.size.steps import Steps  # noqa: PLC0415
+    from towtank.sizing.load import _grown  # noqa: PLC0415
+    from towtank.sizing.steps import Steps  # noqa: PLC0415
 
     factors = [1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5]
     growing = HistoricGrowth(history(98, "weekly", factors), date(2024, 4, 8))

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from towtank.size.further_day import FurtherDay
-from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History
+from towtank.sizing.further_day import FurtherDay
+from towtank.sizing.growth import HistoricGrowth
+from towtank.sizing.history import History
 
 GROWTH, NOISE, PEAK, DAYS = 0.0005, 0.05, 1.6, 364
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History, read_history
-from towtank.size.trend import SURE
+from towtank.sizing.growth import HistoricGrowth
+from towtank.sizing.history import History, read_history
+from towtank.sizing.trend import SURE
 
 WEEK = np.array([1.0, 0.98, 0.97, 0.96, 0.9, 0.6, 0.52])
 START = date(2026, 1, 5)  # a Monday

@@ -15,7 +15,7 @@ from sizing import sized, written
 
 from towtank.cli import main
 from towtank.estimates import interval_texts
-from towtank.size.interval import (
+from towtank.sizing.interval import (
     Interval,
     between,
     duration_text,
@@ -25,7 +25,7 @@ from towtank.size.interval import (
     share_text,
     size_text,
 )
-from towtank.size.scores import scores
+from towtank.sizing.scores import scores
 
 OPEN = """
 classes:

@@ -8,8 +8,8 @@ import pytest
 
 from towtank.errors import ModelError, StudyError
 from towtank.filecheck import check_file
-from towtank.size.machine_file import DiskFile, KernelFile, MachineEntry, MeasuredFile, RatingFile
-from towtank.size.machines import SHIPPED, Machine, load_machines, machine_catalogue
+from towtank.sizing.machine_file import DiskFile, KernelFile, MachineEntry, MeasuredFile, RatingFile
+from towtank.sizing.machines import SHIPPED, Machine, load_machines, machine_catalogue
 
 
 def machine(

@@ -11,7 +11,7 @@ import pytest
 from sizing import sized, written
 
 from towtank.cli import main
-from towtank.size import evaluate, limit_search
+from towtank.sizing import evaluate, limit_search
 
 CLOSED = """
 classes:

@@ -13,14 +13,14 @@ from scipy import stats
 from sizing import sized, written
 
 from towtank.errors import StudyError
-from towtank.size import quantities
-from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History, read_history
-from towtank.size.kernels import KERNELS
-from towtank.size.question import Question
-from towtank.size.rating_doubts import _company
-from towtank.size.rules.measured import _content_server, _Metrics, _postgresql, postgresql_size
-from towtank.size.tiers import Option
+from towtank.sizing import quantities
+from towtank.sizing.growth import HistoricGrowth
+from towtank.sizing.history import History, read_history
+from towtank.sizing.kernels import KERNELS
+from towtank.sizing.question import Question
+from towtank.sizing.rating_doubts import _company
+from towtank.sizing.rules.measured import _content_server, _Metrics, _postgresql, postgresql_size
+from towtank.sizing.tiers import Option
 
 DAYS = 40
 START = date(2024, 1, 1)

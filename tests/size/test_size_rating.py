@@ -12,10 +12,10 @@ from rating_lines import lines
 
 from towtank import yamlfile
 from towtank.errors import EngineError, ModelError
-from towtank.size.kernels import KERNELS, chosen, names
-from towtank.size.machines import Machine, check_machines, load_machines, machine_catalogue
-from towtank.size.rating import RatingEstimate, RatingMeasurement, capacity_units, coverage, kernel_estimates, ratings
-from towtank.size.rating_document import (
+from towtank.sizing.kernels import KERNELS, chosen, names
+from towtank.sizing.machines import Machine, check_machines, load_machines, machine_catalogue
+from towtank.sizing.rating import RatingEstimate, RatingMeasurement, capacity_units, coverage, kernel_estimates, ratings
+from towtank.sizing.rating_document import (
     RatedMachine,
     against_document,
     document_of_rating,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sizing import sized, written
 
-from towtank.size.interval import Interval, size_text
-from towtank.size.scores import scores
+from towtank.sizing.interval import Interval, size_text
+from towtank.sizing.scores import scores
 
 TWO = """
 classes:
@@ -217,7 +217,7 @@ def test_the_error_of_the_simulation_counts_for_a_pool(
         assert name == "units"
         return wait, Interval(wait / 1.3, wait * 1.3)
 
-    monkeypatch.setattr("towtank.size.simulated_pool._wait", known)
+    monkeypatch.setattr("towtank.sizing.simulated_pool._wait", known)
     text = asked(
         tiers="{app: {cpus: [4], nodes: [2]}}", nodes_lost="1", pools="{units: {holds: [app], wait_at_most: 5 ms}}"
     )

@@ -14,8 +14,8 @@ from scipy.stats import norm
 from sizing import sized, written
 
 from towtank.cli import main
-from towtank.size.growth import HistoricGrowth
-from towtank.size.history import History
+from towtank.sizing.growth import HistoricGrowth
+from towtank.sizing.history import History
 
 MODEL = """
 classes:
@@ -226,7 +226,7 @@ def test_no_candidate_is_judged_by_an_answer_outside_its_bounds(
     Candidates that violate the objective even at their bounds are rejected. For all others the sizing reports an error.
     """
     import towtank.model  # noqa: PLC0415
-    from towtank.size import evaluate  # noqa: PLC0415
+    from towtank.sizing import evaluate  # noqa: PLC0415
 
     solve = towtank.model.solve_models
 
@@ -290,7 +290,7 @@ def test_a_guess_is_refused_or_has_no_probability(
     from dataclasses import replace  # noqa: PLC0415
 
     from towtank.model.file import FittedFile  # noqa: PLC0415
-    from towtank.size import asking  # noqa: PLC0415
+    from towtank.sizing import asking  # noqa: PLC0415
 
     fitted = FittedFile.model_validate(
         {"users": [1, 20], "throughput": "90 /s", "verdict": "supported", "draws": {"app": [0.9, 1.0, 1.1]}}

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from towtank.errors import ModelError
-from towtank.size.rules.checking_units import dimension_of
-from towtank.size.rules.language import FormulaError, names, parse
-from towtank.size.rules.quantities import dimension_text, parse_quantity, parse_unit, shown_quantity
-from towtank.size.rules.working import work_out, written
+from towtank.sizing.rules.checking_units import dimension_of
+from towtank.sizing.rules.language import FormulaError, names, parse
+from towtank.sizing.rules.quantities import dimension_text, parse_quantity, parse_unit, shown_quantity
+from towtank.sizing.rules.working import work_out, written
 
 
 @pytest.mark.parametrize(

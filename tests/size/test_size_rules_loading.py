@@ -8,8 +8,8 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.filecheck import check_file
-from towtank.size.rules import answer_rule, example_outcome, inputs_with_defaults, load_rules, rules_beside
-from towtank.size.rules.file import KINDS
+from towtank.sizing.rules import answer_rule, example_outcome, inputs_with_defaults, load_rules, rules_beside
+from towtank.sizing.rules.file import KINDS
 
 GOOD = """\
 schema: towtank/rule-file/1

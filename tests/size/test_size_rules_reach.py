@@ -10,13 +10,13 @@ import pytest
 
 from towtank.cli.advise_table import advice_lines
 from towtank.errors import ModelError
-from towtank.size.rules import load_rules
-from towtank.size.rules.advising import Advice, advise
-from towtank.size.rules.examples import inputs_with_defaults
-from towtank.size.rules.facts import COMMON, OF_A_TIER, Fact, Situation, SystemFacts, measured
-from towtank.size.rules.measured import _idle
-from towtank.size.rules.reach import reach
-from towtank.size.rules.rule import Rule, answer_rule
+from towtank.sizing.rules import load_rules
+from towtank.sizing.rules.advising import Advice, advise
+from towtank.sizing.rules.examples import inputs_with_defaults
+from towtank.sizing.rules.facts import COMMON, OF_A_TIER, Fact, Situation, SystemFacts, measured
+from towtank.sizing.rules.measured import _idle
+from towtank.sizing.rules.reach import reach
+from towtank.sizing.rules.rule import Rule, answer_rule
 
 SHIPPED = load_rules()
 

@@ -11,8 +11,8 @@ import pytest
 from sizing import CLOSED_TIERS, sized, written
 
 from towtank.model import SimulationSettings, load_model, simulate_models
-from towtank.size import simulated
-from towtank.size.factors import Factor, drawn_factors
+from towtank.sizing import simulated
+from towtank.sizing.factors import Factor, drawn_factors
 
 ASKED = ("--objective", "p95 < 280 ms", "--cpus", "app=2", "--cpus", "db=1")
 SHORT = (

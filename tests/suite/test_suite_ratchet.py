@@ -19,7 +19,7 @@ SOURCE = (
     '''
 from towtank.model import Model
 from towtank.model.fitting import fit
-from towtank.size.inner import other
+from towtank.sizing.inner import other
 
 
 def read(values: dict[str, Any]) -> Literal["a"]:
@@ -42,7 +42,7 @@ def ratchet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     loader.exec_module(module)
     files = {
-        "python/towtank/size/reading.py": SOURCE,
+        "python/towtank/sizing/reading.py": SOURCE,
         "python/towtank/model/long.py": LONG,
         "README.md": f"Short. {'word ' * 40}end.\n\n| {'word ' * 40} |\n",
     }

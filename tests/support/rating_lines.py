@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towtank.size.kernels import KERNELS
+from towtank.sizing.kernels import KERNELS
 
 Json = dict[str, Any]
 QUIET = {"total_s": 2.0, "own_s": 1.0, "programs_s": 1.0, "stolen_s": 0.0, "clock_steps_per_s": 1e9}

@@ -23,7 +23,7 @@ from towtank.observe import haproxy, prometheus, redis
 from towtank.observe.gc_log import GcCounts
 from towtank.results import lines
 from towtank.results.folder import ResultsFolder, RunFolder
-from towtank.size.history import read_history
+from towtank.sizing.history import read_history
 from towtank.study.model import Trace
 from towtank.study.traces import read_trace
 from towtank.workload import datafiles

@@ -8,10 +8,10 @@ import sys
 from towtank import filecheck
 from towtank.model.file import SCHEMA as MODEL
 from towtank.record.script import SCHEMA as BROWSER_SCRIPT
-from towtank.size.machine_file import SCHEMA as MACHINE
-from towtank.size.rules.file import SCHEMA as RULES
-from towtank.size.rules.file import SHEET_SCHEMA as SHEET
-from towtank.size.sizing_file import SCHEMA as SIZING
+from towtank.sizing.machine_file import SCHEMA as MACHINE
+from towtank.sizing.rules.file import SCHEMA as RULES
+from towtank.sizing.rules.file import SHEET_SCHEMA as SHEET
+from towtank.sizing.sizing_file import SCHEMA as SIZING
 from towtank.study.model import SCHEMA as STUDY
 from towtank.system.model import SCHEMA as SYSTEM
 from towtank.workload.model import SCHEMA as WORKLOAD

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from towtank.api.sized import SizedTier as SizedTier
     from towtank.api.sized import WhatIf as WhatIf
     from towtank.api.sizings import Sizing as Sizing
-    from towtank.api.sizings import size_model as size_model
+    from towtank.api.sizings import size as size
     from towtank.api.study import run as run
 
 __getattr__, __dir__ = door(
@@ -79,7 +79,7 @@ __getattr__, __dir__ = door(
         "rated": "Rating rate",
         "results": "Results open_results",
         "sized": "Cheaper Due Scenario SizedObjective SizedTier WhatIf",
-        "sizings": "Sizing size_model",
+        "sizings": "Sizing size",
         "study": "run",
     },
 )

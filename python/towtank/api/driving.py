@@ -212,7 +212,7 @@ class Drive:
         times = [(name, str(getattr(self.response_time_s, name))) for name in names]
         return notebook.page(
             notebook.heading(f"{self.target}: {self.throughput_per_s}, {self.errors} of {self.requests} failed"),
-            notebook.verdict(self.verdict.level, (doubt.message for doubt in self.doubts)),
+            notebook.verdict(self.verdict, (doubt.message for doubt in self.doubts)),
             notebook.picture(drive_figure(self._document)),
             notebook.table(("response time", ""), times),
         )

@@ -145,7 +145,7 @@ class Fit:
         return found if several else found[0]
 
     def size(self, **options: Any) -> Sizing:
-        """Find the cheapest hardware that can serve a load; see `towtank.size_model` for the options.
+        """Find the cheapest hardware that can serve a load; see `towtank.size` for the options.
 
         Raises
         ------
@@ -154,10 +154,10 @@ class Fit:
         """
         import tempfile  # noqa: PLC0415 - only needed here
 
-        from towtank.api.sizings import size_model  # noqa: PLC0415 - imports the models
+        from towtank.api.sizings import size  # noqa: PLC0415 - imports the models
 
         with tempfile.TemporaryDirectory() as folder:
-            found = size_model(self.write(Path(folder) / "model.yaml"), **options)
+            found = size(self.write(Path(folder) / "model.yaml"), **options)
         return replace(found, source=self.source, _document={**found.document, "source": str(self.source)})
 
     def write(self, path: Path | str) -> Path:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from towtank import units
-from towtank.api.measured import Doubt, Times
+from towtank.api.measured import Doubt, Times, Verdict
 from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
+from towtank.digging import dig
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Objective:
         Limit of the objective, in the unit of `seen`.
     at : str
         Load and configuration at which `seen` was measured.
-    verdict : str
+    verdict : Verdict
         Verdict on the whole measurement.
     """
 
@@ -51,7 +52,7 @@ class Objective:
     seen: Quantity | None
     limit: Quantity | None
     at: str
-    verdict: str
+    verdict: Verdict
 
     def __str__(self) -> str:
         outcome = {True: "met", False: "missed", None: "not judged"}[self.met]
@@ -147,14 +148,14 @@ class Judged:
         return self._judged.form
 
     @property
-    def verdict(self) -> str:
-        """Verdict on the results: `valid`, `suspect` or `invalid`."""
-        return self._judged.verdict
+    def verdict(self) -> Verdict:
+        """Verdict on the results, with the doubts that led to the verdict."""
+        return Verdict(self._judged.verdict, self.doubts)
 
     @property
     def valid(self) -> bool:
         """True if the results may be used: they are valid, or suspect with named doubts."""
-        return self.verdict != "invalid"
+        return self.verdict.valid
 
     @property
     def doubts(self) -> tuple[Doubt, ...]:
@@ -358,7 +359,6 @@ def objective_of(source: Source, found: Json) -> Objective:
     asked: Json = next((each for each in declared if each.get("text") == found.get("text")), {})
     unit = objective_unit(asked.get("metric") or found.get("metric")) or COUNT
     label, at = str(found.get("label") or ""), found.get("at") or {}
-    level = str((source.summary.get("verdict") or {}).get("level") or "none")
     return Objective(
         str(found.get("text", "")),
         label if found.get("configuration") else "",
@@ -366,7 +366,7 @@ def objective_of(source: Source, found: Json) -> Objective:
         _seen(source, {**asked, **found}, unit),
         number(found.get("limit"), unit),
         ", ".join(f"{name} {value}" for name, value in at.items()),
-        level,
+        Verdict.of(dig(source.summary, "verdict")),
     )
 
 

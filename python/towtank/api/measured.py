@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from towtank.api.quantity import MILLISECONDS, RATIO, SECONDS, Interval, Quantity, estimate, number
 from towtank.digging import dig
+from towtank.verdict_words import verdict_words
 
 _MILLI = 1e3
 _NAMES = {"mean": "mean", "p50": "p50", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p99_9"}
@@ -103,23 +104,51 @@ class Doubt:
         return f"{self.level}: {self.message}"
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Verdict on a measurement.
+class Verdict(str):
+    """Verdict on a measurement: the text `valid`, `suspect` or `invalid`, with the doubts that led to it.
 
-    Attributes
+    A verdict is a text, and compares and hashes as its level. `str(verdict)` adds `with relaxed limits` if the study
+    relaxed limits.
+
+    Parameters
     ----------
     level : str
         `valid`, `suspect` or `invalid`; `none` if nothing could be judged.
     doubts : tuple of Doubt
+        Reasons for the verdict.
+    relaxed_limits : tuple of str
+        Names of the relaxed limits.
+
+    Attributes
+    ----------
+    doubts : tuple of Doubt
         Reasons for the verdict, the most serious first.
     relaxed_limits : tuple of str
-        Names of the limits that the study relaxed; with the default limits, fewer runs might be valid.
+        Names of the limits that the study or the caller relaxed; with the default limits, fewer runs might be valid.
+
+    Examples
+    --------
+    >>> verdict = Verdict("valid", relaxed_limits=("interference",))
+    >>> verdict == "valid", verdict.valid, str(verdict)
+    (True, True, 'valid with relaxed limits')
     """
 
-    level: str
-    doubts: tuple[Doubt, ...] = ()
-    relaxed_limits: tuple[str, ...] = ()
+    __slots__ = ("doubts", "relaxed_limits")
+    doubts: tuple[Doubt, ...]
+    relaxed_limits: tuple[str, ...]
+
+    def __new__(cls, level: str, doubts: tuple[Doubt, ...] = (), relaxed_limits: tuple[str, ...] = ()) -> Verdict:
+        """Create a verdict, whose attributes cannot be changed afterwards."""
+        made = super().__new__(cls, level)
+        for name, content in (("doubts", doubts), ("relaxed_limits", relaxed_limits)):
+            object.__setattr__(made, name, content)
+        return made
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a verdict cannot be changed, and {name!r} cannot be set")
+
+    def __reduce__(self) -> tuple[type[Verdict], tuple[str, tuple[Doubt, ...], tuple[str, ...]]]:
+        return Verdict, (self.level, self.doubts, self.relaxed_limits)
 
     @classmethod
     def of(cls, document: Mapping[str, Any] | None) -> Verdict:
@@ -129,12 +158,23 @@ class Verdict:
         return cls(str(found.get("level") or "none"), tuple(map(Doubt.of, found.get("reasons") or ())), relaxed)
 
     @property
+    def level(self) -> str:
+        """The verdict as a plain text: `valid`, `suspect`, `invalid` or `none`."""
+        return str.__str__(self)
+
+    @property
     def valid(self) -> bool:
         """True if the measurement may be used: it is valid, or suspect with named doubts."""
         return self.level in ("valid", "suspect")
 
     def __str__(self) -> str:
-        return f"{self.level} with relaxed limits" if self.relaxed_limits else self.level
+        return verdict_words(self.level, relaxed=self.relaxed_limits)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
 
 @dataclass(frozen=True)

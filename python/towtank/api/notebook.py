@@ -25,13 +25,13 @@ def heading(text: str) -> str:
 
 
 def verdict(level: str, texts: Iterable[str]) -> str:
-    """Render a verdict with its reasons; the level is written as text, so that colour is not needed to read it."""
+    """Render a verdict with its reasons; the verdict is written as text, so that colour is not needed to read it."""
     items = "".join(f"<li>{escape(text)}</li>" for text in texts)
     colour = _COLOURS.get(level, "#6b6b6b")
     reasons = f'<ul style="margin:0.3em 0">{items}</ul>' if items else ""
     return (
         f'<div style="border-left:4px solid {colour};padding:0 0.8em;margin:0.5em 0">'
-        f"verdict: <strong>{escape(level)}</strong>{reasons}</div>"
+        f"verdict: <strong>{escape(str(level))}</strong>{reasons}</div>"
     )
 
 

@@ -14,7 +14,7 @@ from towtank.api.measured import Doubt
 from towtank.api.quantity import Interval, Quantity
 
 if TYPE_CHECKING:
-    from towtank.size import RatedMachine, RatingEstimate
+    from towtank.sizing import RatedMachine, RatingEstimate
 
 UNITS = "units"
 
@@ -35,7 +35,7 @@ class Rating:
     @property
     def document(self) -> dict[str, object]:
         """Complete rating as a dict, as `towtank rate --json` prints it (`docs/reference/rating.md`)."""
-        from towtank.size import document_of_rating  # noqa: PLC0415
+        from towtank.sizing import document_of_rating  # noqa: PLC0415
 
         return document_of_rating(self._rated)
 
@@ -94,7 +94,7 @@ class Rating:
         from towtank.errors import ReportError  # noqa: PLC0415
         from towtank.files import put_text  # noqa: PLC0415
         from towtank.option_check import OptionCheck  # noqa: PLC0415
-        from towtank.size import check_machine_name, machine_name, machine_text  # noqa: PLC0415
+        from towtank.sizing import check_machine_name, machine_name, machine_text  # noqa: PLC0415
 
         call = "Rating.save"
         path, named = path_of(call, "out", out), machine_name(self._rated.facts) if name is None else name

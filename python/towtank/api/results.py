@@ -171,10 +171,10 @@ class Results:
         return self.fit(**options).predict(users)
 
     def size(self, **options: Any) -> Sizing:
-        """Find the cheapest hardware that can serve a load; see `towtank.size_model` for the options."""
-        from towtank.api.sizings import size_model  # noqa: PLC0415 - imports the models
+        """Find the cheapest hardware that can serve a load; see `towtank.size` for the options."""
+        from towtank.api.sizings import size  # noqa: PLC0415 - imports the models
 
-        return size_model(self.folder, **options)
+        return size(self.folder, **options)
 
     def report(self, path: Path | str | None = None) -> Path:
         """Write the report as one HTML file that opens without a network.
@@ -235,7 +235,7 @@ class Results:
         ]
         return notebook.page(
             notebook.heading(self.headline),
-            notebook.verdict(self.verdict.level, (doubt.message for doubt in self.verdict.doubts)),
+            notebook.verdict(self.verdict, (doubt.message for doubt in self.verdict.doubts)),
             notebook.picture(throughput_figure(self._source)),
             notebook.table(columns, rows),
         )

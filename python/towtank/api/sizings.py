@@ -122,7 +122,7 @@ class Sizing:
     @property
     def steps(self) -> tuple[str, ...]:
         """Steps of the calculation, one line each."""
-        from towtank.size import estimate_text  # noqa: PLC0415 - imports numpy
+        from towtank.sizing import estimate_text  # noqa: PLC0415 - imports numpy
 
         return tuple(
             f"{each['step']}: {each['formula']} = {each.get('shown') or estimate_text(each['value'], each['unit'])}"
@@ -159,7 +159,7 @@ class Sizing:
         )
 
 
-def size_model(
+def size(
     source: Path | str,
     file: Path | str | None = None,
     *,
@@ -259,9 +259,9 @@ def size_model(
         If the data do not support a result, or if no run is valid for a model.
     """
     from towtank.results import write_json  # noqa: PLC0415
-    from towtank.size import MODEL_CHOICES, ModelChoice, SizingSettings, size_source, why_no_source  # noqa: PLC0415 - imports scipy
+    from towtank.sizing import MODEL_CHOICES, ModelChoice, SizingSettings, size_source, why_no_source  # noqa: PLC0415 - imports scipy
 
-    path, call = Path(source), "towtank.size_model"
+    path, call = Path(source), "towtank.size"
     if message := why_no_source(path):
         raise refuse(call, "source", message)
     if model not in MODEL_CHOICES:

@@ -11,7 +11,7 @@ from towtank.cli.rules_command import RuleFiles
 from towtank.errors import ExitStatus, StudyError
 
 if TYPE_CHECKING:
-    from towtank.size import Rules, Situation, SystemFacts
+    from towtank.sizing import Rules, Situation, SystemFacts
 
 
 def command(
@@ -38,7 +38,7 @@ def command(
     from towtank.cli.advise_table import advice_lines  # noqa: PLC0415
     from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.size import advice_document, advise, load_rules  # noqa: PLC0415
+    from towtank.sizing import advice_document, advise, load_rules  # noqa: PLC0415
 
     folders, sheets = _sorted_sources(sources)
     known = load_rules([*_rules_beside(folders, sheets), *(rules or [])])
@@ -67,7 +67,7 @@ def _sorted_sources(sources: list[Path]) -> tuple[list[Path], list[Path]]:
 
 def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
     """Return those folders named `rules` that exist next to the study of the results or next to a sheet of values."""
-    from towtank.size import rules_beside, study_file_of  # noqa: PLC0415
+    from towtank.sizing import rules_beside, study_file_of  # noqa: PLC0415
 
     studies = [study for folder in folders if (study := study_file_of(folder)) is not None]
     return list(dict.fromkeys(found for path in [*studies, *sheets] for found in rules_beside(path)))
@@ -75,7 +75,7 @@ def _rules_beside(folders: list[Path], sheets: list[Path]) -> list[Path]:
 
 def _situations(folders: list[Path], sheets: list[Path], rules: Rules, users: int | None) -> list[Situation]:
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
-    from towtank.size import Situation, load_sheet, measured_situations  # noqa: PLC0415
+    from towtank.sizing import Situation, load_sheet, measured_situations  # noqa: PLC0415
 
     facts: SystemFacts = {}
     faults = []

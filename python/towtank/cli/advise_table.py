@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from towtank.size import Advice, Situation
+from towtank.sizing import Advice, Situation
 
 _HEADS = {
     "differs": "differs from the rule",

@@ -18,8 +18,15 @@ def command(
     from towtank.cli.output import failed_parts, print_failed, print_json  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
-    from towtank.report import derived_documents, headline, load_results, verdict_level  # noqa: PLC0415
+    from towtank.report import (  # noqa: PLC0415
+        derived_documents,
+        headline,
+        load_results,
+        relaxed_limits_note,
+        verdict_level,
+    )
     from towtank.terminal import visible  # noqa: PLC0415
+    from towtank.verdict_words import verdict_words  # noqa: PLC0415
 
     with contained() as parts:
         found = load_results(results)
@@ -35,6 +42,7 @@ def command(
         }
         print_json(document)
     else:
-        lines = [headline(found), f"verdict: {verdict_level(found)}", *(f"document: {path}" for path in kept)]
+        verdict = verdict_words(verdict_level(found), relaxed=relaxed_limits_note(found))
+        lines = [headline(found), f"verdict: {verdict}", *(f"document: {path}" for path in kept)]
         print(visible("\n".join(lines)))
     return parts.status(ExitStatus.INVALID_MEASUREMENT if verdict_level(found) == "invalid" else ExitStatus.DONE)

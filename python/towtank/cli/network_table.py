@@ -10,7 +10,7 @@ from rich.table import Table
 
 from towtank.cli.fit_table import estimated_times, refused_predictions
 from towtank.estimates import duration_estimate, error_estimate, few_digits, number_estimate
-from towtank.size import Interval, duration_text, share_text
+from towtank.sizing import Interval, duration_text, share_text
 
 Json = dict[str, Any]
 

@@ -13,7 +13,7 @@ from towtank.errors import ExitStatus
 
 if TYPE_CHECKING:
     from towtank.cli.options import OptionCheck
-    from towtank.size import Machine, RatedMachine
+    from towtank.sizing import Machine, RatedMachine
 
 
 def command(
@@ -37,7 +37,7 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rate_table import rate_lines  # noqa: PLC0415
-    from towtank.size import against_document, check_machine_name, document_of_rating, machine_name  # noqa: PLC0415
+    from towtank.sizing import against_document, check_machine_name, document_of_rating, machine_name  # noqa: PLC0415
 
     check = OptionCheck()
     check.new_file("--out", out, force=force)
@@ -66,7 +66,7 @@ def _other(check: OptionCheck, against: str | None) -> Machine | None:
     """Return the machine to compare with: the only machine of a file, or a machine of the catalogue; None if no
     comparison was requested.
     """
-    from towtank.size import load_machines, machine_catalogue  # noqa: PLC0415
+    from towtank.sizing import load_machines, machine_catalogue  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
     if against is None:
@@ -116,7 +116,7 @@ def _write(out: Path, rated: RatedMachine, name: str) -> None:
     """Write the machine file completely or not at all."""
     from towtank.errors import ReportError  # noqa: PLC0415
     from towtank.files import put_text  # noqa: PLC0415
-    from towtank.size import machine_text  # noqa: PLC0415
+    from towtank.sizing import machine_text  # noqa: PLC0415
 
     try:
         put_text(out, machine_text(rated, name))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from towtank.size import Rule, Rules
+    from towtank.sizing import Rule, Rules
 
 RuleFiles = Annotated[
     list[Path] | None,
@@ -35,7 +35,7 @@ def command(
     from towtank.cli.options import OptionCheck  # noqa: PLC0415
     from towtank.cli.output import print_json, printer  # noqa: PLC0415
     from towtank.cli.rules_table import listed, shown, worked_out  # noqa: PLC0415
-    from towtank.size import load_rules, rule_document, rules_document  # noqa: PLC0415
+    from towtank.sizing import load_rules, rule_document, rules_document  # noqa: PLC0415
 
     known = load_rules(rules, name)
     if name is None:
@@ -69,7 +69,7 @@ def _named(known: Rules, name: str, files: list[Path] | None) -> Rule:
     """Return the rule with the given name. An unknown name is refused, with a hint that gives the most similar name."""
     from towtank.cli.options import COMMAND_LINE  # noqa: PLC0415
     from towtank.errors import StudyError  # noqa: PLC0415
-    from towtank.size import load_rules  # noqa: PLC0415
+    from towtank.sizing import load_rules  # noqa: PLC0415
     from towtank.yamlfile import did_you_mean  # noqa: PLC0415
 
     if name in known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from towtank.size import Rule, RuleAnswer, RuleExample, example_outcome, input_bounds_text, rule_source_text
+from towtank.sizing import Rule, RuleAnswer, RuleExample, example_outcome, input_bounds_text, rule_source_text
 
 
 def listed(topics: Mapping[str, list[Rule]]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from towtank.cli.options import COMMAND_LINE
 from towtank.errors import Fault, StudyError
-from towtank.size import InputValue, Rule, RuleAnswer, answer_rule, inputs_with_defaults
+from towtank.sizing import InputValue, Rule, RuleAnswer, answer_rule, inputs_with_defaults
 from towtank.yamlfile import did_you_mean
 
 

@@ -128,7 +128,7 @@ def command(
     from towtank.cli.output import failed_parts, print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
     from towtank.results import write_json  # noqa: PLC0415
-    from towtank.size import ModelChoice, SizingSettings, size_source  # noqa: PLC0415
+    from towtank.sizing import ModelChoice, SizingSettings, size_source  # noqa: PLC0415
 
     check = OptionCheck()
     _check_source(check, source, keep=keep)
@@ -158,7 +158,7 @@ def command(
 
 
 def _check_source(check: OptionCheck, source: Path, *, keep: bool) -> None:
-    from towtank.size import why_no_source  # noqa: PLC0415
+    from towtank.sizing import why_no_source  # noqa: PLC0415
 
     if message := why_no_source(source):
         check.fault("MODEL|RESULTS", message)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from towtank.cli.solve_table import number
 from towtank.estimates import few_digits, interval_texts, relative_error
-from towtank.size import (
+from towtank.sizing import (
     duration_text,
     estimate_text,
     interval_of,

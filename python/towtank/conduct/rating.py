@@ -19,7 +19,7 @@ from towtank.conduct.stopping import StopRequest
 from towtank.engine import binary
 from towtank.errors import EngineError, StudyError
 from towtank.observe import host_facts
-from towtank.size import RatedMachine, RatingMeasurement, machine_catalogue, reference_values
+from towtank.sizing import RatedMachine, RatingMeasurement, machine_catalogue, reference_values
 
 # Free disk space that the kernels require: for the file of the disk kernels, the databases, and a reserve. [byte]
 ROOM_BYTES = 512 * 1024 * 1024

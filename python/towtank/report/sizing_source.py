@@ -101,7 +101,7 @@ def _answer(folder: Path, file: Json) -> tuple[_Sources, kept.Document]:
 
     Relative paths in the question refer to the folder in which the study file originally was.
     """
-    from towtank.size import load_basis, read_sizing, size  # noqa: PLC0415 - heavy, and few studies ask
+    from towtank.sizing import load_basis, read_sizing, size  # noqa: PLC0415 - heavy, and few studies ask
 
     rests_on, origin = _Sources(), Path(str(file.get("path"))).parent
     try:

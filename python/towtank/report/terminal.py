@@ -20,6 +20,7 @@ from towtank.report.figures.series import point_state
 from towtank.report.objectives import line
 from towtank.report.source import diagnosis_of, label_of
 from towtank.terminal import fit_table, is_bounded, stacked, table_width, visible
+from towtank.verdict_words import verdict_words
 
 _STYLES = {"valid": "green", "suspect": "yellow", "invalid": "red"}
 _OBSERVATIONS_AT_MOST = 3
@@ -129,9 +130,9 @@ def verdict_line(study_summary: Mapping[str, Any]) -> Text:
         if verdict.get(f"{state}_runs")
     ]
     line = Text("verdict: ")
-    line.append(level, style=f"bold {_STYLES.get(level, '')}".strip())
     relaxed = relaxed_words(dig(verdict, "relaxed_limits") or ())
-    line.append(f"{' with relaxed limits' if relaxed else ''} (runs: {', '.join(counts) or 'none'})")
+    line.append(verdict_words(level, relaxed=relaxed), style=f"bold {_STYLES.get(level, '')}".strip())
+    line.append(f" (runs: {', '.join(counts) or 'none'})")
     messages = dict.fromkeys(
         str(doubt.get("message")) for doubt in verdict.get("reasons") or () if doubt.get("message")
     )

@@ -203,7 +203,7 @@ def judged(it: towtank.Judged) -> None:
     document: Mapping[str, Any] = it.document
     file: str = it.file
     form: str = it.form
-    verdict: str = it.verdict
+    verdict: towtank.Verdict = it.verdict
     valid: bool = it.valid
     doubts: tuple[towtank.Doubt, ...] = it.doubts
     window = it.window_s
@@ -223,7 +223,7 @@ def objective(it: towtank.Objective) -> None:
     seen: towtank.Quantity | None = it.seen
     limit: towtank.Quantity | None = it.limit
     at: str = it.at
-    verdict: str = it.verdict
+    verdict: towtank.Verdict = it.verdict
 
 
 def point(it: towtank.Point) -> None:
@@ -582,9 +582,9 @@ def rate_all() -> None:
 
 
 def size_all() -> None:
-    sizing(towtank.size_model("model.yaml", users=100, objective=["p95 < 500 ms", "mean < 100 ms"]))
+    sizing(towtank.size("model.yaml", users=100, objective=["p95 < 500 ms", "mean < 100 ms"]))
     sizing(
-        towtank.size_model(
+        towtank.size(
             Path("model.yaml"),
             "sizing.yaml",
             users={"web": 100},

@@ -16,6 +16,7 @@ from towtank.report.document import Block, Callout, Section, Text, paragraph, st
 from towtank.report.figures import MAIN
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK
+from towtank.verdict_words import verdict_words
 
 _REASONS = 3
 """Largest number of doubts in the summary section. The section on limits of the conclusions lists all doubts. [1]"""
@@ -122,7 +123,7 @@ def verdict(results: Results) -> Callout:
     further = [
         text(people.sentence(words)) for words in (relaxed_limits_note(results), unchecked_note(results)) if words
     ]
-    title = f"{LEVELS[found]}{' with relaxed limits' if relaxed_limits_note(results) else ''}: {counts(results)}"
+    title = f"{verdict_words(LEVELS[found], relaxed=relaxed_limits_note(results))}: {counts(results)}"
     return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
 
 

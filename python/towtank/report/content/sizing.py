@@ -11,7 +11,7 @@ from towtank.estimates import few_digits
 from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
-from towtank.size import (
+from towtank.sizing import (
     duration_text,
     estimate_text,
     interval_of,

@@ -13,6 +13,7 @@ from towtank.over_runs import shares
 from towtank.results.exports import judged
 from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material
+from towtank.verdict_words import verdict_words
 
 ABSENT = "–"
 NAME = "summary.md"
@@ -42,8 +43,8 @@ def _head(material: Material) -> Iterator[str]:
     runs = ", ".join(f"{count} {level}" for count, level in counts if count)
     yield f"## {escaped(material.title)}\n"
     yield f"**{escaped(material.summary['headline'])}**\n"
-    relaxed = " with relaxed limits" if dig(verdict, "relaxed_limits") else ""
-    yield f"Verdict: **{verdict['level']}{relaxed}** (runs: {runs or 'none'})\n"
+    words = verdict_words(verdict["level"], relaxed=dig(verdict, "relaxed_limits"))
+    yield f"Verdict: **{words}** (runs: {runs or 'none'})\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> Iterator[str]:

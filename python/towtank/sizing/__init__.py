@@ -1,0 +1,97 @@
+"""Sizing: ratings of machines, the hardware that a load needs, and rules of thumb."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from towtank.doors import door
+
+if TYPE_CHECKING:
+    from towtank.sizing.asking import size_source as size_source
+    from towtank.sizing.asking import why_no_source as why_no_source
+    from towtank.sizing.basis import MODEL_CHOICES as MODEL_CHOICES
+    from towtank.sizing.basis import ModelChoice as ModelChoice
+    from towtank.sizing.basis import load_basis as load_basis
+    from towtank.sizing.interval import Interval as Interval
+    from towtank.sizing.interval import duration_text as duration_text
+    from towtank.sizing.interval import estimate_text as estimate_text
+    from towtank.sizing.interval import interval_of as interval_of
+    from towtank.sizing.interval import number_text as number_text
+    from towtank.sizing.interval import rate_text as rate_text
+    from towtank.sizing.interval import share_text as share_text
+    from towtank.sizing.interval import size_text as size_text
+    from towtank.sizing.machine_file import MachineFile as MachineFile
+    from towtank.sizing.machines import Machine as Machine
+    from towtank.sizing.machines import check_machines as check_machines
+    from towtank.sizing.machines import load_machines as load_machines
+    from towtank.sizing.machines import machine_catalogue as machine_catalogue
+    from towtank.sizing.rating import RatingEstimate as RatingEstimate
+    from towtank.sizing.rating import RatingMeasurement as RatingMeasurement
+    from towtank.sizing.rating_document import RatedMachine as RatedMachine
+    from towtank.sizing.rating_document import against_document as against_document
+    from towtank.sizing.rating_document import check_machine_name as check_machine_name
+    from towtank.sizing.rating_document import document_of_rating as document_of_rating
+    from towtank.sizing.rating_document import machine_name as machine_name
+    from towtank.sizing.rating_document import machine_text as machine_text
+    from towtank.sizing.rating_document import reference_values as reference_values
+    from towtank.sizing.reading import check_sizing as check_sizing
+    from towtank.sizing.reading import read_sizing as read_sizing
+    from towtank.sizing.rules import Rule as Rule
+    from towtank.sizing.rules import RuleAnswer as RuleAnswer
+    from towtank.sizing.rules import Rules as Rules
+    from towtank.sizing.rules import answer_rule as answer_rule
+    from towtank.sizing.rules import check_rules as check_rules
+    from towtank.sizing.rules import check_sheet as check_sheet
+    from towtank.sizing.rules import example_outcome as example_outcome
+    from towtank.sizing.rules import inputs_with_defaults as inputs_with_defaults
+    from towtank.sizing.rules import load_rules as load_rules
+    from towtank.sizing.rules import rules_beside as rules_beside
+    from towtank.sizing.rules.advising import Advice as Advice
+    from towtank.sizing.rules.advising import advise as advise
+    from towtank.sizing.rules.documents import advice_document as advice_document
+    from towtank.sizing.rules.documents import input_bounds_text as input_bounds_text
+    from towtank.sizing.rules.documents import rule_document as rule_document
+    from towtank.sizing.rules.documents import rule_source_text as rule_source_text
+    from towtank.sizing.rules.documents import rules_document as rules_document
+    from towtank.sizing.rules.facts import Situation as Situation
+    from towtank.sizing.rules.facts import SystemFacts as SystemFacts
+    from towtank.sizing.rules.facts import facts_table as facts_table
+    from towtank.sizing.rules.file import RuleExample as RuleExample
+    from towtank.sizing.rules.file import RuleFile as RuleFile
+    from towtank.sizing.rules.measured import measured_situations as measured_situations
+    from towtank.sizing.rules.measured import study_file_of as study_file_of
+    from towtank.sizing.rules.rule import InputValue as InputValue
+    from towtank.sizing.rules.sheet import load_sheet as load_sheet
+    from towtank.sizing.sizing import SizingSettings as SizingSettings
+    from towtank.sizing.sizing import size as size
+    from towtank.sizing.sizing_file import SizingFile as SizingFile
+
+__getattr__, __dir__ = door(
+    __name__,
+    {
+        "asking": "size_source why_no_source",
+        "basis": "MODEL_CHOICES ModelChoice load_basis",
+        "interval": "Interval duration_text estimate_text interval_of number_text rate_text share_text size_text",
+        "machine_file": "MachineFile",
+        "machines": "Machine check_machines load_machines machine_catalogue",
+        "rating": "RatingEstimate RatingMeasurement",
+        "rating_document": (
+            "RatedMachine against_document check_machine_name document_of_rating machine_name machine_text "
+            "reference_values"
+        ),
+        "reading": "check_sizing read_sizing",
+        "rules": (
+            "Rule RuleAnswer Rules answer_rule check_rules check_sheet example_outcome inputs_with_defaults "
+            "load_rules rules_beside"
+        ),
+        "rules.advising": "Advice advise",
+        "rules.documents": "advice_document input_bounds_text rule_document rule_source_text rules_document",
+        "rules.facts": "Situation SystemFacts facts_table",
+        "rules.file": "RuleExample RuleFile",
+        "rules.measured": "measured_situations study_file_of",
+        "rules.rule": "InputValue",
+        "rules.sheet": "load_sheet",
+        "sizing": "SizingSettings size",
+        "sizing_file": "SizingFile",
+    },
+)

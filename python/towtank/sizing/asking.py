@@ -1,0 +1,61 @@
+"""Sizes the hardware for a model file or a results folder. The sizing file and the options state the requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from towtank.errors import StudyError
+from towtank.sizing.basis import ModelChoice, load_basis
+from towtank.sizing.reading import read_sizing
+from towtank.sizing.sizing import SizingSettings, size
+
+Json = dict[str, Any]
+
+
+def why_no_source(source: Path) -> str | None:
+    """Return the reason why a path is neither a model file nor a results folder to size; None if it can be sized."""
+    if source.exists():
+        return None
+    return f"must be a model file or a results folder, got {str(source)!r}, which does not exist"
+
+
+def size_source(
+    source: Path, file: Path | None, options: Mapping[str, Any], choice: ModelChoice, settings: SizingSettings
+) -> Json:
+    """Return the hardware on which the required load meets the objectives.
+
+    The model is read from a model file, or fitted to a results folder.
+
+    Parameters
+    ----------
+    source : Path
+        Model file or results folder.
+    file : Path or None
+        Sizing file.
+    options : mapping of str to value
+        Values that override those of the sizing file, as for `read_sizing`.
+    choice : ModelChoice
+        Settings of the model fit, if the source is a results folder.
+    settings : SizingSettings
+        Settings of the sizing.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/size.md` describes.
+
+    Raises
+    ------
+    StudyError
+        If the source, the file or an option is invalid; contains every fault.
+    MeasurementError
+        If the measurements do not support an answer.
+    """
+    checked = read_sizing(file, options)
+    try:
+        basis = load_basis(source, choice)
+    except StudyError as error:
+        raise StudyError(sorted({*error.faults, *checked.faults}), hint=error.hint) from None
+    return size(basis, checked, file.parent if file is not None else Path(), settings)

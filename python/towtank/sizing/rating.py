@@ -1,0 +1,233 @@
+"""Rating of a machine in capacity units, from the rates of its benchmark kernels.
+
+Each kernel is measured in several rounds, and each round is divided into slices of time. The value of a kernel is the
+median over its rounds, and the value of a round is the median over its slices. So a disturbance has no effect if it is
+shorter than half of the slices, or affects less than half of the rounds. The interval spans from the lowest to the
+highest round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from towtank.errors import EngineError
+from towtank.sizing.kernels import KERNELS, SCALES, Resource, chosen
+from towtank.sizing.machines import geometric_mean
+
+# Rating of the reference machine per CPU, in capacity units, if only one of its CPUs is busy.
+REFERENCE_UNITS = 100.0
+MODES = ("single", "all")
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RatingEstimate:
+    """Median of the values of several rounds, with the lowest and highest value."""
+
+    value: float
+    low: float
+    high: float
+    rounds: tuple[float, ...] = ()
+
+    @classmethod
+    def of_rounds(cls, rounds: Sequence[float], value: float | None = None) -> RatingEstimate:
+        """Return the estimate for a value of each round: the median, or `value` if given. Its range is that of the
+        rounds.
+        """
+        middle = median(rounds) if value is None else value
+        return cls(middle, min(middle, *rounds), max(middle, *rounds), tuple(rounds))
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval of this estimate, relative to its value. [ratio]"""
+        return (self.high - self.low) / 2 / self.value
+
+    def document(self) -> Json:
+        """Return the estimate as JSON object: median, interval and value of every round."""
+        return {"value": self.value, "low": self.low, "high": self.high, "rounds": list(self.rounds)}
+
+
+def coverage(rounds: int) -> float:
+    """Return the probability that the true median lies between the lowest and the highest of n rounds. [ratio]
+
+    Notes
+    -----
+    1 - 2^(1 - n) for n independent rounds of any distribution: the median is outside only if all rounds are on the same
+    side of it, each with probability 1/2; section 7.1 of [1]_.
+
+    References
+    ----------
+    .. [1] H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd edition, Wiley, 2003,
+           https://doi.org/10.1002/0471722162.
+
+    Examples
+    --------
+    >>> coverage(3), coverage(6)
+    (0.75, 0.96875)
+    """
+    return 1.0 - 2.0 ** (1 - rounds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Rates of a benchmark kernel, on one CPU alone and on all CPUs at once."""
+
+    single: RatingEstimate
+    all: RatingEstimate
+
+
+@dataclass(frozen=True)
+class Rating:
+    """Rating of a machine on one scale, in capacity units.
+
+    Attributes
+    ----------
+    whole : Estimate
+        Rating with all CPUs busy.
+    alone : Estimate
+        Rating with one CPU busy and all others idle.
+    """
+
+    whole: RatingEstimate
+    alone: RatingEstimate
+
+
+@dataclass(frozen=True)
+class RatingMeasurement:
+    """Results of the benchmark kernels, as the engine reports them. A turn is one measured execution of a kernel.
+
+    Attributes
+    ----------
+    begin : dict
+        Version, CPUs, rounds, length of a turn, caches and memory.
+    turns : tuple of dict
+        Kernel, mode, round, slices and conditions of each turn that was executed.
+    failed : dict of str to str
+        For each kernel that could not be measured, the reason.
+    """
+
+    begin: Json
+    turns: tuple[Json, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[Json]) -> RatingMeasurement:
+        """Return the measurement for the JSON lines that the engine printed.
+
+        Raises
+        ------
+        EngineError
+            If the first or last line is missing.
+        """
+        if not lines or lines[0].get("event") != "begin" or lines[-1].get("event") != "end":
+            raise EngineError("the engine ended before the last kernel")
+        turns = [line for line in lines if line["event"] == "turn"]
+        failed = {line["kernel"]: line["failed"] for line in turns if "failed" in line}
+        return cls(lines[0], tuple(line for line in turns if line["kernel"] not in failed), failed)
+
+    @property
+    def cpus(self) -> int:
+        """Number of CPUs available to the benchmark kernels. [1]"""
+        return len(self.begin["cpus"])
+
+    @property
+    def rounds(self) -> int:
+        """Number of measuring rounds that were requested. [1]"""
+        return int(self.begin["rounds"])
+
+
+def kernel_estimates(measurement: RatingMeasurement) -> dict[str, Measured]:
+    """Return the rates of all measured benchmark kernels, in the order of `KERNELS`."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for turn in measurement.turns:
+        rates.setdefault((turn["kernel"], turn["mode"]), []).append(median(turn["slices"]))
+    measured = {}
+    for name in KERNELS:
+        if (name, "single") in rates and (name, "all") in rates:
+            single, whole = (RatingEstimate.of_rounds(rates[name, mode]) for mode in MODES)
+            measured[name] = Measured(single, whole)
+    return measured
+
+
+def area_ratios(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> dict[str, float]:
+    """Return the speed relative to the reference machine in each area (group of kernels). [1]
+
+    The value of an area is the geometric mean over its kernels.
+    """
+    by_area: dict[str, list[float]] = {}
+    for kernel in chosen(resource):
+        by_area.setdefault(kernel.area, []).append(values[kernel.name] / reference[kernel.name])
+    return {area: geometric_mean(ratios) for area, ratios in by_area.items()}
+
+
+def capacity_units(values: Mapping[str, float], reference: Mapping[str, float], resource: Resource) -> float:
+    """Return the rating of a machine relative to the reference machine, from the rates of its kernels.
+
+    Parameters
+    ----------
+    values, reference : dict of str to float
+        Rate of each kernel of the resource. [1/s], [byte/s]
+    resource : str
+        `cpu` or `disk`.
+
+    Returns
+    -------
+    float
+        100 times the geometric mean over the areas of kernels. [1]
+
+    Notes
+    -----
+    100 (prod_a r_a)^(1/A) over A areas, with r_a = (prod_k v_k / v_k,reference)^(1/K_a) over the K_a kernels of area a
+    and their rates v_k. Only with the geometric mean, order and ratio of two machines do not depend on the choice of
+    the reference machine [1]_.
+
+    References
+    ----------
+    .. [1] P. J. Fleming and J. J. Wallace, "How not to lie with statistics: the correct way to summarize benchmark
+           results", *Communications of the ACM* 29(3), 1986, https://doi.org/10.1145/5666.5673.
+    """
+    return REFERENCE_UNITS * geometric_mean(list(area_ratios(values, reference, resource).values()))
+
+
+def ratings(measured: Mapping[str, Measured], reference: Mapping[str, float]) -> dict[str, Rating]:
+    """Return the rating on each scale; a scale is left out if any of its kernels was not measured.
+
+    Parameters
+    ----------
+    measured : dict of str to Measured
+        Measured rates of the machine's kernels.
+    reference : dict of str to float
+        Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
+    """
+    rated: dict[str, Rating] = {}
+    for resource, scale in SCALES.items():
+        names = [kernel.name for kernel in chosen(resource)]
+        if all(name in measured and name in reference for name in names):
+            vectors = {name: measured[name] for name in names}
+            rated[scale] = Rating(
+                _rated({name: pair.all for name, pair in vectors.items()}, reference, resource),
+                _rated({name: pair.single for name, pair in vectors.items()}, reference, resource),
+            )
+    return rated
+
+
+def _rated(vector: Mapping[str, RatingEstimate], reference: Mapping[str, float], resource: Resource) -> RatingEstimate:
+    """Return the rating for the rates of kernels. Its interval ranges from the lowest to the highest rating of
+    a round.
+    """
+    rounds = min(len(estimate.rounds) for estimate in vector.values())
+    by_round = [
+        capacity_units({name: estimate.rounds[number] for name, estimate in vector.items()}, reference, resource)
+        for number in range(rounds)
+    ]
+    value = capacity_units({name: estimate.value for name, estimate in vector.items()}, reference, resource)
+    return RatingEstimate.of_rounds(by_round, value)
+
+
+def rounded(value: float, digits: int = 5) -> float:
+    """Return a number rounded to significant digits, for files that people read."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else value

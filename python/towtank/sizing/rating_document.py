@@ -1,0 +1,236 @@
+"""Renders the rating of a machine as JSON `towtank/rating/1` and as a machine file."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from towtank import __version__
+from towtank.analysis import DoubtLevel
+from towtank.errors import ModelError
+from towtank.fields import check_name
+from towtank.sizing.kernels import KERNELS, SCALES
+from towtank.sizing.machine_file import SCHEMA as MACHINE_SCHEMA
+from towtank.sizing.machine_file import MachineEntry
+from towtank.sizing.machines import Machine, Ratio
+from towtank.sizing.rating import (
+    Measured,
+    Rating,
+    RatingEstimate,
+    RatingMeasurement,
+    area_ratios,
+    coverage,
+    kernel_estimates,
+    rounded,
+)
+from towtank.sizing.rating import ratings as rate
+from towtank.sizing.rating_doubts import Doubt, rating_doubts
+from towtank.units import exact_size
+
+SCHEMA = "towtank/rating/1"
+REFERENCE = "towtank-reference"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RatedMachine:
+    """Rated machine: rates of the benchmark kernels, ratings by scale, doubts, and properties of the host."""
+
+    measurement: RatingMeasurement
+    measured: Mapping[str, Measured]
+    ratings: Mapping[str, Rating]
+    doubts: tuple[Doubt, ...]
+    facts: Mapping[str, Any]
+    at: str
+    reference: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, measurement: RatingMeasurement, facts: Mapping[str, Any], at: str, reference: Mapping[str, float]
+    ) -> RatedMachine:
+        """Compute ratings and doubts from a measurement.
+
+        Parameters
+        ----------
+        measurement : Measurement
+            Report of the engine.
+        facts : dict
+            Properties of the host.
+        at : str
+            Time of the rating, in ISO 8601.
+        reference : dict of str to float
+            Rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
+        """
+        measured = kernel_estimates(measurement)
+        rated = rate(measured, reference)
+        doubts = rating_doubts(measurement, measured, rated, facts)
+        return cls(measurement, measured, rated, tuple(doubts), facts, at, reference)
+
+    @property
+    def invalid_because(self) -> list[str]:
+        """Kinds of the doubts that make the rating invalid."""
+        return [str(doubt.kind) for doubt in self.doubts if doubt.level == DoubtLevel.INVALID]
+
+    def unit_of(self, kernel: str) -> str:
+        """Return the unit of a kernel's rate, for example `bytes/s`."""
+        return f"{KERNELS[kernel].unit}/s"
+
+    def machine(self, name: str) -> Machine:
+        """Return the rated machine as an entry of the machine catalogue."""
+        return Machine.of(name, MachineEntry.model_validate(machine_entry(self)))
+
+
+def reference_values(machines: Mapping[str, Machine]) -> dict[str, float]:
+    """Return the rates of the benchmark kernels on one CPU of the reference machine. [1/s], [byte/s]
+
+    Raises
+    ------
+    ModelError
+        If the catalogue lacks the reference machine, or its measured kernels.
+    """
+    machine = machines.get(REFERENCE)
+    if machine is None or machine.measured is None:
+        raise ModelError(f"the machine {REFERENCE!r} with measured kernels must be in the catalogue, got none")
+    return {name: kernel.single.value for name, kernel in machine.measured.kernels.items()}
+
+
+def document_of_rating(rated: RatedMachine, against: Json | None = None) -> Json:
+    """Return the complete rating as JSON object, with unrounded numbers."""
+    measurement = rated.measurement
+    document = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "at": rated.at,
+        "valid": not rated.invalid_because,
+        "invalid_because": rated.invalid_because,
+        "doubts": [doubt.document() for doubt in rated.doubts],
+        "machine": dict(rated.facts),
+        "cpus": measurement.cpus,
+        "rounds": measurement.rounds,
+        "turn_s": measurement.begin["turn_s"],
+        "coverage": coverage(measurement.rounds),
+        "reference": REFERENCE,
+        "ratings": {scale: _rating(rating, measurement.cpus) for scale, rating in rated.ratings.items()},
+        "areas": _areas(rated),
+        "kernels": {name: _kernel(rated, name) for name in rated.measured},
+        "not_measured": dict(measurement.failed),
+    }
+    return document if against is None else {**document, "against": against}
+
+
+def _rating(rating: Rating, cpus: int) -> Json:
+    whole, alone = rating.whole.document(), rating.alone.document()
+    per_cpu = {name: getattr(rating.whole, name) / cpus for name in ("value", "low", "high")}
+    return {"whole": whole, "per_cpu": per_cpu, "one_cpu_alone": alone}
+
+
+def _areas(rated: RatedMachine) -> Json:
+    """Return the speed relative to the reference machine in each area (group of kernels).
+
+    Only scales that have a rating are included.
+    """
+    areas: Json = {}
+    for resource, scale in SCALES.items():
+        if scale in rated.ratings:
+            singles = {name: kernel.single.value for name, kernel in rated.measured.items()}
+            wholes = {name: kernel.all.value for name, kernel in rated.measured.items()}
+            alone = area_ratios(singles, rated.reference, resource)
+            whole = area_ratios(wholes, rated.reference, resource)
+            areas |= {area: {"scale": scale, "one_cpu_alone": alone[area], "whole": whole[area]} for area in alone}
+    return areas
+
+
+def _kernel(rated: RatedMachine, name: str) -> Json:
+    kernel, measured = KERNELS[name], rated.measured[name]
+    return {
+        "area": kernel.area,
+        "resource": kernel.resource,
+        "unit": rated.unit_of(name),
+        "single": measured.single.document(),
+        "all": measured.all.document(),
+        "reference": rated.reference.get(name),
+    }
+
+
+def against_document(rated: RatedMachine, other: Machine) -> Json:
+    """Compare the rated machine with another by ratings and kernels; return the comparison as JSON object.
+
+    `refused` states the reason why a scale cannot be compared.
+    """
+    machine = rated.machine("this machine")
+    answer: Json = {"machine": other.name}
+    for resource, scale in SCALES.items():
+        try:
+            answer[resource] = ratio_document(machine.speed_against(other, scale))
+        except ModelError as error:
+            answer[resource] = {"refused": "; ".join(str(error).replace("hint: ", "").split("\n\n"))}
+    return answer
+
+
+def ratio_document(ratio: Ratio) -> Json:
+    """Return a speed ratio as JSON object: value, interval, ratios by kernel and notes."""
+    return {
+        "value": ratio.value,
+        "low": ratio.low,
+        "high": ratio.high,
+        "basis": ratio.basis,
+        "kernels": dict(ratio.by_kernel),
+        "notes": list(ratio.notes),
+    }
+
+
+def machine_entry(rated: RatedMachine) -> Json:
+    """Return the machine as an entry of a machine file, with numbers rounded to five digits."""
+    facts = rated.facts
+    entry = {
+        "title": facts.get("cpu_model"),
+        "cpus": rated.measurement.cpus,
+        "memory": exact_size(facts["memory_bytes"]) if "memory_bytes" in facts else None,
+        "ratings": {scale: _short(rating.whole) for scale, rating in rated.ratings.items()},
+        "source": "measured by towtank rate",
+        "measured": {
+            "at": rated.at,
+            "towtank": __version__,
+            "fingerprint": {key: value for key, value in facts.items() if isinstance(value, str | int | float)},
+            "doubts": [doubt.message for doubt in rated.doubts],
+            "kernels": {
+                name: {"single": _short(kernel.single), "all": _short(kernel.all)}
+                for name, kernel in rated.measured.items()
+            },
+        },
+    }
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _short(estimate: RatingEstimate) -> Json:
+    return {name: rounded(getattr(estimate, name)) for name in ("value", "low", "high")}
+
+
+def machine_text(rated: RatedMachine, name: str, **other: str) -> str:
+    """Render a machine file as YAML. The keys in `other`, for example `title`, replace measured values."""
+    content = {"schema": MACHINE_SCHEMA, "machines": {name: {**machine_entry(rated), **other}}}
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None  # The values of a kernel are written on one line.
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 160
+    stream = io.StringIO()
+    yaml.dump(content, stream)
+    return stream.getvalue()
+
+
+def check_machine_name(name: object) -> None:
+    """Raise `ValueError` if a text cannot be the name of a machine in a machine file."""
+    check_name(name)
+
+
+def machine_name(facts: Mapping[str, Any]) -> str:
+    """Return a machine name derived from the host name. The returned name contains only letters, digits, `_`
+    and `-`.
+    """
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", str(facts.get("name", ""))).strip("-_")[:60]
+    return name if re.match(r"[A-Za-z]", name) else f"machine-{name}".rstrip("-")

@@ -1,0 +1,162 @@
+"""Simulates the percentiles of a candidate, and its mean values if their computed values are inaccurate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.model import EXACT_PERCENTILES, SimulationSettings, simulate_models
+from towtank.sizing.evaluate import Job, Outcome, figures_of, model_of
+from towtank.sizing.factors import Factor, Factors
+from towtank.sizing.question import Check, Question
+from towtank.sizing.tiers import Candidate
+
+PRECISION = 0.02
+EVENTS = 100_000_000
+"""Highest number of simulated events, about 10 s on two CPUs. [1]
+
+Networks without a nearly saturated station reach the precision with far fewer events.
+"""
+SEED = 1
+RELAXATIONS = 24.0
+"""Smallest length of the measured part of a simulation, in relaxation times of the network. [1]
+
+The simulator uses the same value.
+"""
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Simulation of a candidate in one failure scenario.
+
+    Attributes
+    ----------
+    values : dict of int to float
+        Simulated values by the index of the objective. [s] or [1/s]
+    intervals : dict of int to (float, float)
+        95 % intervals of these values. [s] or [1/s]
+    scale : dict of int to Factor
+        Ratios of simulated to computed values.
+    doubts : tuple of str
+        Warnings of the simulator.
+    too_short : bool
+        True if the measured part was too short; then there are only doubts and no values.
+    """
+
+    values: Mapping[int, float]
+    intervals: Mapping[int, tuple[float, float]]
+    scale: Factors
+    doubts: tuple[str, ...] = ()
+    too_short: bool = False
+
+
+def simulate(question: Question, outcome: Outcome) -> Simulated | None:
+    """Simulate a candidate in the failure scenario of an outcome.
+
+    None if no objective needs a simulation, or if there is no steady state.
+    """
+    checks = {number: check for number, check in _open(question, outcome).items() if _has_figures(outcome, check)}
+    if not checks or outcome.why_not:
+        return None
+    settings = SimulationSettings(precision=PRECISION, events=EVENTS, seed=SEED)
+    simulated = simulate_models([model_of(question, outcome.job)], settings)
+    answer: Any = {"steady": False} if "faults" in simulated else simulated["answers"][0]
+    if not answer["steady"]:
+        return None
+    doubts = tuple(answer["warnings"])
+    if _is_short(answer):
+        return Simulated({}, {}, {}, doubts, too_short=True)
+    classes: dict[str, Any] = answer["classes"]
+    values, intervals, scale = {}, {}, {}
+    for number, check in checks.items():
+        value, low, high = _figure(classes, check)
+        if not value or low is None or high is None:
+            # A simulated percentile without an interval is no better than the computed one, so the computed one stays.
+            continue
+        values[number] = value
+        intervals[number] = (low, high)
+        old = outcome.job.scale[number].value if number in outcome.job.scale else 1.0
+        scale[number] = Factor(*(each * old / outcome.values[number] for each in (value, low, high)))
+    return Simulated(values, intervals, scale, doubts)
+
+
+def _is_short(answer: dict[str, Any]) -> bool:
+    """Return True if a simulation is too short or violates Little's law, so that its intervals may be too narrow."""
+    little = (job_class.get("little") for job_class in answer["classes"].values())
+    measured = answer["simulation"]["measured_relaxations"]
+    few = measured is not None and measured < RELAXATIONS * (1 - _ROUNDING)
+    return few or any(law is not None and not law["holds"] for law in little)
+
+
+def _open(question: Question, outcome: Outcome) -> dict[int, Check]:
+    """Return the objectives, by index, whose value a simulation may change, and which no measurement corrects."""
+    return {
+        number: check
+        for number, check in enumerate(question.checks)
+        if outcome.is_rough(check)
+        and question.correction(check) is None
+        and not check.is_wait
+        and not (check.is_percentile and outcome.method == EXACT_PERCENTILES)
+    }
+
+
+def _has_figures(outcome: Outcome, check: Check) -> bool:
+    """Return True if the simulator gives the value of an objective: the objective is for the total throughput, or for a
+    class that has a response time.
+    """
+    return check.name in outcome.response_s or check.name is None
+
+
+def _figure(classes: Mapping[str, Any], check: Check) -> tuple[float | None, float | None, float | None]:
+    """Return the simulated value of an objective and both ends of its interval; None for each unavailable number. [s]
+    or [1/s]
+    """
+    metric = check.objective.metric
+    if check.is_percentile:
+        job_class = classes[str(check.name)]
+        return (
+            job_class["response_time_percentiles_s"].get(metric),
+            *_ends(job_class, metric),
+        )
+    if check.is_loss:
+        return _loss(classes[str(check.name)])
+    key = "throughput_per_s" if check.upward else "response_time_s"
+    chosen = list(classes.values()) if check.name is None else [classes[check.name]]
+    ends = [_ends(answered, key) for answered in chosen]
+    known = [(low, high) for low, high in ends if low is not None and high is not None]
+    if len(known) < len(ends):
+        return None, None, None
+    # The errors of the throughputs of several classes are correlated. The sums of the lower and of the upper ends
+    # enclose the interval of the total throughput.
+    return sum(answered[key] for answered in chosen), sum(low for low, _ in known), sum(high for _, high in known)
+
+
+def _ends(answered: Mapping[str, Any], key: str) -> tuple[float | None, float | None]:
+    """Return the ends of the confidence interval of a simulated result of a class; None if unavailable."""
+    low, high = answered["confidence_interval"].get(key) or (None, None)
+    return low, high
+
+
+def _loss(job_class: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Return the simulated share of lost arrivals of a class with the ends of its interval; None if unavailable.
+    [ratio]
+    """
+    low, high = _ends(job_class, "dropped_per_s")
+    figures = figures_of(job_class)
+    if low is None or high is None:
+        return None, None, None
+    come = figures.throughput / (1 - figures.loss) if figures.loss < 1 else math.inf
+    return figures.loss, low / come, high / come
+
+
+def needs_simulation(question: Question, outcome: Outcome) -> bool:
+    """Return True if an objective has a value that a simulation may change, and which no measurement corrects."""
+    return bool(_open(question, outcome))
+
+
+def job_with(candidate: Candidate, question: Question, lost: str | None, found: Simulated | None) -> Job:
+    """Return the model to solve for a failure scenario, with the ratios of simulated to computed values."""
+    return Job(candidate, question.load, lost, scale=found.scale if found else {})

@@ -1,0 +1,319 @@
+"""Computes the result document of `towtank size`: answer, calculation steps, next bottlenecks, and trust in
+the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from towtank.model import solve_models
+from towtank.sizing.answer_steps import answer_steps
+from towtank.sizing.basis import Basis
+from towtank.sizing.capacity import Bottleneck, bottlenecks, limits_of
+from towtank.sizing.dates import dates
+from towtank.sizing.documents import Estimate, answer_document, other_document, rejected_document
+from towtank.sizing.evaluate import Outcome
+from towtank.sizing.interval import Interval, between, interval_document, share_between
+from towtank.sizing.limit_search import Limits, missed_by_throughput
+from towtank.sizing.network import Layout, on_layouts
+from towtank.sizing.question import Question
+from towtank.sizing.resources import PoolSize, connections, memory_of, pool_size
+from towtank.sizing.search import Found, Search, neighbours, search, strongest
+from towtank.sizing.settle import SizingProblem, settle
+from towtank.sizing.simulated_pool import simulated_pool
+from towtank.sizing.sizing_file import SizingFile, WantedPoolFile
+from towtank.sizing.steps import Step
+from towtank.sizing.tiers import Option, Tier
+from towtank.sizing.trust import no_probability, refuse_a_guess, trust, without_draws
+from towtank.sizing.what_if_rows import read_questions, rows
+from towtank.treecheck import Checked
+
+SCHEMA = "towtank/size/1"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SizingSettings:
+    """Settings of a sizing.
+
+    Attributes
+    ----------
+    exhaustive : bool
+        Try every candidate.
+    simulation : bool
+        Simulate percentiles near their limits.
+    beyond : bool
+        Answer even if the load is far beyond the measured range.
+    """
+
+    exhaustive: bool = False
+    simulation: bool = True
+    beyond: bool = False
+
+
+def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: SizingSettings | None = None) -> Json:
+    """Find the hardware that meets the objectives, and return the result document.
+
+    Parameters
+    ----------
+    basis : Basis
+        Model from which the hardware is sized.
+    checked : Checked of SizingFile
+        Sizing file and options, as read.
+    folder : Path
+        Folder to which paths in the sizing file are relative.
+    settings : SizingSettings, optional
+        Settings of the search.
+
+    Returns
+    -------
+    dict
+        As `docs/reference/size.md` describes; `answer` is null if no candidate meets the objectives.
+
+    Raises
+    ------
+    StudyError
+        If the question is invalid; contains every fault.
+    MeasurementError
+        If the measurements do not support an answer.
+    """
+    chosen = settings or SizingSettings()
+    settled = settle(checked, basis, folder)
+    asked = read_questions(settled.question, checked.tree)
+    refuse_a_guess(settled.question, beyond=chosen.beyond)
+    if no_probability(settled.question):
+        settled = replace(settled, question=without_draws(settled.question))
+    found = search(settled.question, exhaustive=chosen.exhaustive, simulation=chosen.simulation)
+    next_ones = bottlenecks(settled.question, found.answer) if found.answer else []
+    limits = _limits(settled.question, found.answer, next_ones)
+    # The dates come first: their search narrows the load limits of all random draws, and the intervals of the answer
+    # reuse these limits.
+    days = dates(settled, found.answer, limits, next_ones)
+    document = _head(settled, found)
+    if found.answer is not None and limits is not None:
+        document |= _answered(settled, found, limits, next_ones, simulation=chosen.simulation)
+    return document | {
+        "what_if": rows(settled.question, found.answer, asked),
+        "dates": days,
+        "trust": trust(settled, found, limits),
+        "steps": settled.steps.documents(),
+    }
+
+
+def _limits(question: Question, answer: Found | None, next_ones: list[Bottleneck]) -> Limits | None:
+    """Return the load limits of the recommended hardware; None without an answer.
+
+    Limits from the search for bottlenecks are reused.
+    """
+    if answer is None:
+        return None
+    return next_ones[0].limits if next_ones else limits_of(question, answer)
+
+
+def _head(settled: SizingProblem, found: Search) -> Json:
+    question = settled.question
+    return {
+        "schema": SCHEMA,
+        "title": question.file.title,
+        "source": question.basis.source,
+        "objectives": [check.text for check in question.checks],
+        "utilization_at_most": dict(question.utilization),
+        "nodes_lost": question.file.nodes_lost,
+        "probability_asked": question.file.probability,
+        "load": {
+            "users": dict(question.load.users),
+            "rate_per_s": dict(question.load.rate),
+            "think_s": dict(question.load.think_s),
+        },
+        "load_interval": _loads(question, {**question.load.users, **question.load.rate}),
+        "start": settled.start.isoformat(),
+        "start_is": settled.start_is,
+        "cost_by": question.cost.by,
+        "cost_unit": question.cost.unit,
+        "search": {
+            "candidates": found.candidates,
+            "cut": found.cut,
+            "passed_over": found.passed_over,
+            "tried": found.tried,
+            "simulated": found.simulations,
+        },
+        "answer": None,
+        "next_cheaper": rejected_document(question, found, found.answer.scales if found.answer else {}),
+        "strongest": None if found.answer else other_document(question, strongest(question)),
+        "pareto": [],
+        "bottlenecks": [],
+        "connections": None,
+        "pools": {},
+    }
+
+
+def _loads(question: Question, loads: Mapping[str, float]) -> Json:
+    """Return as JSON object the interval of each class's load over the random draws of the growth."""
+    grown = between(question.growth_draws) if question.growth_draws else None
+    return {name: interval_document(grown and grown.times(load)) for name, load in loads.items()}
+
+
+def _answered(
+    settled: SizingProblem, found: Search, limits: Limits, next_ones: list[Bottleneck], *, simulation: bool
+) -> Json:
+    """Return the parts of the result document that describe the recommended hardware, and add their
+    calculation steps.
+    """
+    question, answer = settled.question, found.answer
+    assert answer is not None
+    normal = answer.outcomes[0]
+    answer_steps(settled, answer)
+    memory = _memory(settled, answer)
+    pools = {
+        name: _pool(settled, answer, name, wanted, simulation=simulation)
+        for name, wanted in question.file.pools.items()
+    }
+    open_ones = connections(question, normal)
+    drawn = answer.drawn
+    known = None if drawn is None else drawn.interval(lambda group: connections(question, group[0]))
+    users, users_or_rate = sum(question.load.users.values()), question.load.total[0]
+    values = {"users": users, "open classes": open_ones - users}
+    formula = "users + sum X (R + keep_alive) of open classes"
+    settled.steps.add(Step("connections", formula, values, open_ones, "1", "Little's law", known))
+    document = answer_document(question, answer, memory, Estimate(limits.best, limits.interval()))
+    missed = missed_by_throughput(question, answer.drawn)
+    document["throughput_missed"] = missed
+    document["throughput_missed_interval"] = _chance_interval(question, missed)
+    document["no_limit"] = limits.no_limit or None
+    document["headroom_interval"] = interval_document(_spare(question, limits))
+    document |= _one_queue(settled, answer)
+    ones = sorted([answer, *found.others], key=lambda found: question.cost.of(found.candidate))
+    return {
+        "answer": document,
+        "neighbours": [other_document(question, other) for other in neighbours(question, answer, found.rejected)],
+        "pareto": [other_document(question, other) for other in ones],
+        "bottlenecks": [
+            {"station": bottleneck.station, "utilization": bottleneck.utilization, "load_factor": bottleneck.limit,
+             "load": bottleneck.limit * users_or_rate, "lost": bottleneck.lost,
+             "utilization_interval": interval_document(bottleneck.utilization_interval),
+             "load_interval": _times(bottleneck.limits.interval(), users_or_rate)}
+            for bottleneck in next_ones
+        ],
+        "connections": open_ones,
+        "connections_interval": interval_document(known),
+        "pools": {
+            name: {"size": pool.size, "held": pool.work, "first_guess": pool.first_guess,
+                   "wait_s": pool.wait_s, "wait_at_most_s": pool.limit_s, "why_not": pool.why_not,
+                   "size_at_best": pool.at_best, "probability": pool.probability, "simulated": pool.simulated,
+                   "probability_interval": _chance_interval(question, pool.probability),
+                   "lost": pool.lost and {"tier": pool.lost, "nodes": question.file.nodes_lost},
+                   "held_interval": interval_document(pool.work_interval),
+                   "wait_interval": interval_document(pool.wait_interval)}
+            for name, pool in pools.items()
+        },
+    }  # fmt: skip
+
+
+def _chance_interval(question: Question, share: float | None) -> Json | None:
+    """Return the interval of a share of the random draws as JSON object. It accounts for the limited number of
+    draws.
+    """
+    draws = len(question.draws)
+    return None if share is None else interval_document(share_between(round(share * draws), draws))
+
+
+def _pool(settled: SizingProblem, answer: Found, name: str, wanted: WantedPoolFile, *, simulation: bool) -> PoolSize:
+    """Return the size of a connection pool. It is simulated if simulation is enabled and the computed wait is
+    inaccurate.
+    """
+    question, steps, drawn = settled.question, settled.steps, answer.drawn
+    found = pool_size(question, name, wanted, answer.outcomes, steps, drawn=drawn)
+    if not simulation:
+        return found
+    return simulated_pool(question, wanted, answer.outcomes, found, steps, drawn=drawn)
+
+
+def _times(interval: Interval | None, factor: float) -> Json | None:
+    return None if interval is None else interval.times(factor).document()
+
+
+def _spare(question: Question, limits: Limits) -> Interval | None:
+    """Return the interval of the headroom; None without random draws.
+
+    The headroom of a draw is its load limit divided by its load, minus 1. The lower end is at least 0 if and only if
+    the objectives for response times and utilizations hold in at least 97.5 % of the draws.
+    """
+    if not question.draws or math.isinf(limits.best):
+        return None
+    found = limits.spare(limits.growth())
+    return found and Interval(found.low - 1, found.high - 1).around(limits.best - 1)
+
+
+def _memory(settled: SizingProblem, answer: Found) -> dict[str, Estimate]:
+    """Return the memory of a node of each tier, and add the calculation steps. [byte]
+
+    The failure scenario with the largest need determines the memory.
+    """
+    question, found = settled.question, {}
+    for tier, option in zip(question.tiers, answer.candidate, strict=True):
+        if tier.name not in question.file.memory:
+            continue
+        needs = [(memory_of(question, tier, option, each).total, place) for place, each in enumerate(answer.outcomes)]
+        _, place = max(needs)
+        known = partial(_memory_interval, question, answer, (tier, option), place)
+        need = memory_of(question, tier, option, answer.outcomes[place], settled.steps, interval=known).total
+        found[tier.name] = Estimate(need, known(None))
+    return found
+
+
+def _memory_interval(
+    question: Question, answer: Found, of: tuple[Tier, Option], place: int, part: str | None
+) -> Interval | None:
+    """Return the interval of the memory of a node, in total or for one `part`; None without random draws. [byte]"""
+    if answer.drawn is None:
+        return None
+
+    def needed(group: Sequence[Outcome]) -> float:
+        need = memory_of(question, *of, group[place])
+        return need.total if part is None else need.parts[part]
+
+    return answer.drawn.interval(needed)
+
+
+def _one_queue(settled: SizingProblem, answer: Found) -> Json:
+    """Return the mean response time of each class if all nodes of a tier shared one queue. [s]
+
+    No load balancer can give shorter times.
+    """
+    question = settled.question
+    unknown: Json = {"one_queue_bound": None, "one_queue_interval": None}
+    if all(option.nodes == 1 for option in answer.candidate):
+        return unknown
+    layouts = {
+        name: Layout(1, option.nodes * option.cpus, option.speed)
+        for tier, option in zip(question.tiers, answer.candidate, strict=True)
+        for name in tier.stations
+    }
+    numbers = [None, *range(len(question.draws))]
+    models = [
+        on_layouts(
+            question.basis.document,
+            layouts,
+            question.drawn_load(draw, question.load).changes(),
+            None if draw is None else question.factors(answer.candidate, draw),
+        )
+        for draw in numbers
+    ]
+    first, *drawn = (solved.get("answer") for solved in solve_models(models))
+    if first is None:
+        return unknown
+    times = {name: job_class["response_time_s"] for name, job_class in first["classes"].items()}
+    known = {
+        name: interval_document(between(_response(each, name) for each in drawn) if drawn else None) for name in times
+    }
+    return {"one_queue_bound": times, "one_queue_interval": known}
+
+
+def _response(answer: Json | None, name: str) -> float:
+    """Return the mean response time of a class; infinite without a steady state. [s]"""
+    return math.inf if answer is None else float(answer["classes"][name]["response_time_s"])

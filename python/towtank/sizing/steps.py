@@ -1,0 +1,68 @@
+"""Calculation steps behind a sizing answer, detailed enough to repeat the arithmetic by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from towtank.sizing.interval import Interval, estimate_text, interval_document
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a calculation.
+
+    Attributes
+    ----------
+    step : str
+        Name of the computed quantity.
+    formula : str
+        Formula as text, in terms of the names in `values`.
+    values : dict
+        Input values, by their names in the formula.
+    value : number
+        Result.
+    unit : str
+        Unit of the result.
+    source : str
+        Origin of the formula or the number.
+    interval : Interval or None
+        Interval of the result; None if unknown, or if the result is exact.
+    """
+
+    step: str
+    formula: str
+    values: dict[str, Any]
+    value: float
+    unit: str = "1"
+    source: str = ""
+    interval: Interval | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the calculation step as JSON object."""
+        return {
+            "step": self.step,
+            "formula": self.formula,
+            "with": self.values,
+            "value": self.value,
+            "unit": self.unit,
+            "source": self.source,
+            "interval": interval_document(self.interval),
+            **({"shown": estimate_text(self.value, self.unit, self.interval)} if self.interval else {}),
+        }
+
+
+@dataclass
+class Steps:
+    """List of calculation steps, in the order of the calculation."""
+
+    made: list[Step] = field(default_factory=list)
+
+    def add(self, step: Step) -> float:
+        """Append a calculation step and return its value."""
+        self.made.append(step)
+        return step.value
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Return the calculation steps as JSON objects."""
+        return [step.document() for step in self.made]

@@ -1,0 +1,198 @@
+"""Hardware options of each tier: numbers of nodes and CPUs, or machines of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from towtank.sizing.machines import Machine, Ratio
+from towtank.sizing.network import Layout
+from towtank.units import format_size
+
+
+@dataclass(frozen=True)
+class Option:
+    """Hardware option of a tier.
+
+    Attributes
+    ----------
+    nodes : int
+        Number of nodes. [1]
+    cpus : int
+        CPUs of each node, or disks for a tier of disks. [1]
+    speed : float
+        Speed of a CPU relative to a CPU of the model. [ratio]
+    speed_low, speed_high : float
+        Ends of the interval of the speed. [ratio]
+    machine : str or None
+        Machine of each node; None if only CPUs are specified.
+    price : float or None
+        Price of all nodes; None if unknown.
+    memory_bytes : int or None
+        Memory of a node; None if unknown or free to choose. [byte]
+    """
+
+    nodes: int
+    cpus: int
+    speed: float = 1.0
+    speed_low: float = 1.0
+    speed_high: float = 1.0
+    machine: str | None = None
+    price: float | None = None
+    memory_bytes: int | None = None
+
+    @property
+    def capacity(self) -> float:
+        """Capacity of the option: the number of CPUs of all nodes, times their speed relative to the CPUs of the model.
+        [1]
+        """
+        return self.nodes * self.cpus * self.speed
+
+    @property
+    def strength(self) -> tuple[float, float, float]:
+        """Number of nodes, CPUs of each node, and speed. An option is at least as fast as another if none of these
+        numbers is lower.
+        """
+        return (float(self.nodes), float(self.cpus), self.speed)
+
+    @property
+    def chain(self) -> tuple[int, float, str | None]:
+        """Key that options have in common if they differ only in the number of CPUs."""
+        return (self.nodes, self.speed, self.machine)
+
+    def layout(self, lost: int = 0, speed: float | None = None) -> Layout:
+        """Return nodes, servers and speed of the tier's stations, after `lost` nodes have failed."""
+        return Layout(self.nodes - lost, self.cpus, self.speed if speed is None else speed)
+
+    def named(self, unit: str = "CPU") -> str:
+        """Render the hardware option, such as `3 x 8 CPUs`."""
+        count = f"{self.cpus} {unit}{'s' if self.cpus != 1 else ''}"
+        what = f"{self.machine} ({count})" if self.machine else count
+        return f"{self.nodes} x {what}" if self.nodes != 1 or self.machine else what
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Stations that run on the same machines, with the hardware options for these machines.
+
+    Attributes
+    ----------
+    name : str
+    stations : tuple of str
+    kind : str
+        `cpu` or `disk`.
+    options : tuple of Option
+    disk_size_bytes : int or None
+        Capacity of one disk. [byte]
+    beyond_room : int
+        Number of options left out because they have more servers than the job capacity of a station. [1]
+    """
+
+    name: str
+    stations: tuple[str, ...]
+    options: tuple[Option, ...]
+    kind: str = "cpu"
+    disk_size_bytes: int | None = None
+    ratios: Mapping[str, Ratio] = field(default_factory=dict, compare=False)
+    beyond_room: int = 0
+
+    @property
+    def unit(self) -> str:
+        """Name of a server of the tier: `CPU` or `disk`."""
+        return "CPU" if self.kind == "cpu" else "disk"
+
+    @property
+    def strongest(self) -> Option:
+        """Weakest hardware that is at least as strong as every option. It need not be an option itself.
+
+        An option that fails even in combination with this hardware is rejected.
+        """
+        nodes, cpus, speeds = zip(*(option.strength for option in self.options), strict=True)
+        return Option(int(max(nodes)), int(max(cpus)), max(speeds))
+
+    @property
+    def scales(self) -> bool:
+        """True if at least one option has more than one node."""
+        return any(option.nodes > 1 for option in self.options)
+
+
+Candidate = tuple[Option, ...]
+"""Candidate hardware: one option for each tier, in the order of the tiers."""
+
+
+def machine_options(
+    machines: Sequence[Machine], ratios: Mapping[str, Ratio], nodes: Sequence[int]
+) -> tuple[Option, ...]:
+    """Return the hardware options of a tier whose nodes are machines of the catalogue."""
+    return tuple(
+        Option(
+            count,
+            int(machine.cpus or 0),
+            ratios[machine.name].value,
+            ratios[machine.name].low,
+            ratios[machine.name].high,
+            machine.name,
+            None if machine.price is None else machine.price.amount * count,
+            machine.memory,
+        )
+        for machine in machines
+        for count in nodes
+    )
+
+
+def plain_options(cpus: Sequence[int], nodes: Sequence[int], price: float | None) -> tuple[Option, ...]:
+    """Return the hardware options of a tier whose nodes have CPUs as fast as those of the model."""
+    return tuple(
+        Option(count, each, price=None if price is None else price * each * count) for count in nodes for each in cpus
+    )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost function by which candidates are ordered.
+
+    Attributes
+    ----------
+    by : str
+        `price`, `capacity` or `CPUs`.
+    unit : str
+        Unit of the cost.
+    """
+
+    by: str
+    unit: str
+
+    def of(self, candidate: Candidate) -> float:
+        """Return the cost of a candidate: the sum of the costs of its options."""
+        return sum(self.of_option(option) for option in candidate)
+
+    def of_option(self, option: Option) -> float:
+        """Return the cost of the hardware option of a tier."""
+        if self.by == "price":
+            assert option.price is not None
+            return option.price
+        return option.capacity if self.by == "capacity" else float(option.nodes * option.cpus)
+
+
+def cost_of(tiers: Sequence[Tier], unit: str) -> Cost:
+    """Return the cost function for the options of all tiers.
+
+    The cost is the price if every option has a price. Otherwise it is the capacity if CPU speeds differ, or else the
+    number of CPUs.
+    """
+    options = [option for tier in tiers for option in tier.options]
+    if all(option.price is not None for option in options):
+        return Cost("price", unit)
+    if any(option.speed != 1 for option in options):
+        return Cost("capacity", "CPUs of the measured machine")
+    return Cost("CPUs", "CPUs")
+
+
+def in_words(tiers: Sequence[Tier], candidate: Candidate) -> str:
+    """Render the hardware of all tiers in one line."""
+    return ", ".join(f"{tier.name} {option.named(tier.unit)}" for tier, option in zip(tiers, candidate, strict=True))
+
+
+def room(option: Option) -> str:
+    """Render the memory of a node; `free to choose` if the hardware option does not fix the memory."""
+    return "free to choose" if option.memory_bytes is None else format_size(option.memory_bytes)
