@@ -12,9 +12,10 @@ from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
 from towtank.analysis.diagnosis.of_run import of_seen
-from towtank.analysis.diagnosis.seen import Busiest, LimitedDisk, Seen, Tier
+from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import DoubtKind
+from towtank.analysis.system.limited_disks import LimitedDisk
 
 IDLE = Seen(
     tiers=(),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus, limited_links, shared_cpus
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import DoubtKind
-from towtank.analysis.system.limited_disks import LIMITS
+from towtank.analysis.system.limited_disks import LimitedDisk, limited_disks
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 
@@ -71,35 +71,6 @@ class Tier:
     waits: float | None
     process: Busiest | None
     thread: Busiest | None
-
-
-@dataclass(frozen=True)
-class LimitedDisk:
-    """Use of a disk whose speed a control group limits, for the diagnosis.
-
-    Attributes
-    ----------
-    host, name : str
-        Name of the host, and name of the disk on this host.
-    utilization : float
-        Share of the limit that was used. [1]
-    limit : float
-        Limit of the disk. [1/s] or [byte/s]
-    of : str
-        Key of the limit in the system file, for example `read_operations`.
-    """
-
-    host: str
-    name: str
-    utilization: float
-    limit: float
-    of: str
-
-    @property
-    def text(self) -> str:
-        """Disk, host and use as text: `disk data of host server uses 98 % of its limit of 150 reads/s`."""
-        limit = LIMITS[self.of].text(self.limit)
-        return f"disk {self.name} of host {self.host} uses {100 * self.utilization:.0f} % of its limit of {limit}"
 
 
 @dataclass(frozen=True)
@@ -213,15 +184,6 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     """Return the object that a document contains under a path of keys; an empty mapping if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
-
-
-def limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
-    """Yield each disk of a host whose utilization was measured against a speed limit."""
-    for host, about in objects_at(summary, "hosts").items():
-        for name, disk in objects_at(about, "disks").items():
-            share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
-            if of in LIMITS and isinstance(share, int | float) and isinstance(limit, int | float):
-                yield LimitedDisk(host, name, float(share), float(limit), str(of))
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:
