@@ -107,6 +107,7 @@ def test_a_disk_is_named_with_the_use_of_its_limit():
     assert found.evidence == ("disk data of host store uses 98 % of its limit of 150 reads/s",)
     assert found.clause == "the speed of disk data, host store"
     assert found.sure == 0.95
+    assert found.against == ("disk log of host store uses 91 % of its limit of 150 reads/s",)
     served = of_seen(seen(SHOP, disks=(replace(DISK, utilization=0.8),), users=None, rate=100.0, throughput=100.0))
     assert served.cause is Cause.NONE
     busiest = "the busiest resource is a disk: disk data of host store uses 80 % of its limit of 150 reads/s"

@@ -125,6 +125,41 @@ def test_runs_that_disagree_leave_the_cause_unknown(recorded):
     assert found.cause is Cause.UNKNOWN
 
 
+def full_disk(host, disk="data"):
+    """Return the hosts of a summary with one disk at its limit."""
+    used = {"utilization": 0.99, "utilization_of": "write_operations", "utilization_limit": 100.0}
+    return {"hosts": {host: {"disks": {disk: used}}}}
+
+
+def full_link(host, _=None):
+    """Return the hosts of a summary with one network link at its limit."""
+    return {"hosts": {host: {"receive_bytes_per_s": 12.4e6, "transmit_bytes_per_s": 0.0, "link_bytes_per_s": 12.5e6}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "first", "second", "names"),
+    [
+        (full_disk, ("a", "data"), ("b", "data"), ["disk data, host a", "disk data, host b"]),
+        (full_disk, ("a", "data"), ("a", "log"), ["disk data, host a", "disk log, host a"]),
+        (full_link, ("a",), ("b",), ["network link, host a", "network link, host b"]),
+    ],
+)
+def test_runs_with_limits_at_different_places_leave_the_cause_unknown(recorded, resource, first, second, names):
+    runs = [run_at(recorded, 32, 98.0, 0.3) | resource(*place) for place in (first, second)]
+    points = [aggregate("users", 1, [run_at(recorded, 1, 10.0, 0.2)]), aggregate("users", 32, runs)]
+    found = diagnose_levels(points, limit(points, ideal_line(points)))
+    assert found.cause is Cause.UNKNOWN
+    same = [aggregate("users", 32, [run_at(recorded, 32, 98.0, 0.3) | resource(*first) for _ in range(2)])]
+    assert diagnose_levels(same, limit(same, ideal_line(same))).place.host == "a"
+    assert all(name in " ".join(found.evidence) for name in names)
+
+
+def test_a_disk_of_another_host_at_the_lowest_load_takes_no_belief_away(recorded):
+    loads = ((1, 24.0, "other"), (4, 44.0, "server"))
+    found = diagnosed([run_at(recorded, n, x, 0.2) | full_disk(host) for n, x, host in loads])
+    assert (found.cause, found.place.host, found.against) == (Cause.DISK, "server", ())
+
+
 def test_no_run_at_all():
     found = diagnose_levels([], limit([], None))
     assert found.cause is Cause.UNKNOWN

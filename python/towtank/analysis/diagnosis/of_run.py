@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.analysis.checks.course import ERRORS_SHARE
-from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.signs import Sign, failures, signs
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
@@ -82,8 +82,8 @@ def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
 
 
 def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
-    own = (sign.cause, sign.place.tier)
-    also = tuple(text for other in others if (other.cause, other.place.tier) != own for text in other.evidence)
+    own = limit_at(sign.cause, sign.place)
+    also = tuple(text for other in others if limit_at(other.cause, other.place) != own for text in other.evidence)
     place = sign.place
     if len(seen.transactions) == 1 and seen.transactions[0] != "request":
         place = replace(place, transaction=seen.transactions[0])
