@@ -90,9 +90,17 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
     """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
+    tier = found.place.tier
+    if found.cause is Cause.CPU and tier is not None and _cpus(lowest, tier) < _FAR_LOWER * _cpus(top, tier):
+        return False  # The tier could use further CPUs, such as those of a process per user.
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
     own = limit_at(found.cause, found.place)
     return any(limit_at(sign.cause, sign.place) == own for sign in there)
+
+
+def _cpus(point: Point, tier: str) -> float:
+    """Return the most CPUs that a tier uses in a run of a load level; 0 if unknown. [1]"""
+    return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.usable), default=0.0)
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:

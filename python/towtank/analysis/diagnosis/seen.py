@@ -12,6 +12,7 @@ from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.limited_disks import LimitedDisk, limited_disks
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
+from towtank.load_level import Load
 
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 """Kinds of failures in which the server sent a response before the timeout."""
@@ -144,6 +145,7 @@ class Seen:
         def number(*path: str) -> float | None:
             return lookup(summary, path)
 
+        load = Load.read(summary)
         by_kind = objects_at(summary, "request_errors", "by_kind")
         kinds = {kind: int(count) for kind, count in by_kind.items() if isinstance(count, int | float)}
         failed, share = sum(kinds.values()), number("request_errors", "share") or 0.0
@@ -163,8 +165,8 @@ class Seen:
             pool_share=number("connections", "wait_time_s", "share_of_response_time") or 0.0,
             kinds=kinds,
             doubts={kind: (level, message) for kind, level, message in _doubts(summary)},
-            users=number("users", "asked"),
-            rate=number("rate"),
+            users=None if load is None or load.is_open else load.level,
+            rate=load.level if load is not None and load.is_open else None,
             throughput=number("throughput_per_s", "value"),
             response_s=number("response_time_s", "mean", "value"),
             think_s=number("laws", "little", "z_s"),
@@ -173,6 +175,11 @@ class Seen:
             series=tuple(series_of(objects_at(summary, "services"))),
             disks=tuple(limited_disks(summary)),
         )
+
+    @property
+    def is_serial(self) -> bool:
+        """True if the load is a single user without pauses, so that requests neither overlap nor wait for others."""
+        return self.users == 1 and self.think_s == 0
 
     def has(self, kind: DoubtKind, *levels: str) -> str | None:
         """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
