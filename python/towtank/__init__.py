@@ -16,6 +16,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from towtank.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from towtank import errors
     from towtank.api import (
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
     )
     from towtank.api import open_results as open
 
-__version__ = "0.1.0"
 
 _OTHER_NAMES = {"open": "open_results"}
 """Public names that differ from the names at the door of `api`, where the public name would hide a Python builtin."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from changed_recordings import SECOND, on_intervals, on_samples, rewrite
 from synthetic_runs import encode_histogram
 
+from towtank.analysis import summarize_run
 from towtank.results import lines
 from towtank.results.folder import write_json
 
@@ -206,6 +209,18 @@ def answered(run, codes):
 
 def redirected(run):
     answered(run, {"302": 5})
+
+
+def plan_of_steps(run, request):
+    """Write a plan in which every step of the run sends the same request."""
+    steps = range(len(summarize_run(run, tables=False)["steps"]))
+    transactions = [{"name": str(step), "ops": [{"op": "request", "step": step, **request}]} for step in steps]
+    (run.path / "plan.json").write_text(json.dumps({"transactions": transactions}), encoding="utf-8")
+
+
+def without_content(run):
+    answered(run, {"304": 9})
+    plan_of_steps(run, {"headers": [["Accept", ["*/*"]]], "checks": []})
 
 
 def unasked_bytes(run):

@@ -31,6 +31,7 @@ from harmed_loads import (
     think_time_off,
     unasked_bytes,
     waiting_from_before,
+    without_content,
     worker_twice,
 )
 from synthetic_runs import MONOTONIC_NS, encode_histogram
@@ -445,6 +446,7 @@ CASES = [
     (surplus_bytes, DoubtKind.FRAMING, "suspect"),
     (unasked_bytes, DoubtKind.FRAMING, "invalid"),
     (redirected, DoubtKind.REDIRECTS, "suspect"),
+    (without_content, DoubtKind.NOT_MODIFIED, "suspect"),
     (connected_each_time, DoubtKind.RECONNECTS, "note"),
     (paused, DoubtKind.PAUSES, "note"),
     (overloaded, DoubtKind.NO_STEADY_STATE, "invalid"),

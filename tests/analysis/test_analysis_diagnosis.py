@@ -12,9 +12,10 @@ from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
 from towtank.analysis.diagnosis.of_run import of_seen
-from towtank.analysis.diagnosis.seen import Busiest, LimitedDisk, Seen, Tier
+from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import DoubtKind
+from towtank.analysis.system.limited_disks import LimitedDisk
 
 IDLE = Seen(
     tiers=(),
@@ -106,6 +107,7 @@ def test_a_disk_is_named_with_the_use_of_its_limit():
     assert found.evidence == ("disk data of host store uses 98 % of its limit of 150 reads/s",)
     assert found.clause == "the speed of disk data, host store"
     assert found.sure == 0.95
+    assert found.against == ("disk log of host store uses 91 % of its limit of 150 reads/s",)
     served = of_seen(seen(SHOP, disks=(replace(DISK, utilization=0.8),), users=None, rate=100.0, throughput=100.0))
     assert served.cause is Cause.NONE
     busiest = "the busiest resource is a disk: disk data of host store uses 80 % of its limit of 150 reads/s"
@@ -314,10 +316,61 @@ def test_a_control_group_hides_the_machine():
 
 def test_a_resource_that_is_busy_while_the_load_is_served_is_evidence_only():
     served = {"users": None, "rate": 100.0, "throughput": 100.0}
-    for observed in (seen(ONE_PROCESS, **served), seen(SHOP, series=(HELD,), **served), seen(ONE_PROCESS, users=1.0)):
+    thinking = {"users": 1.0, "response_s": 1.0, "think_s": 0.01}
+    for observed in (seen(ONE_PROCESS, **served), seen(SHOP, series=(HELD,), **served), seen(ONE_PROCESS, **thinking)):
         found = of_seen(observed)
         assert (found.cause, found.sure) == (Cause.NONE, 0.6)
         assert found.against
+
+
+ALONE = {"users": 1.0, "response_s": 0.1, "throughput": 10.0}
+BUSY = replace(SHOP, cpus_used=0.97)
+PINNED = replace(BUSY, cpus_allotted=1.0)
+GROUPED = replace(PINNED, group="/towtank-24efe1/server", throttled=0.0)
+IN_PROCESS = replace(BUSY, process=busy(0.97), thread=busy(0.4))
+
+
+@pytest.mark.parametrize(
+    ("tier", "part"),
+    [(BUSY, None), (PINNED, None), (GROUPED, None), (IN_PROCESS, "process worker (4711)")],
+    ids=["of several", "pinned", "control group", "process"],
+)
+def test_one_user_without_think_time_is_limited_by_a_busy_cpu(tier, part):
+    """By the bound X <= N / (R + Z), one user has X = 1 / R, and R is the sum of demands. 97 ms of R = 100 ms are CPU
+    time, so the CPU has the largest demand.
+    """
+    found = of_seen(seen(tier, **ALONE))
+    assert (found.cause, found.place.tier, found.place.part, found.sure) == (Cause.CPU, "shop", part, 0.9)
+    assert found.evidence[-1] == (
+        "one user at a time, without think time: nothing queues, and this CPU is busy 97 % of the time"
+    )
+    assert found.settle.startswith("repeat on a faster CPU: each transaction takes less time in proportion")
+    half = replace(tier, cpus_used=0.5, process=part and busy(0.5))
+    assert of_seen(seen(half, **ALONE)).cause is Cause.NONE
+    assert of_seen(seen(tier, **ALONE, think_s=0.002)).cause is Cause.NONE
+    assert of_seen(seen(tier, **ALONE, think_s=None)).cause is Cause.NONE
+    assert of_seen(seen(tier, **{**ALONE, "users": 2.0})).evidence != found.evidence
+
+
+def test_one_user_is_limited_by_what_delays_it():
+    assert of_seen(seen(LIMITED, **ALONE)).cause is Cause.QUOTA
+    assert of_seen(seen(SHOP, disks=(DISK,), **ALONE)).cause is Cause.DISK
+    assert of_seen(seen(SHOP, links=(LINK,), **ALONE)).cause is Cause.LINK
+    # All CPUs for one user: its requests run in parallel, so further CPUs would help.
+    assert of_seen(seen(FULL, machine_used=3.95, **ALONE)).settle.startswith("repeat with more or fewer CPUs")
+    # A single user never waits for a lock or for a connection of a pool.
+    assert of_seen(seen(SHOP, series=(HELD,), **ALONE)).cause is Cause.NONE
+    assert of_seen(seen(SHOP, series=POOLS[0], **ALONE)).cause is Cause.NONE
+    # Two CPUs, one after the other, are each busy half of the time.
+    halves = (replace(PINNED, cpus_used=0.48), replace(PINNED, name="database", cpus_used=0.49))
+    assert of_seen(seen(*halves, **ALONE)).cause is Cause.NONE
+
+
+def test_the_load_of_a_summary_is_typed():
+    asked = [Seen.of(summary) for summary in ({"users": {"asked": 1}}, {"rate": 4.0, "users": {"asked": None}})]
+    assert [(found.users, found.rate, found.is_serial) for found in asked] == [(1.0, None, False), (None, 4.0, False)]
+    serial = Seen.of({"users": {"asked": 1}, "laws": {"little": {"z_s": 0.0}}})
+    assert serial.is_serial
 
 
 def test_no_load_is_below_every_limit_by_a_run_that_is_not_valid():

@@ -69,6 +69,14 @@ def test_a_spinning_process_is_no_limit_of_the_load(recorded):
     assert found.against[0].startswith("the same limit appears at the lowest load, 1")
 
 
+def test_one_process_for_each_user_is_no_limit_of_the_lowest_load(recorded):
+    """A user without think time keeps its process busy: one CPU of two at one user, both from two users on."""
+    loads = ((1, 10.0, 0.98), (2, 19.5, 1.95), (8, 19.8, 1.98))
+    runs = [run_at(recorded, n, x, cpus, process=0.98 if n < 8 else 0.25) for n, x, cpus in loads]
+    found = diagnosed(runs)
+    assert (found.cause, found.place.tier, found.sure, found.against) == (Cause.CPU, "content", 0.95, ())
+
+
 def test_a_disk_at_its_limit_at_each_load_limits_each_load(recorded):
     # A database that joins the commits of several users to one write uses the whole disk with one user, too.
     disk = {"utilization": 0.995, "utilization_of": "write_operations", "utilization_limit": 100.0}
@@ -123,6 +131,50 @@ def test_runs_that_disagree_leave_the_cause_unknown(recorded):
     points = [aggregate("users", 1, [low]), aggregate("users", 32, [full, idle])]
     found = diagnose_levels(points, limit(points, ideal_line(points)))
     assert found.cause is Cause.UNKNOWN
+
+
+def full_disk(host, disk="data"):
+    """Return the hosts of a summary with one disk at its limit."""
+    used = {"utilization": 0.99, "utilization_of": "write_operations", "utilization_limit": 100.0}
+    return {"hosts": {host: {"disks": {disk: used}}}}
+
+
+def full_link(host, _=None):
+    """Return the hosts of a summary with one network link at its limit."""
+    return {"hosts": {host: {"receive_bytes_per_s": 12.4e6, "transmit_bytes_per_s": 0.0, "link_bytes_per_s": 12.5e6}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "first", "second", "names"),
+    [
+        (full_disk, ("a", "data"), ("b", "data"), ["disk data, host a", "disk data, host b"]),
+        (full_disk, ("a", "data"), ("a", "log"), ["disk data, host a", "disk log, host a"]),
+        (full_link, ("a",), ("b",), ["network link, host a", "network link, host b"]),
+    ],
+)
+def test_runs_with_limits_at_different_places_leave_the_cause_unknown(recorded, resource, first, second, names):
+    runs = [run_at(recorded, 32, 98.0, 0.3) | resource(*place) for place in (first, second)]
+    points = [aggregate("users", 1, [run_at(recorded, 1, 10.0, 0.2)]), aggregate("users", 32, runs)]
+    found = diagnose_levels(points, limit(points, ideal_line(points)))
+    assert found.cause is Cause.UNKNOWN
+    same = [aggregate("users", 32, [run_at(recorded, 32, 98.0, 0.3) | resource(*first) for _ in range(2)])]
+    assert diagnose_levels(same, limit(same, ideal_line(same))).place.host == "a"
+    assert all(name in " ".join(found.evidence) for name in names)
+
+
+def test_a_disk_of_another_host_at_the_lowest_load_takes_no_belief_away(recorded):
+    loads = ((1, 24.0, "other"), (4, 44.0, "server"))
+    found = diagnosed([run_at(recorded, n, x, 0.2) | full_disk(host) for n, x, host in loads])
+    assert (found.cause, found.place.host, found.against) == (Cause.DISK, "server", ())
+
+
+@pytest.mark.parametrize(("cpus", "cause"), [(0.97, Cause.CPU), (0.5, Cause.NONE)])
+def test_the_only_user_without_think_time_is_limited_by_its_largest_demand(recorded, cpus, cause):
+    """D is 97 ms of CPU time of R = 100 ms, or 50 ms of it; X = 1 / R = 10 /s. [Lazowska 1984, chapter 5]"""
+    for process in (cpus, None):
+        found = diagnosed([run_at(recorded, 1, 10.0, cpus, process=process)])
+        assert (found.cause, found.is_likely) == (cause, cause is Cause.CPU)
+        assert found.place.tier == ("content" if cause is Cause.CPU else None)
 
 
 def test_no_run_at_all():

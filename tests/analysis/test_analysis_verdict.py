@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from changed_recordings import SECOND, change_engine, on_samples, reasons, rewrite, script
 from even_runs import even_script, stages_of
-from harmed_loads import answered, carried_over
+from harmed_loads import answered, carried_over, plan_of_steps
 from harmed_runs import (
     CASES,
     above_envelope,
@@ -21,12 +21,14 @@ from harmed_runs import (
     held,
     interrupts,
     out_of_files,
+    redirected,
     stopped,
     suspended,
+    without_content,
 )
 from synthetic_runs import MONOTONIC_NS, write_run
 
-from towtank.analysis import summarize_run
+from towtank.analysis import study_verdict, summarize_run
 from towtank.analysis.doubts import EXPLANATIONS, DoubtKind
 from towtank.results import lines
 
@@ -73,13 +75,6 @@ def expecting(run, **request):
     """Write a plan for the run; its only request has the given checks or extractions."""
     plan = {"transactions": [{"name": "get", "ops": [{"op": "request", "step": 0, "target": 0, **request}]}]}
     (run.path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-
-
-def plan_of_steps(run, request):
-    """Write a plan in which every step of the run sends the same request."""
-    steps = range(len(summarize_run(run, tables=False)["steps"]))
-    transactions = [{"name": str(step), "ops": [{"op": "request", "step": step, **request}]} for step in steps]
-    (run.path / "plan.json").write_text(json.dumps({"transactions": transactions}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -132,12 +127,24 @@ def test_a_check_of_another_status_does_not_expect_redirects(run):
 def test_a_status_for_conditional_requests_is_doubted_without_a_condition(run, codes, message):
     answered(run, codes)
     plan_of_steps(run, {"headers": [["Accept", ["*/*"]]], "checks": []})
-    found = [each for each in summarize_run(run, tables=False)["verdict"]["reasons"] if each["kind"] == "redirects"]
+    found = [each for each in summarize_run(run, tables=False)["verdict"]["reasons"] if each["kind"] == "not_modified"]
     assert len(found) == (message is not None)
     for doubt in found:
         assert re.fullmatch(message, doubt["message"])
         assert (doubt["level"], doubt["limit"]) == ("suspect", 0.5)
-        assert "If-None-Match" in doubt["hint"]
+        assert (doubt["why"], doubt["hint"]) == EXPLANATIONS[DoubtKind.NOT_MODIFIED]
+
+
+def test_a_study_with_redirects_and_responses_without_content_has_a_hint_for_each(tmp_path):
+    """The worst doubt of a kind stands for all doubts of this kind."""
+    summaries = []
+    for name, harm in (("r001", redirected), ("r002", without_content)):
+        run = write_run(tmp_path / name, script())
+        harm(run)
+        summaries.append({**summarize_run(run, tables=False), "run": name})
+    found = study_verdict.verdict_of([], {}, summaries)["reasons"]
+    assert [(each["kind"], each["runs"]) for each in found] == [("redirects", ["r001"]), ("not_modified", ["r002"])]
+    assert [each["hint"] for each in found] == [EXPLANATIONS[DoubtKind(each["kind"])][1] for each in found]
 
 
 @pytest.mark.parametrize(
@@ -152,12 +159,12 @@ def test_a_status_for_conditional_requests_is_doubted_without_a_condition(run, c
 def test_a_status_for_conditional_requests_is_expected_with_a_condition(run, request_):
     answered(run, {"304": 9})
     plan_of_steps(run, request_)
-    assert "redirects" not in reasons(run)
+    assert "not_modified" not in reasons(run)
 
 
 def test_a_status_for_conditional_requests_is_not_doubted_without_a_plan(run):
     answered(run, {"304": 9})
-    assert "redirects" not in reasons(run)
+    assert "not_modified" not in reasons(run)
 
 
 def test_status_codes_are_counted_by_run_transaction_and_step(run):

@@ -65,16 +65,36 @@ def test_the_length_of_a_longer_window_has_two_digits(needed_s, said):
     assert note_of(noisy(needed_s)).message.endswith(f"(limit 10 %); a window of {said} would")
 
 
-@pytest.mark.parametrize("needed_s", [3601.0, 80_000.0, None])
+@pytest.mark.parametrize("needed_s", [3601.0, 80_000.0, 1e9])
 def test_no_window_beyond_an_hour_is_recommended(needed_s):
     ended = "(limit 10 %); no window of a practical length (up to 1 h) would"
     assert note_of(noisy(needed_s)).message.endswith(ended)
 
 
-def noisy(needed_s):
-    """Return a window of 20 s that does not exclude a change of throughput by 30 %."""
+@pytest.mark.parametrize(
+    ("window_s", "needed_s", "said"),
+    [
+        (7200.0, 10_000.0, "a window of about 170 min"),
+        (7200.0, 80_000.0, "no window of a practical length (up to 4 h)"),
+        (86_400.0, 100_000.0, "a window of about 28 h"),
+        (86_400.0, 200_000.0, "no window of a practical length (up to 48 h)"),
+    ],
+)
+def test_a_window_of_hours_is_compared_with_longer_ones(window_s, needed_s, said):
+    """A length that was measured is practical, and so is twice that length."""
+    assert note_of(noisy(needed_s, window_s)).message.endswith(f"(limit 10 %); {said} would")
+
+
+def test_the_needed_length_has_no_bound_of_its_own():
+    """Of a series of noise alone, a window of two hours excludes a change sqrt(100) times smaller than one of 72 s."""
+    noise = np.random.default_rng(5).normal(1.0, 4.0, 20)
+    assert rest_of("throughput", noise, np.linspace(0.0, 7200.0, 21)).needed_s > 86_400.0
+
+
+def noisy(needed_s, window_s=20.0):
+    """Return a window that does not exclude a change of throughput by 30 %."""
     rest = {"throughput": Rest(0.02, 0.3, 0.1, needed_s), "response_time": Rest(0.0, 0.01, 0.284, 10.0)}
-    return SimpleNamespace(steady=True, rest=rest, length_s=20.0)
+    return SimpleNamespace(steady=True, rest=rest, length_s=window_s)
 
 
 def test_a_window_that_is_long_enough_and_quiet_has_no_note():

@@ -606,3 +606,14 @@ def test_values_without_an_interval_have_the_length_that_would_give_one(needs: l
         entry[name] = {**entry.get(name, {"value": 1.0}), **bare, "needs_s": needs_s}
     assert said in words(tables.build(results))
     assert (" would " in words(tables.build(results))) == bool(needs)
+
+
+def test_values_of_a_long_window_are_compared_with_a_longer_one() -> None:
+    results = synthetic.results()
+    window = results.runs[0].summary["window"]
+    window["start_s"], window["end_s"] = 0.0, 7200.0
+    needing = results.configurations[0]["points"][-1]["response_time_s"]
+    needing["mean"] |= {"low": None, "high": None, "method": "none", "needs_s": 10_000}
+    assert "A steady window of 170 min would probably give this value an interval." in words(tables.build(results))
+    needing["mean"]["needs_s"] = 20_000
+    assert "No window of a practical length (up to 4 h) would" in words(tables.build(results))

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from towtank.analysis.diagnosis import Diagnosis as Diagnosis
     from towtank.analysis.doubts import DoubtKind as DoubtKind
     from towtank.analysis.doubts import DoubtLevel as DoubtLevel
-    from towtank.analysis.doubts import not_checked as not_checked
     from towtank.analysis.doubts import percent_text as percent_text
     from towtank.analysis.drive import drive_document as drive_document
     from towtank.analysis.exporting import MaterialReader as MaterialReader
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from towtank.analysis.measurement import DRAIN_STAGE as DRAIN_STAGE
     from towtank.analysis.measurement import MeasuredColumn as MeasuredColumn
     from towtank.analysis.measurement import Measurement as Measurement
+    from towtank.analysis.missing_checks import not_checked as not_checked
     from towtank.analysis.objective_runs import FAR_FROM_LIMIT as FAR_FROM_LIMIT
     from towtank.analysis.objective_scopes import is_scoped as is_scoped
     from towtank.analysis.objectives import estimate_at as estimate_at
@@ -103,7 +103,7 @@ __getattr__, __dir__ = door(
         "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
         "diagnosis": "Diagnosis",
-        "doubts": "DoubtKind DoubtLevel not_checked percent_text",
+        "doubts": "DoubtKind DoubtLevel percent_text",
         "drive": "drive_document",
         "exporting": "MaterialReader gather",
         "ideal": "share_of_ideal",
@@ -116,6 +116,7 @@ __getattr__, __dir__ = door(
             "search_plan_of"
         ),
         "measurement": "DRAIN_STAGE MeasuredColumn Measurement",
+        "missing_checks": "not_checked",
         "objective_runs": "FAR_FROM_LIMIT",
         "objective_scopes": "is_scoped",
         "objectives": "estimate_at metric_of_objective",

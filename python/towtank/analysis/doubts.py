@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -59,6 +58,7 @@ class DoubtKind(StrEnum):
     CONNECTION_WAIT = "connection_wait"
     FRAMING = "framing"
     REDIRECTS = "redirects"
+    NOT_MODIFIED = "not_modified"
     RECONNECTS = "reconnects"
     PAUSES = "pauses"
     LISTEN_OVERFLOW = "listen_overflow"
@@ -265,6 +265,12 @@ EXPLANATIONS: dict[DoubtKind, tuple[str, str]] = {
         "request the address in the header Location (another scheme or host is another target); if redirects are "
         "expected, declare this with a check of the status",
     ),
+    DoubtKind.NOT_MODIFIED: (
+        "A server may send status 304 only if the request has a condition, such as the header If-None-Match. These "
+        "responses have no content, so the numbers do not describe the requested content.",
+        "find out why the server, or a cache in front of it, sends status 304; if the real users have a cache, add "
+        "If-None-Match or If-Modified-Since to the headers; if 304 is expected, declare it with a check of the status",
+    ),
     DoubtKind.RECONNECTS: (
         "The server closed connections after its responses, so nearly every request needed a new connection. The "
         "response times and the work of the server include the new connections.",
@@ -413,22 +419,6 @@ def level_of(doubts: list[Doubt]) -> str:
     if DoubtLevel.INVALID in levels:
         return "invalid"
     return "suspect" if DoubtLevel.SUSPECT in levels else "valid"
-
-
-def not_checked(missing: Iterable[dict[str, str]]) -> str:
-    """Render the checks that could not be made, grouped by reason, as a sentence without a full stop; empty if all
-    checks were made.
-
-    Parameters
-    ----------
-    missing : iterable of dict
-        `not_checked` of a verdict.
-    """
-    by_reason: dict[str, list[str]] = {}
-    for entry in missing:
-        by_reason.setdefault(entry["why"], []).append(entry["check"].replace("_", " "))
-    reasons = [f"{', '.join(checks)} ({why})" for why, checks in by_reason.items()]
-    return f"not checked: {'; '.join(reasons)}" if reasons else ""
 
 
 def seconds(value: float) -> str:

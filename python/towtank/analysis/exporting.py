@@ -10,7 +10,6 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from towtank import __version__
 from towtank.analysis import claims
 from towtank.analysis.compaction import described
 from towtank.analysis.run import describe, read_run, study_limits
@@ -20,6 +19,7 @@ from towtank.analysis.study import describe_study, known_summary
 from towtank.containment import Failed, attempt_or, attempt_unknown
 from towtank.errors import Fault, StudyError
 from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, Material, ResultsFolder, RunFolder, RunMaterial, lines
+from towtank.version import __version__
 
 
 class MaterialReader:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from towtank import __version__
 from towtank.analysis import claims, comparison, demand, factorial, narrative, objectives, study_verdict
 from towtank.analysis.aggregation import Point, aggregate, several_loads
 from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
@@ -25,6 +24,7 @@ from towtank.digging import dig
 from towtank.errors import StudyError
 from towtank.load_level import KINDS, Load
 from towtank.results import STUDY_MANIFEST, ResultsFolder, RunFolder, earlier, kept, offer_json, read_object
+from towtank.version import __version__
 
 SCHEMA = "towtank/study-summary/1"
 STUDY_SUMMARY_FILE = "study-summary.json"

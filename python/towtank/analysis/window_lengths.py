@@ -4,27 +4,67 @@ from __future__ import annotations
 
 import math
 
-LONGEST_S = 3600.0
-"""Length of the longest window that a message recommends. [s]"""
-NONE_IS_LONG_ENOUGH = f"no window of a practical length (up to {LONGEST_S / 3600:g} h)"
-# Lengths of at least this value are rendered in minutes. [s]
-_IN_MINUTES_S = 600.0
+from towtank.estimates import few_digits
+
+PRACTICAL_S = 3600.0
+"""Length of the longest window that a message recommends beside a short window. [s]"""
+_TIMES_LONGER = 2.0
+"""A longer window is practical if it is at most this many times as long as the one that was measured. [1]"""
+# Lengths of at least these values are rendered in minutes, and in hours. [s]
+_IN_MINUTES_S, _IN_HOURS_S = 600.0, 36_000.0
 
 
-def advised_length(length_s: float) -> str | None:
-    """Render a length, rounded up to two digits; None if it exceeds `LONGEST_S`.
+def longest_s(window_s: float) -> float:
+    """Return the length of the longest window that is practical, if a window of `window_s` was measured. [s]
 
     Examples
     --------
-    >>> [advised_length(length_s) for length_s in (10.0, 204.0, 595.0, 930.0, 3600.0, 3601.0)]
-    ['10 s', '210 s', '10 min', '16 min', '60 min', None]
+    >>> longest_s(30.0), longest_s(7200.0)
+    (3600.0, 14400.0)
     """
-    if length_s > LONGEST_S:
-        return None
+    return max(PRACTICAL_S, _TIMES_LONGER * window_s)
+
+
+def advised_length(length_s: float, window_s: float) -> str | None:
+    """Render a length, rounded up to two digits; None if it is not practical.
+
+    Parameters
+    ----------
+    length_s : float
+        Length of a window that would be long enough. [s]
+    window_s : float
+        Length of the window that was measured. [s]
+
+    Examples
+    --------
+    >>> [advised_length(length_s, 30.0) for length_s in (10.0, 204.0, 595.0, 930.0, 3600.0, 3601.0)]
+    ['10 s', '210 s', '10 min', '16 min', '60 min', None]
+    >>> [advised_length(length_s, 7200.0) for length_s in (9000.0, 14_300.0, 14_401.0)]
+    ['150 min', '240 min', None]
+    >>> advised_length(100_000.0, 86_400.0)
+    '28 h'
+    """
+    return _text(length_s) if length_s <= longest_s(window_s) else None
+
+
+def none_is_long_enough(window_s: float) -> str:
+    """Return the subject of a sentence: no window of a practical length.
+
+    Examples
+    --------
+    >>> none_is_long_enough(30.0), none_is_long_enough(86_400.0)
+    ('no window of a practical length (up to 1 h)', 'no window of a practical length (up to 48 h)')
+    """
+    return f"no window of a practical length (up to {few_digits(longest_s(window_s) / 3600, 2)} h)"
+
+
+def _text(length_s: float) -> str:
     rounded_s = _two_digits_up(length_s)
     if rounded_s < _IN_MINUTES_S:
         return f"{rounded_s:g} s"
-    return f"{_two_digits_up(length_s / 60):g} min"
+    if rounded_s < _IN_HOURS_S:
+        return f"{_two_digits_up(length_s / 60):g} min"
+    return f"{_two_digits_up(length_s / 3600):g} h"
 
 
 def _two_digits_up(amount: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
-from towtank import __version__
+from towtank.version import __version__
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -61,7 +61,7 @@ def _version_option(
     version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
-        from towtank import __version__  # noqa: PLC0415
+        from towtank.version import __version__  # noqa: PLC0415
 
         print(f"towtank {__version__}")
         raise typer.Exit

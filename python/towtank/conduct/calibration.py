@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from towtank import __version__
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import Exchange, Load, manifest, url_plan
 from towtank.conduct.envelope import SCHEMA
@@ -25,6 +24,7 @@ from towtank.conduct.pinning import Pinning, share_out
 from towtank.engine import EngineProcess, binary
 from towtank.errors import EngineError, MeasurementError
 from towtank.results import RunFolder
+from towtank.version import __version__
 
 SHARES = (0.25, 0.50, 0.75)
 """Arrival rates at which start lags are measured, as fractions of the request rate per core. [1]"""

@@ -15,12 +15,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from towtank import __version__
 from towtank.digging import dig
 from towtank.engine import binary
 from towtank.errors import StudyError
 from towtank.results import SECRETS_FILE, SECRETS_SCHEMA, STUDY_MANIFEST, ResultsFolder, write_json
 from towtank.secrets import make_private_folder, open_private, redacted, redacted_setting
+from towtank.version import __version__
 
 if TYPE_CHECKING:
     from towtank.study import RunSpec, Study

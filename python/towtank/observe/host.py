@@ -11,7 +11,7 @@ import resource
 from pathlib import Path
 from typing import Any
 
-from towtank import __version__
+from towtank.version import __version__
 
 _KIB = 1024
 # Memory sizes are rounded to a multiple of this number before hosts are compared, because the kernel reserves a few

@@ -12,10 +12,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from towtank import __version__
 from towtank.errors import StudyError
 from towtank.files import other_kind
 from towtank.record.exchange import Exchange
+from towtank.version import __version__
 
 # A recording contains secrets, so only its owner may read the file.
 _MODE = 0o600

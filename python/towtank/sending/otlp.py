@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from towtank import __version__
 from towtank.results import HistogramReader, PointSpan, otlp_gauge, otlp_points_of, otlp_request, otlp_resource_of
 from towtank.sending.update import Body, SentRun, Update
+from towtank.version import __version__
 
 HEADERS = (("Content-Type", "application/json"),)
 _SECOND_NS = 1e9

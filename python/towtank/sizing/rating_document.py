@@ -10,7 +10,6 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from towtank import __version__
 from towtank.analysis import DoubtLevel
 from towtank.errors import ModelError
 from towtank.fields import check_name
@@ -31,6 +30,7 @@ from towtank.sizing.rating import (
 from towtank.sizing.rating import ratings as rate
 from towtank.sizing.rating_doubts import Doubt, rating_doubts
 from towtank.units import exact_size
+from towtank.version import __version__
 
 SCHEMA = "towtank/rating/1"
 REFERENCE = "towtank-reference"

@@ -20,13 +20,6 @@ REDIRECTS_SHARE = 0.5
 
 NOT_MODIFIED = 304
 """Status code of the response to a conditional request whose condition is false (RFC 9110, section 15.4.5)."""
-_WITHOUT_CONDITION = (
-    "A server may send status 304 only if the request has a condition, such as the header If-None-Match. These "
-    "responses have no content, so the numbers do not describe the requested content.",
-    "find out why the server, or a cache in front of it, sends status 304; if the real users have a cache, add "
-    "If-None-Match or If-Modified-Since to the headers; if 304 is expected, declare it with a check of the status",
-)
-"""Reason and next step for responses 304 to requests without a condition."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +34,15 @@ class _Unexpected:
         Names of the requests that expect these codes.
     noun, reason : str
         Parts of the message: a name for these responses, and the reason why they are unexpected.
-    special : (str, str) or None
-        Reason and next step in place of those for redirects.
+    kind : DoubtKind
+        Kind of the doubt about a run with these responses.
     """
 
     codes: frozenset[int]
     expected: frozenset[str]
     noun: str
     reason: str
-    special: tuple[str, str] | None = None
+    kind: DoubtKind
 
 
 def redirected(evidence: Evidence) -> Iterator[Doubt]:
@@ -61,8 +54,8 @@ def redirected(evidence: Evidence) -> Iterator[Doubt]:
     A request expects a redirect if its check accepts redirects or if the header Location is extracted. Recordings of
     older versions of Towtank have no counts by status code, so they are not checked.
     """
-    reason = "which no check expects"
-    yield from _doubts(evidence, _Unexpected(REDIRECTS, evidence.redirects_expected, "redirects", reason))
+    expected, reason = evidence.redirects_expected, "which no check expects"
+    yield from _doubts(evidence, _Unexpected(REDIRECTS, expected, "redirects", reason, DoubtKind.REDIRECTS))
 
 
 def not_modified(evidence: Evidence) -> Iterator[Doubt]:
@@ -80,7 +73,7 @@ def not_modified(evidence: Evidence) -> Iterator[Doubt]:
     """
     reason = "but their requests have no condition"
     codes, expected = frozenset({NOT_MODIFIED}), evidence.not_modified_expected
-    yield from _doubts(evidence, _Unexpected(codes, expected, "without content", reason, _WITHOUT_CONDITION))
+    yield from _doubts(evidence, _Unexpected(codes, expected, "without content", reason, DoubtKind.NOT_MODIFIED))
 
 
 def _doubts(evidence: Evidence, unexpected: _Unexpected) -> Iterator[Doubt]:
@@ -89,14 +82,14 @@ def _doubts(evidence: Evidence, unexpected: _Unexpected) -> Iterator[Doubt]:
     if found.total() > REDIRECTS_SHARE * answers:
         share = found.total() / answers
         text = f"{_all_or_some(found.total(), answers)} {_words(found, unexpected)}"
-        yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.SUSPECT, text, share, REDIRECTS_SHARE, special=unexpected.special)
+        yield Doubt(unexpected.kind, DoubtLevel.SUSPECT, text, share, REDIRECTS_SHARE)
         return
     for name, transaction in evidence.summary["transactions"].items():
         own = {step: steps[step] for step in evidence.steps_by_transaction.get(name, ()) if step in steps}
         found, answers = _count(own, unexpected), _answers([transaction])
         if answers and found.total() == answers:
             text = f"all {answers:,} responses of {name} are {_words(found, unexpected)}"
-            yield Doubt(DoubtKind.REDIRECTS, DoubtLevel.NOTE, text, 1.0, 1.0, special=unexpected.special)
+            yield Doubt(unexpected.kind, DoubtLevel.NOTE, text, 1.0, 1.0)
 
 
 def _words(found: Counter[str], unexpected: _Unexpected) -> str:

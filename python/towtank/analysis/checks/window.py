@@ -18,7 +18,7 @@ from towtank.analysis.doubts import (
     signed_percent,
 )
 from towtank.analysis.pauses import TIMES_SLOWER
-from towtank.analysis.window_lengths import NONE_IS_LONG_ENOUGH, advised_length
+from towtank.analysis.window_lengths import advised_length, none_is_long_enough
 from towtank.analysis.windows.growth import TOLERANCE
 from towtank.analysis.windows.rest import TESTED, Rest
 from towtank.analysis.windows.tolerances import GROSS
@@ -80,12 +80,13 @@ def rest(evidence: Evidence) -> Iterator[Doubt]:
         return
     parts = [_hidden(name, found) for name, found in hidden.items()]
     text = f"the window of {seconds(window.length_s)} does not exclude {' and '.join(parts)}"
-    needed = [length for found in hidden.values() if (length := _needed_s(found)) is not None]
+    needed = [found.needed_s for found in hidden.values() if found is not None and found.needed_s is not None]
     if len(needed) == len(hidden):
-        advised = advised_length(_round_up(max(needed)))
+        advised = advised_length(_round_up(max(needed)), window.length_s)
         unknown = any(found is not None and found.at_most is None for found in hidden.values())
         about = "at least" if unknown else "about"
-        text += f"; {NONE_IS_LONG_ENOUGH if advised is None else f'a window of {about} {advised}'} would"
+        longer = none_is_long_enough(window.length_s) if advised is None else f"a window of {about} {advised}"
+        text += f"; {longer} would"
     known = [found for found in hidden.values() if found is not None and found.at_most is not None]
     worst = max(known, key=lambda found: (found.at_most or 0.0) / found.allowed, default=None)
     seen, limit = (None, None) if worst is None else (worst.at_most, worst.allowed)
@@ -104,16 +105,9 @@ def _hidden(name: str, found: Rest | None) -> str:
     return f"a change of {text} by up to {percent_text(found.at_most)} (limit {percent_text(found.allowed)})"
 
 
-def _needed_s(found: Rest | None) -> float | None:
-    """Return the length of a window that would exclude a change: infinite if no window does, None if unknown. [s]"""
-    if found is None:
-        return None
-    return math.inf if found.needed_s is None and found.at_most is not None else found.needed_s
-
-
 def _round_up(length_s: float) -> float:
     """Round the length of a stage up to a multiple of ten seconds. [s]"""
-    return 10.0 * math.ceil(length_s / 10.0) if math.isfinite(length_s) else length_s
+    return 10.0 * math.ceil(length_s / 10.0)
 
 
 def settled(evidence: Evidence) -> Iterator[Doubt]:
@@ -151,7 +145,7 @@ def memory(evidence: Evidence) -> Iterator[Doubt]:
     worth = window.length_s / relaxation_s if relaxation_s > 0 else math.inf
     if worth < RELAXATIONS:
         busy = percent_text(evidence.summary["tiers"][tier]["utilization"])
-        length = advised_length(RELAXATIONS * relaxation_s)
+        length = advised_length(RELAXATIONS * relaxation_s, window.length_s)
         hold = (
             f"intervals of response times are reliable from {RELAXATIONS} relaxation times on, about {length}"
             if length is not None

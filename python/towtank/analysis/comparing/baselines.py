@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from towtank import __version__
 from towtank.analysis.comparing.runs import ComparedRun, Failures, Measured, Metric, Place, Side
 from towtank.errors import Fault, StudyError
 from towtank.files import put_text, read_regular
 from towtank.spelling import misnamed
+from towtank.version import __version__
 
 FOLDER = Path(".towtank") / "baselines"
 """Folder in which baselines are stored, relative to the current folder."""

@@ -83,6 +83,18 @@ class Place:
         return ", ".join(each for each in (self.tier, self.part, host, transaction) if each)
 
 
+Limit = tuple[Cause, str | None, str | None, str | None]
+"""Type of a limit: cause, tier, host, and disk."""
+
+
+def limit_at(cause: Cause, place: Place) -> Limit:
+    """Return the limit that a cause at a place stands for. Equal limits are the same limit, in any run.
+
+    Other parts are left out, because the number of a process differs from run to run.
+    """
+    return cause, place.tier, place.host, place.part if cause is Cause.DISK else None
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """Diagnosis of what limits the throughput of a system.

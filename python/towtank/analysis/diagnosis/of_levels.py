@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.analysis.aggregation import Point
-from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
 from towtank.analysis.diagnosis.of_run import diagnose_run
 from towtank.analysis.diagnosis.seen import Seen, objects_at
 from towtank.analysis.diagnosis.signs import signs
@@ -90,8 +90,17 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
     """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
     if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
         return False
+    tier = found.place.tier
+    if found.cause is Cause.CPU and tier is not None and _cpus(lowest, tier) < _FAR_LOWER * _cpus(top, tier):
+        return False  # The tier could use further CPUs, such as those of a process per user.
     there = [sign for run in lowest.usable for sign in signs(Seen.of(run))]
-    return any((sign.cause, sign.place.tier) == (found.cause, found.place.tier) for sign in there)
+    own = limit_at(found.cause, found.place)
+    return any(limit_at(sign.cause, sign.place) == own for sign in there)
+
+
+def _cpus(point: Point, tier: str) -> float:
+    """Return the most CPUs that a tier uses in a run of a load level; 0 if unknown. [1]"""
+    return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.usable), default=0.0)
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
@@ -114,11 +123,11 @@ def _agreed(point: Point) -> Diagnosis:
     The degree of belief is lower if some runs disagree.
     """
     made = [diagnose_run(run) for run in point.usable]
-    counted = Counter((each.cause, each.place.tier) for each in made)
-    (cause, tier), number = counted.most_common(1)[0]
-    agreeing = [each for each in made if (each.cause, each.place.tier) == (cause, tier)]
+    limits = [limit_at(each.cause, each.place) for each in made]
+    limit, number = Counter(limits).most_common(1)[0]
+    agreeing = [each for each, its_limit in zip(made, limits, strict=True) if its_limit == limit]
     if 2 * number <= len(made) and len(made) > 1:
-        causes = ", ".join(sorted({str(each.cause) for each in made}))
+        causes = "; ".join(sorted({each.clause or str(each.cause) for each in made}))
         text = f"the runs at this load show different limits: {causes}"
         return Diagnosis(Cause.UNKNOWN, evidence=(text,), settle="repeat the runs of the highest load")
     return replace(agreeing[0], sure=min(each.sure for each in agreeing) * (0.8 + 0.2 * number / len(made)))

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from towtank.analysis.checks.course import ERRORS_SHARE
-from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place
+from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.signs import Sign, failures, signs
+from towtank.analysis.diagnosis.single_user import serial_signs
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.estimates import few_digits
 
@@ -46,7 +47,8 @@ def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
     -----
     A single load level cannot show that throughput no longer grows. A resource is therefore the cause only if it was
     measured at its limit. The cause is `none` only if the load determines throughput: users think nearly all the
-    time, nearly every arrival is served, or there is a single user.
+    time, nearly every arrival is served, or there is a single user and no resource is at its limit. If a resource is at
+    its limit under a single user without think time, the resource determines throughput.
     """
     return of_seen(Seen.of(summary))
 
@@ -56,8 +58,11 @@ def of_seen(seen: Seen) -> Diagnosis:
     if seen.throughput is None and not seen.errors:
         return Diagnosis(Cause.UNKNOWN, unknown=("the run has no window with a completed transaction",))
     found, below = signs(seen), _below(seen)
-    if below is not None and not any(sign.cause in _NOT_OF_LOAD for sign in found):
-        return _none(seen, below, found)
+    if not any(sign.cause in _NOT_OF_LOAD for sign in found):
+        if serial := serial_signs(seen):
+            return _of_sign(serial[0], serial[1:], seen)
+        if below is not None:
+            return _none(seen, below, found)
     if found:
         return _of_sign(found[0], found[1:], seen)
     return _not_known(seen)
@@ -82,8 +87,8 @@ def _none(seen: Seen, below: str, found: list[Sign]) -> Diagnosis:
 
 
 def _of_sign(sign: Sign, others: list[Sign], seen: Seen) -> Diagnosis:
-    own = (sign.cause, sign.place.tier)
-    also = tuple(text for other in others if (other.cause, other.place.tier) != own for text in other.evidence)
+    own = limit_at(sign.cause, sign.place)
+    also = tuple(text for other in others if limit_at(other.cause, other.place) != own for text in other.evidence)
     place = sign.place
     if len(seen.transactions) == 1 and seen.transactions[0] != "request":
         place = replace(place, transaction=seen.transactions[0])

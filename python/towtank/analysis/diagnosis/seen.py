@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus, limited_links, shared_cpus
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import DoubtKind
-from towtank.analysis.system.limited_disks import LIMITS
+from towtank.analysis.system.limited_disks import LimitedDisk, limited_disks
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
+from towtank.load_level import Load
 
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 """Kinds of failures in which the server sent a response before the timeout."""
@@ -71,35 +72,6 @@ class Tier:
     waits: float | None
     process: Busiest | None
     thread: Busiest | None
-
-
-@dataclass(frozen=True)
-class LimitedDisk:
-    """Use of a disk whose speed a control group limits, for the diagnosis.
-
-    Attributes
-    ----------
-    host, name : str
-        Name of the host, and name of the disk on this host.
-    utilization : float
-        Share of the limit that was used. [1]
-    limit : float
-        Limit of the disk. [1/s] or [byte/s]
-    of : str
-        Key of the limit in the system file, for example `read_operations`.
-    """
-
-    host: str
-    name: str
-    utilization: float
-    limit: float
-    of: str
-
-    @property
-    def text(self) -> str:
-        """Disk, host and use as text: `disk data of host server uses 98 % of its limit of 150 reads/s`."""
-        limit = LIMITS[self.of].text(self.limit)
-        return f"disk {self.name} of host {self.host} uses {100 * self.utilization:.0f} % of its limit of {limit}"
 
 
 @dataclass(frozen=True)
@@ -173,6 +145,7 @@ class Seen:
         def number(*path: str) -> float | None:
             return lookup(summary, path)
 
+        load = Load.read(summary)
         by_kind = objects_at(summary, "request_errors", "by_kind")
         kinds = {kind: int(count) for kind, count in by_kind.items() if isinstance(count, int | float)}
         failed, share = sum(kinds.values()), number("request_errors", "share") or 0.0
@@ -192,8 +165,8 @@ class Seen:
             pool_share=number("connections", "wait_time_s", "share_of_response_time") or 0.0,
             kinds=kinds,
             doubts={kind: (level, message) for kind, level, message in _doubts(summary)},
-            users=number("users", "asked"),
-            rate=number("rate"),
+            users=None if load is None or load.is_open else load.level,
+            rate=load.level if load is not None and load.is_open else None,
             throughput=number("throughput_per_s", "value"),
             response_s=number("response_time_s", "mean", "value"),
             think_s=number("laws", "little", "z_s"),
@@ -202,6 +175,11 @@ class Seen:
             series=tuple(series_of(objects_at(summary, "services"))),
             disks=tuple(limited_disks(summary)),
         )
+
+    @property
+    def is_serial(self) -> bool:
+        """True if the load is a single user without pauses, so that requests neither overlap nor wait for others."""
+        return self.users == 1 and self.think_s == 0
 
     def has(self, kind: DoubtKind, *levels: str) -> str | None:
         """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
@@ -213,15 +191,6 @@ def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
     """Return the object that a document contains under a path of keys; an empty mapping if a key is missing."""
     found = dig(document, *path)
     return found if isinstance(found, Mapping) else {}
-
-
-def limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
-    """Yield each disk of a host whose utilization was measured against a speed limit."""
-    for host, about in objects_at(summary, "hosts").items():
-        for name, disk in objects_at(about, "disks").items():
-            share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
-            if of in LIMITS and isinstance(share, int | float) and isinstance(limit, int | float):
-                yield LimitedDisk(host, name, float(share), float(limit), str(of))
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:

@@ -28,7 +28,7 @@ DISK_FULL = AT_LIMIT
 """A disk with a speed limit counts as saturated from this share of the limit, in (0, 1]."""
 ONE_CPU = 0.95
 """A process or thread counts as using one CPU fully if its CPU use is at least this. [CPUs]"""
-_MOST_OF_ONE = 1.03
+MOST_OF_ONE = 1.03
 """Largest CPU use of a process on one CPU that a sample can show because of measurement errors. [CPUs]
 
 A larger value shows that the process runs on several CPUs.
@@ -73,6 +73,8 @@ class Sign:
         Degree of belief that this cause limits throughput, from a single load level, in (0, 1).
     evidence, against : tuple of str
     settle : str
+    busy : float or None
+        Share of time in which the CPU was busy, if the limit is a single CPU. [1]
     """
 
     cause: Cause
@@ -81,6 +83,7 @@ class Sign:
     evidence: tuple[str, ...]
     settle: str
     against: tuple[str, ...] = ()
+    busy: float | None = None
 
 
 def signs(seen: Seen) -> list[Sign]:
@@ -167,7 +170,7 @@ def _quota(seen: Seen) -> Iterator[Sign]:
             delay = f"this limit delayed processes for {100 * share:.0f} % of the time"
             yield Sign(Cause.QUOTA, place, 0.95, (text, delay), settle)
         else:
-            yield Sign(Cause.CPU, place, 0.7, (text,), settle)
+            yield Sign(Cause.CPU, place, 0.7, (text,), settle, busy=_of_one_cpu(used, allotted))
 
 
 def _errors(seen: Seen) -> Iterator[Sign]:
@@ -209,16 +212,19 @@ def _one_process(seen: Seen) -> Iterator[Sign]:
     for tier in seen.tiers:
         found = _full_process(tier) or _full_thread(tier, by_others=_foreign(seen))
         if found is not None and (tier.cpus_allotted or 2.0) > 1.0:
-            part, text, sure = found
+            part, text, sure, busy = found
             if tier.host is None and seen.machine_used is not None and seen.machine_cpus and not _is_full(seen):
                 text += f", while this machine uses {seen.machine_used:.2f} of {seen.machine_cpus:g} CPUs"
             settle = "add a process or a worker, or profile this one: throughput rises if one CPU is the limit"
-            yield Sign(Cause.CPU, Place(tier.name, tier.host, part=part), sure, (text,), settle)
+            yield Sign(Cause.CPU, Place(tier.name, tier.host, part=part), sure, (text,), settle, busy=busy)
 
 
-def _full_process(tier: Tier) -> tuple[str, str, float] | None:
+def _full_process(tier: Tier) -> tuple[str, str, float, float] | None:
+    """Return the part of a tier, its use as text, the degree of belief and the CPUs used, if a process uses one CPU
+    fully; None otherwise.
+    """
     process = tier.process
-    if process is None or process.cpus < ONE_CPU or process.full_share < 0.8 or (process.most or 0.0) > _MOST_OF_ONE:
+    if process is None or process.cpus < ONE_CPU or process.full_share < 0.8 or (process.most or 0.0) > MOST_OF_ONE:
         return None
     if (tier.cpus_used or 0.0) - process.cpus > _REST_OF_TIER:
         return None
@@ -226,10 +232,10 @@ def _full_process(tier: Tier) -> tuple[str, str, float] | None:
     # thread, the use of one CPU may be a coincidence, so the degree of belief is lower.
     is_one_thread = tier.thread is not None and tier.thread.cpus + tier.thread.waits >= _MOST_OF_TIME
     text = f"process {process.name} uses {process.cpus:.2f} CPUs nearly all the time"
-    return _part("process", process), text, 0.9 if is_one_thread else 0.6
+    return _part("process", process), text, 0.9 if is_one_thread else 0.6, process.cpus
 
 
-def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | None:
+def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float, float] | None:
     thread = tier.thread
     if thread is None or thread.cpus + thread.waits < ONE_CPU or thread.cpus < 0.6:
         return None
@@ -240,7 +246,7 @@ def _full_thread(tier: Tier, *, by_others: bool) -> tuple[str, str, float] | Non
         return None
     waits = f" and waits for a CPU {100 * thread.waits:.0f} % of the time" if thread.waits >= 0.05 else ""
     text = f"thread {thread.name} uses {thread.cpus:.2f} CPUs{waits}"
-    return _part("thread", thread), text, 0.9 if thread.cpus >= ONE_CPU else 0.7
+    return _part("thread", thread), text, 0.9 if thread.cpus >= ONE_CPU else 0.7, thread.cpus
 
 
 def _part(kind: str, busiest: Busiest) -> str:
@@ -254,7 +260,8 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
         settle = (
             f"repeat with more or fewer CPUs for {tier.name}: throughput changes in proportion if this is the cause"
         )
-        yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.9, (text,), settle)
+        busy = _of_one_cpu(tier.cpus_used, tier.cpus_allotted)
+        yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.9, (text,), settle, busy=busy)
     local = [tier for tier in seen.tiers if tier.host is None and tier.cpus_used]
     if full or not _is_full(seen) or not local:
         return
@@ -284,7 +291,8 @@ def _shared_cpus(seen: Seen) -> Iterator[Sign]:
     if shared is None or shared.utilization < TIER_FULL:
         return
     settle = "repeat with one of the hosts idle: throughput of the other hosts rises if this is the cause"
-    yield Sign(Cause.CPU, Place(part=f"{shared.names} together"), 0.9, (shared.text,), settle)
+    place, busy = Place(part=f"{shared.names} together"), _of_one_cpu(shared.used, shared.cpus)
+    yield Sign(Cause.CPU, place, 0.9, (shared.text,), settle, busy=busy)
 
 
 def _links(seen: Seen) -> Iterator[Sign]:
@@ -311,6 +319,11 @@ def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
         waiting = f"{few_digits(wait.waiting)} requests wait for it on average"
         return Sign(cause, place, 0.9, (wait.text, waiting), settle)
     return Sign(cause, place, _WEAK, (wait.text,), settle)
+
+
+def _of_one_cpu(used: float | None, cpus: float | None) -> float | None:
+    """Return the CPU use if it is that of exactly one CPU; None otherwise. [1]"""
+    return used if cpus == 1 else None
 
 
 def _is_full(seen: Seen) -> bool:

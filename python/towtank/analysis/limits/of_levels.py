@@ -11,12 +11,11 @@ from towtank import over_runs
 from towtank.analysis.aggregation import Point
 from towtank.analysis.capacity import busiest_tier, knee, saturated_tier
 from towtank.analysis.checks.generator import CONNECTION_WAIT_SHARE
-from towtank.analysis.diagnosis.seen import limited_disks
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.statistics import estimates
 from towtank.analysis.statistics.estimates import Estimate, estimate_of
-from towtank.analysis.system.limited_disks import AT_LIMIT
+from towtank.analysis.system.limited_disks import AT_LIMIT, limited_disks
 from towtank.estimates import interval_texts
 
 SHORTFALL = 0.10

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from towtank import __version__
 from towtank.analysis import audit, laws, load, objective_scopes, recovery, verdict
 from towtank.analysis.backlog import backlog
 from towtank.analysis.bounds import bounds
@@ -35,6 +34,7 @@ from towtank.analysis.unfinished import unfinished
 from towtank.analysis.user_groups import user_groups
 from towtank.containment import attempt
 from towtank.results import RunFolder, keep_json, offer_json
+from towtank.version import __version__
 
 SCHEMA = "towtank/run-summary/1"
 SUMMARY = "summary.json"

@@ -1,10 +1,10 @@
 """Computes the utilization of a host's disk, from the limits of the host's control group or from the disk's
-busy time.
+busy time, and finds the disks with such a limit in the summary of a run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,35 @@ class Utilization:
     utilization_limit: float | None = None
 
 
+@dataclass(frozen=True)
+class LimitedDisk:
+    """Use of a disk whose speed a control group limits.
+
+    Attributes
+    ----------
+    host, name : str
+        Name of the host, and name of the disk on this host.
+    utilization : float
+        Share of the limit that was used. [1]
+    limit : float
+        Limit of the disk. [1/s] or [byte/s]
+    of : str
+        Key of the limit in the system file, for example `read_operations`.
+    """
+
+    host: str
+    name: str
+    utilization: float
+    limit: float
+    of: str
+
+    @property
+    def text(self) -> str:
+        """Disk, host and use as text: `disk data of host server uses 98 % of its limit of 150 reads/s`."""
+        limit = LIMITS[self.of].text(self.limit)
+        return f"disk {self.name} of host {self.host} uses {100 * self.utilization:.0f} % of its limit of {limit}"
+
+
 def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) -> Utilization:
     """Return the utilization of a disk: the largest share of a limit that it uses, or its share of busy time.
 
@@ -99,6 +128,15 @@ def utilization(rates: Mapping[str, float | None], declared: Mapping[str, Any]) 
     # A limit that was reached takes precedence over a larger share of busy time, because it delays requests.
     most = max(shares, key=lambda share: (_is_reached(share[1], share[0]), share[0], share[1] != BUSY), default=None)
     return Utilization() if most is None else Utilization(*most)
+
+
+def limited_disks(summary: Mapping[str, Any]) -> Iterator[LimitedDisk]:
+    """Yield each disk of a host whose utilization was measured against a speed limit."""
+    for host, about in (dig(summary, "hosts") or {}).items():
+        for name, disk in (dig(about, "disks") or {}).items():
+            share, limit, of = (dig(disk, key) for key in ("utilization", "utilization_limit", "utilization_of"))
+            if of in LIMITS and isinstance(share, int | float) and isinstance(limit, int | float):
+                yield LimitedDisk(host, name, float(share), float(limit), str(of))
 
 
 def _is_reached(measure: str, share: float) -> bool:

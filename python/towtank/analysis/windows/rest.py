@@ -34,8 +34,6 @@ tests, so that fewer trends are missed.
 _CONFIDENCE = 0.90
 # A line is fitted only to at least this many observations. Fewer leave too few residuals for the error of the line.
 _ESTIMATED_AT_LEAST = 5
-# Length of the longest window that a message recommends. [s]
-_WINDOW_AT_MOST_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,8 @@ class Rest:
     allowed : float
         Largest allowed change; larger changes must be excluded. [1]
     needed_s : float or None
-        Length of a window that would exclude changes larger than `allowed`, provided that `change` is random. None if
-        it is longer than a day, or without values. [s]
+        Length of a window that would exclude changes larger than `allowed`, provided that `change` is random. None
+        without values. [s]
     """
 
     change: float
@@ -124,13 +122,8 @@ def rest_of(name: str, values: Floats, edges_s: Floats, *, cautious: bool = True
     quantile = t_quantile(_CONFIDENCE, line.freedom if cautious else math.inf)
     change = line.slope_per_s * span / scale
     most = abs(change) + quantile * line.error_per_s * span / scale
-    needed = max(least, length * (most / allowed(name)) ** 2)
-    return Rest(
-        _plain(name, change),
-        _plain(name, most) if count >= OBSERVATIONS_AT_LEAST else None,
-        limit,
-        needed if needed <= _WINDOW_AT_MOST_S else None,
-    )
+    at_most = _plain(name, most) if count >= OBSERVATIONS_AT_LEAST else None
+    return Rest(_plain(name, change), at_most, limit, max(least, length * (most / allowed(name)) ** 2))
 
 
 def unknown(name: str, observation_s: float) -> Rest:

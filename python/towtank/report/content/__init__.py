@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from towtank import __version__
 from towtank.containment import Failed, attempt, attempt_or, contained
 from towtank.report.content import (
     appendix,
@@ -46,6 +45,7 @@ from towtank.report.content import (
 from towtank.report.content.not_made import overview, section_not_made
 from towtank.report.document import Callout, Document, Section
 from towtank.report.source import Results
+from towtank.version import __version__
 
 Builder = Callable[[Results], Section | None]
 ANSWER, APPENDICES = "Answer", "Appendices"

@@ -84,16 +84,24 @@ def _long_enough(results: Results) -> str:
     if not needed:
         return ""
     values = "this value" if len(needed) == 1 else f"these {len(needed)} values"
-    half, most = (window_lengths.advised_length(needed[place]) for place in ((len(needed) - 1) // 2, -1))
+    window_s = _longest_window_s(results)
+    half, most = (window_lengths.advised_length(needed[place], window_s) for place in ((len(needed) - 1) // 2, -1))
+    no_window = window_lengths.none_is_long_enough(window_s)
     if half is None:
         of = "" if len(needed) == 1 else "half of "
-        return f" {window_lengths.NONE_IS_LONG_ENOUGH.capitalize()} would probably give {of}{values} an interval."
+        return f" {no_window.capitalize()} would probably give {of}{values} an interval."
     if half == most:
         return f" A steady window of {most} would probably give {values} an interval."
     first = f" A steady window of {half} would probably give half of {values} an interval,"
     if most is None:
-        return f"{first} {window_lengths.NONE_IS_LONG_ENOUGH} all of them."
+        return f"{first} {no_window} all of them."
     return f"{first} a window of {most} for all of them."
+
+
+def _longest_window_s(results: Results) -> float:
+    """Return the length of the longest steady window of the runs; 0 if no run has a window. [s]"""
+    edges = [[dig(run.summary, "window", key) for key in ("start_s", "end_s")] for run in results.measured]
+    return max((end - start for start, end in edges if start is not None and end is not None), default=0.0)
 
 
 def _shown(point: Json) -> Iterator[object]:

@@ -1,0 +1,64 @@
+"""Finds the resource that determines the response time of a single user without think time.
+
+The asymptotic bound X <= N / (R + Z) [1]_ is X = 1 / R for N = 1 and Z = 0. Nothing queues, so the response time R is
+the sum of the service demands of a transaction at all resources. The utilization of a resource is its share of R. The
+resource with the largest share is the bottleneck, although no request waits for it.
+
+References
+----------
+.. [1] E. D. Lazowska, J. Zahorjan, G. S. Graham and K. C. Sevcik, *Quantitative System Performance*,
+       Prentice-Hall, 1984, chapter 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from towtank.analysis.diagnosis.answer import Cause, Place
+from towtank.analysis.diagnosis.seen import Seen
+from towtank.analysis.diagnosis.signs import MOST_OF_ONE, ONE_CPU, Sign, signs
+
+_SURE = 0.9
+_RESOURCES = (Cause.CPU, Cause.QUOTA, Cause.DISK, Cause.LINK)
+"""Causes that limit a single user. A single user neither waits for a lock nor for a pool."""
+_SETTLE = (
+    "repeat on a faster CPU: each transaction takes less time in proportion if this is the cause; further CPUs change "
+    "nothing for a single user"
+)
+
+
+def serial_signs(seen: Seen) -> list[Sign]:
+    """Return the resources that a single user without think time keeps at their limit, the most important first.
+
+    A load of another kind has none.
+    """
+    if not seen.is_serial:
+        return []
+    known = [_serial(sign) for sign in signs(seen) if sign.cause in _RESOURCES]
+    named = {sign.place.tier for sign in known}
+    return [*(sign for sign in _one_cpu_of_several(seen) if sign.place.tier not in named), *known]
+
+
+def _serial(sign: Sign) -> Sign:
+    """Return the sign of a limit as that of a single user."""
+    if sign.busy is None:
+        return sign
+    return replace(sign, sure=_SURE, evidence=(*sign.evidence, _busy_text(sign.busy)), settle=_SETTLE)
+
+
+def _one_cpu_of_several(seen: Seen) -> Iterator[Sign]:
+    """Yield a sign for each tier that uses the time of one CPU and may use several.
+
+    A tier may spread the work of one user over several processes or CPUs, one after the other.
+    """
+    for tier in seen.tiers:
+        used = tier.cpus_used
+        if used is not None and ONE_CPU <= used <= MOST_OF_ONE and (tier.cpus_allotted or 2.0) > 1.0:
+            text = f"{tier.name} uses {used:.2f} CPUs"
+            yield Sign(Cause.CPU, Place(tier.name, tier.host), _SURE, (text, _busy_text(used)), _SETTLE, busy=used)
+
+
+def _busy_text(busy: float) -> str:
+    share = 100 * min(1.0, busy)
+    return f"one user at a time, without think time: nothing queues, and this CPU is busy {share:.0f} % of the time"
