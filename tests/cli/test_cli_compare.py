@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import re
+import xml.etree.ElementTree as ET
 from html import unescape
 from pathlib import Path
 
@@ -209,6 +210,57 @@ def test_markdown_shows_names_as_they_stand(tmp_path: Path) -> None:
     assert "\r" not in done.stdout
 
 
+def test_markdown_and_junit_state_what_the_runs_could_not_have_shown(
+    files: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    sides = ("--a", *files["a"], "--b", *files["slower"])
+    document = json.loads(run("compare", *sides, "--json").stdout)
+    least = {
+        (each["name"], each["transaction"] or "all"): each["least_detectable"]
+        for each in document["metrics"]
+        if each["least_detectable"]
+    }
+    path = tmp_path / "compare.xml"
+    rows = [
+        [cell.strip().replace("\\", "") for cell in line.strip("|").split("|")]
+        for line in run("compare", *sides, "--markdown", "--junit", path).stdout.splitlines()
+        if line.startswith("|")
+    ]
+    assert rows[0][-1] == "detectable"
+    shown = {(row[0], row[1]): float(row[-1].removesuffix(" %")) / 100 for row in rows[2:] if row[-1] != "-"}
+    assert shown == pytest.approx(least, rel=0.05)
+    suite = ET.parse(path).getroot()[0]
+    assert {each.get("name"): each.get("value") for each in suite.iter("property")} == {
+        "a": document["a"]["name"],
+        "b": document["b"]["name"],
+        "runs of a": "3",
+        "runs of b": "3",
+        "threshold": "2 %",
+        "verdict": "worse",
+    }
+    cases = {str(case.get("name")): case for case in suite.iter("testcase")}
+    assert len(cases) == len(document["metrics"]) == int(suite.get("tests", 0))
+    states = {"worse": "failure", "undecided": "skipped", "same": "system-out", "better": "system-out"}
+    for each in document["metrics"]:
+        name = " of ".join(filter(None, (each["name"], each["transaction"])))
+        (state,) = cases[f"{name} is not worse"]
+        assert state.tag == states[each["verdict"]]
+        text = state.get("message") or state.text or ""
+        assert ("80 %" if each["least_detectable"] else "are ignored") in text
+    assert suite.get("failures") == str(sum(each["verdict"] == "worse" for each in document["metrics"]))
+
+
+def test_junit_of_a_comparison_without_valid_runs_is_an_error(files: dict[str, list[Path]], tmp_path: Path) -> None:
+    path = tmp_path / "compare.xml"
+    done = run("compare", "--a", *files["a"], "--b", *files["broken"], "--junit", path)
+    assert done.returncode == 4
+    suite = ET.parse(path).getroot()[0]
+    assert suite.get("errors") == "1"
+    (error,) = suite.iter("error")
+    assert str(error.get("message")).startswith("not valid: ")
+    assert run("compare", *files["a"][:2], "--junit", tmp_path).returncode == 2
+
+
 def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     folder = copy_of_results_1(tmp_path / "results").path
     done = run("compare", f"{folder}:search_index present", f"{folder}:search_index absent", "--json")
@@ -228,6 +280,8 @@ def test_two_configurations_of_a_study(tmp_path: Path) -> None:
     assert same.returncode == 0
     ratios = [each["ratio"]["value"] for each in json.loads(same.stdout)["metrics"] if each["name"] != "errors"]
     assert ratios == [1.0] * len(ratios)
+    # Equal recordings have no scatter, so their power is unknown.
+    assert "these runs do not show which change they would detect" in run("compare", folder, folder).stdout
 
 
 def test_a_run_counts_once_on_a_side(files: dict[str, list[Path]], tmp_path: Path) -> None:

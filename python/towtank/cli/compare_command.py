@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,6 +36,9 @@ def command(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a comment in a pull request.")
     ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a JUnit file with a test case for each metric.")
+    ] = None,
 ) -> int:
     """Compare two results, A and B. Exit status 7 if B is significantly worse by at least the threshold, 4 if A or B
     has no valid run.
@@ -49,6 +53,10 @@ def command(
     if keep:
         return _keep(selection, json)
     compared = compare(*selection.sides(), share)
+    if junit is not None:
+        from towtank.cli.compare_junit import write_junit  # noqa: PLC0415
+
+        write_junit(compared, junit)
     if json:
         print_json(compared.document())
     elif markdown:

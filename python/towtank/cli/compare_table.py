@@ -31,15 +31,16 @@ def compare_table(compared: Compared) -> Iterator[RenderableType]:
         for row in _rows(compared):
             table.add_row(*(escape(visible(cell)) for cell in row))
         yield table
-    yield from (visible(line) for line in _lines(compared))
+    yield from (visible(line) for line in details(compared))
 
 
 def compare_markdown(compared: Compared) -> str:
     """Return the comparison as Markdown."""
-    columns = _columns(compared)
-    rows = [columns, tuple("---" for _ in columns), *_rows(compared)]
+    columns = (*_columns(compared), "detectable")
+    found = ((*row, detectable(each)) for row, each in zip(_rows(compared), _shown(compared), strict=True))
+    rows = [columns, tuple("---" for _ in columns), *found]
     table = "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) if compared.findings else ""
-    listed = "\n".join(f"- {_cell(line)}" for line in _lines(compared))
+    listed = "\n".join(f"- {_cell(line)}" for line in details(compared))
     return "\n\n".join(part for part in (f"**{_cell(headline(compared))}**", table, listed) if part)
 
 
@@ -52,7 +53,7 @@ def headline(compared: Compared) -> str:
     because = ""
     if compared.verdict in ("worse", "better"):
         worst = max(found, key=_size)
-        because = f": {_name(worst)} {_decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
+        because = f": {name_of(worst)} {decisive(worst)}" + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     says = {
         "undecided": f"undecided{_of_each(compared)}",
         "same": f"B is the same{_of_each(compared)}",
@@ -120,7 +121,7 @@ def _decides(found: Finding) -> bool:
     return found.worst is not None and found.worst.verdict == "worse"
 
 
-def _decisive(found: Finding) -> str:
+def decisive(found: Finding) -> str:
     """Return the ratio that determines the verdict: the ratio over all loads, or the ratio at the load at which B is
     worst compared with A.
     """
@@ -131,7 +132,8 @@ def _at_load(worst: AtLoad) -> str:
     return f"{_ratio(worst)} at {worst.load or 'no load'}"
 
 
-def _name(found: Finding) -> str:
+def name_of(found: Finding) -> str:
+    """Return the name of a metric with its transaction."""
     return f"{found.name} of {found.transaction}" if found.transaction else str(found.name)
 
 
@@ -139,14 +141,26 @@ def _columns(compared: Compared) -> tuple[str, ...]:
     return (*_COLUMNS, "B worst") if any(found.worst for found in compared.findings) else _COLUMNS
 
 
+def _shown(compared: Compared) -> Iterator[Finding]:
+    """Yield the findings of the table, without failures of a transaction that never failed."""
+    yield from (each for each in compared.findings if not each.transaction or each.shares != (0.0, 0.0))
+
+
 def _rows(compared: Compared) -> Iterator[tuple[str, ...]]:
     has_loads = len(_columns(compared)) > len(_COLUMNS)
-    for found in compared.findings:
-        if found.transaction and found.shares == (0.0, 0.0):
-            continue
-        bounds = "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
-        row = (str(found.name), found.transaction or "all", _ratio(found), bounds, str(found.verdict))
+    for found in _shown(compared):
+        row = (str(found.name), found.transaction or "all", _ratio(found), interval(found), str(found.verdict))
         yield (*row, "-" if found.worst is None else _at_load(found.worst)) if has_loads else row
+
+
+def interval(found: Finding) -> str:
+    """Return the 95 % interval of a ratio; `-` if it is unknown."""
+    return "-" if found.low is None or found.high is None else f"{found.low:.3f} to {found.high:.3f}"
+
+
+def detectable(found: Finding) -> str:
+    """Return the smallest change of a metric that the runs detect with a probability of 80 %; `-` if it is unknown."""
+    return "-" if found.least_detectable is None else f"{few_digits(100 * found.least_detectable)} %"
 
 
 def _ratio(found: Finding | AtLoad) -> str:
@@ -155,12 +169,15 @@ def _ratio(found: Finding | AtLoad) -> str:
     return "-" if found.ratio is None else f"{found.ratio:.3f}"
 
 
-def _lines(compared: Compared) -> Iterator[str]:
+def details(compared: Compared) -> Iterator[str]:
+    """Yield the lines below the table: detectable change, runs needed, doubts, and what differs."""
     if compared.findings:
         yield f"changes below {few_digits(100 * compared.threshold)} % are ignored"
     if compared.least_detectable is not None:
         least = few_digits(100 * compared.least_detectable)
         yield f"these runs detect a change of the mean response time by {least} % with a probability of 80 %"
+    elif compared.findings:
+        yield "these runs do not show which change they would detect"
     if compared.runs_needed is not None:
         yield f"about {compared.runs_needed:,} runs of each result would probably decide whether they differ"
     yield from compared.doubts

@@ -6,18 +6,15 @@ and invalid runs are errors.
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from towtank import junit
 from towtank.results.exports import judged
 from towtank.results.exports.format import ExportFile, ExportFormat, text_file
 from towtank.results.exports.material import Material, RunMaterial
-
-# Characters that are not allowed in XML 1.0.
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _files(material: Material) -> list[ExportFile]:
@@ -25,25 +22,8 @@ def _files(material: Material) -> list[ExportFile]:
 
 
 def _document(material: Material) -> str:
-    suites = [_objectives(material), _runs(material)]
-    root = _element("testsuites", name=material.study)
-    root.extend(suites)
-    for name in ("tests", "failures", "errors", "skipped"):
-        root.set(name, str(sum(int(suite.get(name, 0)) for suite in suites)))
-    root.set("time", _seconds(sum(run.seconds or 0.0 for run in material.runs)))
-    ET.indent(root, " ")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
-
-
-def _element(tag: str, text: str = "", **attributes: str) -> ET.Element:
-    element = ET.Element(tag, {name: _plain(value) for name, value in attributes.items()})
-    if text:
-        element.text = _plain(text)
-    return element
-
-
-def _plain(text: str) -> str:
-    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    seconds = sum(run.seconds or 0.0 for run in material.runs)
+    return junit.document(material.study, [_objectives(material), _runs(material)], time=_seconds(seconds))
 
 
 def _seconds(value: float | None) -> str:
@@ -51,11 +31,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _suite(material: Material, name: str, cases: list[ET.Element]) -> ET.Element:
-    suite = _element("testsuite", name=f"{material.study}: {name}")
-    suite.extend(cases)
-    suite.set("tests", str(len(cases)))
-    for tag, result in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(tag, str(sum(case.find(result) is not None for case in cases)))
+    suite = junit.suite_of(f"{material.study}: {name}", cases)
     suite.set("time", _seconds(sum(float(case.get("time", 0.0)) for case in cases)))
     started = [int(run.manifest["started_wall_ns"]) for run in material.runs if run.manifest.get("started_wall_ns")]
     if started:
@@ -71,7 +47,7 @@ def _objectives(material: Material) -> ET.Element:
 
 def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
     label = str(objective["label"])
-    case = _element(
+    case = junit.element(
         "testcase",
         classname=f"{material.study}.objectives",
         name=f"{objective['text']} ({label})",
@@ -81,9 +57,9 @@ def _objective(material: Material, objective: Mapping[str, Any]) -> ET.Element:
     if found != "met":
         why = judged.explained(objective)
         tag = "failure" if found == "missed" else "error"
-        case.append(_element(tag, text=why, type=f"objective {found}".replace(" ", "_"), message=why))
+        case.append(junit.element(tag, text=why, type=f"objective {found}".replace(" ", "_"), message=why))
     if doubt := judged.doubt(objective):
-        case.append(_element("system-out", text=doubt))
+        case.append(junit.element("system-out", text=doubt))
     return case
 
 
@@ -91,7 +67,7 @@ def _runs(material: Material) -> ET.Element:
     cases = [_run(material, run) for run in material.runs]
     for absent in material.missing:
         case = _case(material, str(absent["run"]), absent.get("factors") or {}, None)
-        case.append(_element("error", type="missing", message="this run of the design has no results"))
+        case.append(junit.element("error", type="missing", message="this run of the design has no results"))
         cases.append(case)
     return _suite(material, "runs", cases)
 
@@ -99,7 +75,7 @@ def _runs(material: Material) -> ET.Element:
 def _case(material: Material, run: str, factors: Mapping[str, Any], seconds: float | None) -> ET.Element:
     levels = ", ".join(f"{name} {level}" for name, level in factors.items())
     name = f"{run}: measurement is valid" + (f" ({levels})" if levels else "")
-    return _element("testcase", classname=f"{material.study}.runs", name=name, time=_seconds(seconds))
+    return junit.element("testcase", classname=f"{material.study}.runs", name=name, time=_seconds(seconds))
 
 
 def _run(material: Material, run: RunMaterial) -> ET.Element:
@@ -108,9 +84,9 @@ def _run(material: Material, run: RunMaterial) -> ET.Element:
     doubts = [f"{reason['level']}: {reason['message']}" for reason in verdict["reasons"]]
     if verdict["level"] == "invalid":
         reasons = [str(reason["message"]) for reason in verdict["reasons"] if reason["level"] == "invalid"]
-        case.append(_element("error", text="\n".join(doubts), type="invalid", message="; ".join(reasons)))
+        case.append(junit.element("error", text="\n".join(doubts), type="invalid", message="; ".join(reasons)))
     elif doubts:
-        case.append(_element("system-out", text=f"verdict: {verdict['level']}\n" + "\n".join(doubts)))
+        case.append(junit.element("system-out", text=f"verdict: {verdict['level']}\n" + "\n".join(doubts)))
     return case
 
 
