@@ -387,7 +387,24 @@ def test_a_bound_far_above_the_measurement_is_not_drawn() -> None:
 def test_the_bound_of_the_model_replaces_that_of_the_demands() -> None:
     results = with_cpus(synthetic.results(), 1.0)
     model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 97.0}]}
-    assert throughput.highest(dataclasses.replace(results, model=model))["search_index present"] == 97.0
+    numbers = throughput.compute(dataclasses.replace(results, model=model))
+    assert numbers.highest["search_index present"] == 97.0
+    assert numbers.exceeded == []
+
+
+@pytest.mark.parametrize(("cpus", "drawn"), [(1.0, 100.0), (0.7, None)])
+def test_a_bound_that_measurements_exceed_is_not_drawn_and_has_its_reason(cpus: float, drawn: float | None) -> None:
+    # 100 [95, 105] /s were measured at 120 users. A limit of 90 /s is below all of it, one of 97 /s is not.
+    results = with_cpus(synthetic.results(), cpus)
+    model = {"configurations": [{"label": "search_index present", "refused": None, "limit_throughput": 90.0}]}
+    results = dataclasses.replace(results, model=model)
+    figure = throughput.figure(results)
+    assert figure is not None
+    assert throughput.compute(results).highest.get("search_index present") == (drawn and pytest.approx(drawn))
+    assert (
+        "search_index present: the limit of the capacity model, 90.0 /s, is not drawn, because 100 [95, 105] /s was "
+        "measured at 120"
+    ) in figure.note.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def with_objective(results: Results, **objective: Any) -> Results:

@@ -39,6 +39,9 @@ _KINDS = {
     "break": ("break between two lines", "two straight lines through the points replace the smooth bend of the curve"),
 }
 
+_BEYOND = "it is reached only with more load; the measured value is the largest at the levels of the study"
+_BELOW = "it assumes the same demands at all levels; the measured value is larger where they fall as the load grows"
+
 
 @dataclass(frozen=True)
 class _Value:
@@ -124,7 +127,8 @@ def _values(results: Results, measured: Json, model: Json) -> Iterator[tuple[str
 
 def _limits(measured: Json, model: Json) -> Iterator[_Value]:
     peak = dig(measured, "limit", "peak_throughput_per_s")
-    if dig(peak, "value") is not None:
+    seen = dig(peak, "value")
+    if seen is not None:
         yield _Value("measured", people.rate_estimate(peak))
     limit = model.get("limit_throughput")
     if limit:
@@ -132,7 +136,7 @@ def _limits(measured: Json, model: Json) -> Iterator[_Value]:
         yield _Value(
             f"limit of the curve ({model['curve']})",
             people.rate_estimate({"value": limit, "low": low, "high": high}),
-            "it is reached only with more load; the measured value is the largest at the levels of the study",
+            _BEYOND if seen is None or seen <= limit else _BELOW,
         )
     for network in network_model.networks([model]):
         first = network["limits"][0]

@@ -3,7 +3,9 @@
 The highest throughput 1 / D_max is taken from the capacity model, so that all parts of the report state the same value.
 Without a model, it is computed from the CPU demands at the highest valid or suspect load. D_max is then the largest
 ratio of a tier's CPU demand to the number of its CPUs. This is the bottleneck law of Denning and Buzen, "The
-Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735.
+Operational Analysis of Queueing Network Models", 1978, doi:10.1145/356733.356735. The law assumes demands that do not
+depend on the load. Where demands fall with the load, a measured throughput exceeds the bound of the model, which then
+is not drawn.
 """
 
 from __future__ import annotations
@@ -41,9 +43,11 @@ class Numbers:
     load_factor : str
         Name of the load factor.
     highest : dict of str to float
-        Highest throughput 1 / D_max, by configuration. [1/s]
+        Highest throughput 1 / D_max, by configuration. No measured throughput exceeds it significantly. [1/s]
     runs : list of Point
         Single runs of the points that combine several runs.
+    exceeded : list of Exceeded
+        Limits of the capacity model that a measured throughput exceeds.
     """
 
     points: list[series.Point]
@@ -51,6 +55,23 @@ class Numbers:
     load_factor: str
     highest: dict[str, float] = field(default_factory=dict)
     runs: list[series.Point] = field(default_factory=list)
+    exceeded: list[Exceeded] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Exceeded:
+    """Limit of the capacity model that a measured throughput exceeds, because demands fall as the load grows.
+
+    Attributes
+    ----------
+    point : Point
+        The measured throughput that exceeds the limit most. [1/s]
+    limit : float
+        Limit 1 / D_max of the capacity model. [1/s]
+    """
+
+    point: series.Point
+    limit: float
 
 
 def compute(results: Results) -> Numbers:
@@ -61,23 +82,51 @@ def compute(results: Results) -> Numbers:
     # With a single level, the line of ideal scaling would only repeat the measured point.
     ideal = {label: slope for label, slope in slopes(results).items() if levels[label] > 1}
     runs = series.single_runs(results, lambda document: document.get("throughput_per_s"))
-    return Numbers(points, ideal, results.load_factor, highest(results), runs)
+    of_models = _of_models(results)
+    found = [worst for label, limit in of_models.items() if limit and (worst := _exceeding(points, label, limit))]
+    return Numbers(points, ideal, results.load_factor, _highest_of(results, points, of_models), runs, found)
 
 
-def highest(results: Results) -> dict[str, float]:
-    """Return the highest throughput 1 / D_max of each configuration with known demands. [1/s]"""
-    known: dict[str, float] = {}
-    for configuration in results.configurations:
-        found = _of_demands(configuration)
-        if found is not None:
-            known[label_of(configuration)] = found
+def _of_models(results: Results) -> dict[str, float | None]:
+    """Return the limit of the capacity model of each configuration that has a model; None for a model without
+    limit. [1/s]
+    """
+    labels = {label_of(configuration) for configuration in results.configurations}
+    known: dict[str, float | None] = {}
     for model in results.model.get("configurations") or ():
         label, limit = str(model.get("label") or "all runs"), model.get("limit_throughput")
-        if model.get("refused") is None and label in {label_of(each) for each in results.configurations}:
-            known.pop(label, None)
-            if isinstance(limit, (int, float)) and limit > 0:
-                known[label] = float(limit)
+        if model.get("refused") is None and label in labels:
+            known[label] = float(limit) if isinstance(limit, (int, float)) and limit > 0 else None
     return known
+
+
+def _highest_of(results: Results, points: list[series.Point], of_models: dict[str, float | None]) -> dict[str, float]:
+    """Return the bound 1 / D_max of each configuration with known demands. [1/s]
+
+    If a measured throughput exceeds the limit of the model, the bound is computed from the demands at the highest load.
+    A bound that is exceeded as well is left out.
+    """
+    known: dict[str, float] = {}
+    for configuration in results.configurations:
+        label = label_of(configuration)
+        limit = of_models.get(label)
+        if label not in of_models or (limit is not None and _exceeding(points, label, limit)):
+            limit = _of_demands(configuration)
+        if limit is not None and _exceeding(points, label, limit) is None:
+            known[label] = limit
+    return known
+
+
+def _exceeding(points: list[series.Point], label: str, limit: float) -> Exceeded | None:
+    """Return the point of a configuration that exceeds a limit most, with its whole interval; None if no point does."""
+    beyond = [
+        point
+        for point in points
+        if point.configuration == label
+        and point.state != "invalid"
+        and (point.value if point.low is None else point.low) > limit
+    ]
+    return Exceeded(max(beyond, key=lambda point: point.value), limit) if beyond else None
 
 
 def _of_demands(configuration: Json) -> float | None:
@@ -250,7 +299,16 @@ def _note(numbers: Numbers) -> str:
         notes += "the lowest level. "
     if _drawn_highest(numbers):
         notes += "Dashed lines are the bound 1 / D_max, from the capacity model or else from the measured demands. "
-    return notes
+    return notes + "".join(map(_exceeded_note, numbers.exceeded))
+
+
+def _exceeded_note(found: Exceeded) -> str:
+    """State that the limit of a model is below a measured throughput, and why."""
+    return (
+        f"{found.point.configuration}: the limit of the capacity model, {people.rate(found.limit)}, is not drawn, "
+        f"because {people.rate_estimate(found.point.stated)} was measured at {people.plain(found.point.load)}; the "
+        "model assumes the same demands at all loads. "
+    )
 
 
 def _table(numbers: Numbers) -> Table:
