@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from towtank import errors
     from towtank.api import (
+        Cause,
         Cheaper,
         CheckedFile,
         Claim,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         ComparedResults,
         Comparison,
         Diagnosis,
+        Difference,
         Doubt,
         Drive,
         Due,
@@ -36,7 +38,9 @@ if TYPE_CHECKING:
         ImportNote,
         Interval,
         Judged,
+        Limits,
         Objective,
+        Place,
         Point,
         PoolFigures,
         Prediction,
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
         Results,
         Run,
         Scenario,
+        Session,
         SizedObjective,
         SizedTier,
         Sizing,
@@ -77,6 +82,7 @@ _OTHER_NAMES = {"open": "open_results"}
 """Public names that differ from the names at the door of `api`, where the public name would hide a Python builtin."""
 
 __all__ = [
+    "Cause",
     "Cheaper",
     "CheckedFile",
     "Claim",
@@ -85,6 +91,7 @@ __all__ = [
     "ComparedResults",
     "Comparison",
     "Diagnosis",
+    "Difference",
     "Doubt",
     "Drive",
     "Due",
@@ -94,7 +101,9 @@ __all__ = [
     "ImportedWorkload",
     "Interval",
     "Judged",
+    "Limits",
     "Objective",
+    "Place",
     "Point",
     "PoolFigures",
     "Prediction",
@@ -104,6 +113,7 @@ __all__ = [
     "Results",
     "Run",
     "Scenario",
+    "Session",
     "SizedObjective",
     "SizedTier",
     "Sizing",
