@@ -21,6 +21,7 @@ from towtank.version import __version__ as __version__
 if TYPE_CHECKING:
     from towtank import errors
     from towtank.api import (
+        Cause,
         Cheaper,
         CheckedFile,
         Claim,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         ComparedResults,
         Comparison,
         Diagnosis,
+        Difference,
         Doubt,
         Drive,
         Due,
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
         ImportNote,
         Interval,
         Judged,
+        Limits,
         Objective,
+        Place,
         Point,
         PoolFigures,
         Prediction,
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
         Results,
         Run,
         Scenario,
+        Session,
         SizedObjective,
         SizedTier,
         Sizing,
@@ -78,6 +83,7 @@ _OTHER_NAMES = {"open": "open_results"}
 """Public names that differ from the names at the door of `api`, where the public name would hide a Python builtin."""
 
 __all__ = [
+    "Cause",
     "Cheaper",
     "CheckedFile",
     "Claim",
@@ -86,6 +92,7 @@ __all__ = [
     "ComparedResults",
     "Comparison",
     "Diagnosis",
+    "Difference",
     "Doubt",
     "Drive",
     "Due",
@@ -95,7 +102,9 @@ __all__ = [
     "ImportedWorkload",
     "Interval",
     "Judged",
+    "Limits",
     "Objective",
+    "Place",
     "Point",
     "PoolFigures",
     "Prediction",
@@ -105,6 +114,7 @@ __all__ = [
     "Results",
     "Run",
     "Scenario",
+    "Session",
     "SizedObjective",
     "SizedTier",
     "Sizing",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -76,6 +77,59 @@ def test_an_open_load_and_a_kept_record(address: str, tmp_path: Path) -> None:
     assert RunFolder(tmp_path / "kept").manifest["status"] == "complete"
     with pytest.raises(StudyError, match=r"towtank\.drive\(\): out: must be a folder without a run"):
         towtank.drive(f"http://{address}/", rate=100.0, out=tmp_path / "kept")
+
+
+def test_relaxed_limits_are_named_and_kept(address: str, tmp_path: Path) -> None:
+    limits: towtank.Limits = {"interference": 1.0, "not_attributed": "100 %", "errors": 0.001}
+    found = towtank.drive(f"http://{address}/", think="10 ms", duration="1 s", limits=limits, out=tmp_path / "kept")
+    assert found.verdict.relaxed_limits == ("interference", "not_attributed")
+    assert str(found.verdict) == f"{found.verdict.level} with relaxed limits"
+    assert "with relaxed limits</strong>" in found._repr_html_()
+    assert not {"interference", "not_attributed"} & {doubt.kind for doubt in found.doubts}
+    kept = {"interference": 1.0, "not_attributed": 1.0, "errors": 0.001}
+    assert RunFolder(tmp_path / "kept").manifest["limits"] == pytest.approx(kept)
+
+
+def children() -> set[str]:
+    """Return the ids of the processes that this process has started."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+def test_it_works_while_an_event_loop_runs_and_leaves_nothing(address: str) -> None:
+    """The cells of a notebook run so."""
+
+    async def cell() -> towtank.Drive:
+        return towtank.drive(f"http://{address}/", think="10 ms", duration="1 s")
+
+    before = children()
+    assert asyncio.run(cell()).requests > 0
+    assert children() == before
+    assert not [thread for thread in threading.enumerate() if thread.name == "towtank-conducting"]
+
+
+def test_a_cancelled_task_ends_its_load_and_the_engine(address: str, tmp_path: Path) -> None:
+    async def measure(begun: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+
+        def progress(step: towtank.Progress) -> None:
+            if step.kind == "second":
+                loop.call_soon_threadsafe(begun.set)
+
+        async with towtank.Session(progress=progress) as session:
+            await asyncio.to_thread(session.drive, f"http://{address}/", duration="60 s", out=tmp_path / "kept")
+
+    async def cancel() -> None:
+        begun = asyncio.Event()
+        task = asyncio.create_task(measure(begun))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    before = children()
+    asyncio.run(cancel())
+    assert RunFolder(tmp_path / "kept").manifest["status"] == "stopped"
+    assert children() == before
 
 
 def test_arguments_are_checked_before_anything_starts() -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from held_port import held_port
 
+from towtank.analysis.run import study_limits
 from towtank.conduct.drive import Exchange, Load, manifest, split_url
+from towtank.conduct.drive_options import DriveOptions
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.errors import StudyError, TargetError
 from towtank.files import engine_path
@@ -203,3 +205,25 @@ def test_threads_leave_half_of_the_cpus_to_the_system(monkeypatch: pytest.Monkey
     assert Load().load_threads == 4
     assert Load(cpus=(5, 6, 7)).load_threads == 3
     assert Load(threads=9).load_threads == 9
+
+
+def test_limits_are_those_of_a_study(tmp_path: Path) -> None:
+    options = DriveOptions("http://127.0.0.1:1/", limit=["interference=20 %", "start_lag_p99=50 ms"])
+    options.checked()
+    assert options.limits == {"interference": 0.2, "start_lag_p99": 0.05}
+    run = RunFolder.create(tmp_path / "runs" / "kept", manifest(Load(), options.limits))
+    assert study_limits(run) == options.limits
+    plain = RunFolder.create(tmp_path / "runs" / "plain", manifest(Load(), DriveOptions("http://127.0.0.1:1/").limits))
+    assert ("limits" in plain.manifest, study_limits(plain)) == (False, {})
+
+
+def test_all_faults_of_limits_are_reported() -> None:
+    options = DriveOptions("http://127.0.0.1:1/", limit=["interferance=20 %", "errors=soon", "start_lag_p99"])
+    with pytest.raises(StudyError) as raised:
+        options.checked()
+    assert {fault.where for fault in raised.value.faults} == {"--limit"}
+    said = str(raised.value)
+    assert "interferance: must be one of the keys errors, start_lag_p99," in said
+    assert "did you mean 'interference'?" in said
+    assert "errors: must be a share in %" in said
+    assert "must be PATH=VALUE, got 'start_lag_p99' instead" in said

@@ -179,7 +179,7 @@ def test_a_valid_measurement_with_relaxed_limits_is_named_so() -> None:
     summary: dict[str, Any] = {**found.summary, "verdict": {**found.summary["verdict"], "relaxed_limits": relaxed}}
     changed = headline.verdict(dataclasses.replace(found, summary=summary))
     assert changed.title.startswith("Valid measurement with relaxed limits: 8 of 8 runs valid")
-    assert "Limits that the study relaxed: not_attributed 100 % (default 5 %)." in words(changed)
+    assert "Relaxed limits: not_attributed 100 % (default 5 %)." in words(changed)
 
 
 def test_advice_of_the_answer_is_not_repeated_among_the_doubts() -> None:

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from towtank.analysis.deciding import open_questions as open_questions
     from towtank.analysis.diagnoses import Diagnoses as Diagnoses
     from towtank.analysis.diagnoses import diagnoses_of as diagnoses_of
+    from towtank.analysis.diagnosis import Cause as Cause
     from towtank.analysis.diagnosis import Diagnosis as Diagnosis
+    from towtank.analysis.diagnosis import Place as Place
     from towtank.analysis.doubts import DoubtKind as DoubtKind
     from towtank.analysis.doubts import DoubtLevel as DoubtLevel
     from towtank.analysis.doubts import percent_text as percent_text
@@ -102,7 +104,7 @@ __getattr__, __dir__ = door(
         "comparison": "compared_points is_certain_change",
         "deciding": "OpenQuestion open_questions",
         "diagnoses": "Diagnoses diagnoses_of",
-        "diagnosis": "Diagnosis",
+        "diagnosis": "Cause Diagnosis Place",
         "doubts": "DoubtKind DoubtLevel percent_text",
         "drive": "drive_document",
         "exporting": "MaterialReader gather",

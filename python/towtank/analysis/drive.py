@@ -10,6 +10,7 @@ from towtank.analysis.doubts import DoubtLevel
 from towtank.analysis.load import distribution, status_codes
 from towtank.analysis.measurement import Floats, Mask, MeasuredColumn, Measurement, TimedHistograms
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
+from towtank.analysis.relaxed_limits import relaxed_limits
 from towtank.analysis.run import SUMMARY, RunData, describe, inputs, read_run, study_limits
 from towtank.containment import attempt_or
 from towtank.results import RunFolder, write_json
@@ -48,6 +49,7 @@ def drive_document(run: RunFolder, target: str) -> dict[str, Any]:
         "invalid_because": [reason["message"] for reason in reasons if reason["level"] == DoubtLevel.INVALID],
         "doubts": reasons,
         "not_checked": verdict["not_checked"],
+        "relaxed_limits": relaxed_limits(limits),
         "diagnosis": attempt_or("diagnosis", Diagnosis(Cause.UNKNOWN), diagnose_run, summary).document(),
         "window_s": round(measurement.length_of(asked), 9),
         "measured_s": round(measurement.length_of(chosen), 9),

@@ -1,4 +1,6 @@
-"""Finds the limits that a study relaxed: with the default limits, fewer runs might count."""
+"""Finds the limits that a study, or the user of `towtank drive`, relaxed: with the default limits, fewer runs might
+count.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +52,14 @@ def relaxed_words(relaxed: Iterable[Mapping[str, str | float]]) -> str:
     Examples
     --------
     >>> relaxed_words([{"limit": "interference", "value": 1.0, "default": 0.1}])
-    'limits that the study relaxed: interference 100 % (default 10 %)'
+    'relaxed limits: interference 100 % (default 10 %)'
     """
     parts = [
         f"{name} {_amount(str(name), value)} (default {_amount(str(name), default)})"
         for name, value, default in (map(each.get, _KEYS) for each in relaxed)
         if value is not None and default is not None
     ]
-    return f"limits that the study relaxed: {', '.join(parts)}" if parts else ""
+    return f"relaxed limits: {', '.join(parts)}" if parts else ""
 
 
 def _amount(name: str, amount: str | float) -> str:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from towtank.api.checked import CheckedFile as CheckedFile
     from towtank.api.checked import Validation as Validation
     from towtank.api.checked import validate as validate
+    from towtank.api.diagnosed import Cause as Cause
     from towtank.api.diagnosed import Diagnosis as Diagnosis
+    from towtank.api.diagnosed import Place as Place
     from towtank.api.driving import Drive as Drive
     from towtank.api.driving import drive as drive
     from towtank.api.fits import Fit as Fit
@@ -27,10 +29,12 @@ if TYPE_CHECKING:
     from towtank.api.judged import ComparedMetric as ComparedMetric
     from towtank.api.judged import ComparedResults as ComparedResults
     from towtank.api.judged import Comparison as Comparison
+    from towtank.api.judged import Difference as Difference
     from towtank.api.judged import Judged as Judged
     from towtank.api.judged import Objective as Objective
     from towtank.api.judged import compare as compare
     from towtank.api.judged import judge as judge
+    from towtank.api.limits import Limits as Limits
     from towtank.api.measured import Doubt as Doubt
     from towtank.api.measured import Tier as Tier
     from towtank.api.measured import Times as Times
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from towtank.api.rated import rate as rate
     from towtank.api.results import Results as Results
     from towtank.api.results import open_results as open_results
+    from towtank.api.sessions import Session as Session
     from towtank.api.sized import Cheaper as Cheaper
     from towtank.api.sized import Due as Due
     from towtank.api.sized import Scenario as Scenario
@@ -65,12 +70,13 @@ __getattr__, __dir__ = door(
     __name__,
     {
         "checked": "CheckedFile Validation validate",
-        "diagnosed": "Diagnosis",
+        "diagnosed": "Cause Diagnosis Place",
         "driving": "Drive drive",
         "fits": "Fit Prediction fit",
         "frames": "Frame",
         "imported": "ImportNote ImportedWorkload import_workload",
-        "judged": "Claim ComparedMetric ComparedResults Comparison Judged Objective compare judge",
+        "judged": "Claim ComparedMetric ComparedResults Comparison Difference Judged Objective compare judge",
+        "limits": "Limits",
         "measured": "Doubt Tier Times Transaction Verdict",
         "models": "ClassFigures PoolFigures Solution StationFigures simulate solve",
         "points": "Point Run",
@@ -78,6 +84,7 @@ __getattr__, __dir__ = door(
         "quantity": "Interval Quantity",
         "rated": "Rating rate",
         "results": "Results open_results",
+        "sessions": "Session",
         "sized": "Cheaper Due Scenario SizedObjective SizedTier WhatIf",
         "sizings": "Sizing size",
         "study": "run",

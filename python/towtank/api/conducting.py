@@ -12,8 +12,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from towtank.api.going import GOING
 from towtank.api.progress import Callback, Progress, Reporting, Shown
 from towtank.conduct import Display, StopRequest
+from towtank.errors import Stopped
 
 T = TypeVar("T")
 Work = Callable[[Display, StopRequest], T]
@@ -35,6 +37,9 @@ class Conducting:
         self._report: Callback | None = report
         self._steps: queue.SimpleQueue[Progress | None] = queue.SimpleQueue()
         self._stop = StopRequest()
+        self._may_begin: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._begun = False
+        self._stopped_by_other = False
         self._made: Any = None
         self._failed: BaseException | None = None
         self._of_callback: BaseException | None = None
@@ -42,11 +47,23 @@ class Conducting:
 
     def _work(self, work: Work[Any]) -> None:
         try:
+            self._may_begin.get()
+            self._stop.check()
             self._made = work(Reporting(self._steps.put), self._stop)
         except BaseException as error:  # The method `outcome` raises this error again in the thread of the caller.
             self._failed = error
         finally:
             self._steps.put(None)
+
+    def stop(self) -> None:
+        """End the work early, from another thread; the call of `outcome` then raises `Stopped`."""
+        self._stopped_by_other = True
+        self._stop.ask()
+
+    def join(self) -> None:
+        """Wait until the work has ended."""
+        if self._thread.is_alive():
+            self._thread.join()
 
     def outcome(self) -> Any:
         """Wait for the end of the work and return the result of the work.
@@ -55,28 +72,50 @@ class Conducting:
         ------
         KeyboardInterrupt
             If the caller was interrupted; by then the work has ended, unless the caller was interrupted three times.
+        Stopped
+            If another thread ended the work.
         BaseException
             The exception of the work, of the callback, or of a signal handler of the caller. A signal handler that
             raises an exception ends the work as an interrupt does.
         """
-        raised: BaseException | None = None
-        self._thread.start()
-        while True:
-            try:
-                self._follow()
-                self._thread.join()
-                break
-            except BaseException as error:  # also one that a signal handler of the caller raises
-                raised = raised or error
-                if self._stop.count >= _ASKS_BEFORE_LEAVING:
-                    raise
+        try:
+            raised = self._waited()
+        finally:
+            if self._thread.is_alive():
                 self._stop.ask()
-        if raised is not None:
-            raise raised
-        for failed in (self._of_callback, self._failed):
+        for failed in (raised, self._of_callback, self._failed):
             if failed is not None:
                 raise failed
+        if self._stopped_by_other:
+            raise Stopped("stopped, because the session was closed")
         return self._made
+
+    def _waited(self) -> BaseException | None:
+        """Start the work and wait for its end; return the first exception that an interrupt of the caller raised."""
+        raised: BaseException | None = None
+        while True:
+            try:
+                if not self._begun:
+                    self._begin()
+                self._follow()
+                self._thread.join()
+                return raised
+            except BaseException as error:  # also one that a signal handler of the caller raises
+                raised = raised or error
+                if not self._begun or self._stop.count >= _ASKS_BEFORE_LEAVING:
+                    raise
+                self._stop.ask()
+
+    def _begin(self) -> None:
+        """Start the thread. If this raises an exception, or is interrupted, the work does not begin."""
+        try:
+            self._thread.start()
+            self._begun = True
+        finally:
+            # The thread may exist although the call was interrupted. It waits for this token, and then sees the stop.
+            if not self._begun:
+                self._stop.ask()
+            self._may_begin.put(None)
 
     def _follow(self) -> None:
         """Pass the steps of the work to the callback until the work ends.
@@ -87,8 +126,11 @@ class Conducting:
             try:
                 if self._report is not None:
                     self._report(step)
-            except Exception as error:  # The method `outcome` raises this error when the work has ended.
-                self._of_callback, self._report = error, None
+            except BaseException as error:
+                self._report = None
+                if not isinstance(error, Exception):
+                    raise  # an interrupt, which ends the work in `_waited`
+                self._of_callback = error  # The method `outcome` raises this error when the work has ended.
                 self._stop.ask()
 
 
@@ -108,10 +150,15 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
 
     shown = Shown() if progress is True else None
     report: Callback = shown if shown is not None else progress if callable(progress) else _silent
+    conducting, going = Conducting(work, report), GOING.get()
     try:
-        made: T = Conducting(work, report).outcome()
+        if going is not None:
+            going.begins(conducting)
+        made: T = conducting.outcome()
         return made
     finally:
+        if going is not None:
+            going.ended(conducting)
         if shown is not None:
             shown.close()
 

@@ -1,5 +1,5 @@
 """Diagnosis: what limits the throughput of a system, with the evidence."""
 
-from towtank.analysis import Diagnosis
+from towtank.analysis import Cause, Diagnosis, Place
 
-__all__ = ["Diagnosis"]
+__all__ = ["Cause", "Diagnosis", "Place"]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from towtank.api import notebook
 from towtank.api.calls import changes_of, faults_of, text
 from towtank.api.frames import Frame
+from towtank.api.limits import Limits, limit_texts
 from towtank.api.measured import Doubt, Times, Transaction, Verdict, times_of_ms
 from towtank.api.quantity import PER_SECOND, RATIO, Quantity, interval_of, number
+from towtank.digging import dig
 
 if TYPE_CHECKING:
     from towtank.api.diagnosed import Diagnosis
@@ -50,7 +52,8 @@ class Drive:
         """Verdict on the measurement, with the doubts that led to the verdict."""
         levels = {str(each["level"]) for each in self._document["doubts"]}
         level = "invalid" if not self._document["valid"] else "suspect" if "suspect" in levels else "valid"
-        return Verdict(level, self.doubts)
+        relaxed = tuple(str(dig(limit, "limit")) for limit in dig(self._document, "relaxed_limits") or ())
+        return Verdict(level, self.doubts, relaxed)
 
     @property
     def valid(self) -> bool:
@@ -244,6 +247,7 @@ def drive(
     connect_to: Sequence[str] = (),
     source: Sequence[str] = (),
     watch: Sequence[str] = (),
+    limits: Limits | None = None,
     threads: int | None = None,
     pin: Sequence[int] | None = None,
     seed: int = 1,
@@ -296,6 +300,8 @@ def drive(
     watch : sequence of str
         Processes of this machine to observe besides the one that listens on the target, as `--watch` takes them:
         `unit=shop.service`, `command=app.py`.
+    limits : Limits, optional
+        Limits of the measurement, for example `{"interference": "20 %"}`; default: those of `Limits`.
     threads : int, optional
         Number of threads that generate load; default: half the number of CPUs. [1]
     pin : sequence of int, optional
@@ -357,13 +363,20 @@ def drive(
         connect_to=connect_to,
         source=source,
         watch=watch,
+        limit=[f"{name}={value}" for name, value in limit_texts(limits).items()],
         arrivals=arrivals,
         seed=seed,
         pin=None if pin is None else ",".join(map(str, pin)),
         changes=[f"{path}={value}" for path, value in changes_of(changes).items()],
     )
     places = [f"{name}={place}" for name, place in addresses.items()] if isinstance(addresses, Mapping) else addresses
-    renamed = {"--header": "headers", "--address": "addresses", "--set": "changes", "--i-may-load": "allowed"}
+    renamed = {
+        "--header": "headers",
+        "--address": "addresses",
+        "--set": "changes",
+        "--i-may-load": "allowed",
+        "--limit": "limits",
+    }
     with faults_of("towtank.drive", {**renamed, "TARGET": "target"}):
         options.checked()
         outcome = conducted(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from towtank import units
 from towtank.api.measured import Doubt, Times, Verdict
@@ -15,7 +15,7 @@ from towtank.digging import dig
 from towtank.errors import StudyError
 
 if TYPE_CHECKING:
-    from towtank.analysis import Compared, Difference, Finding
+    from towtank.analysis import Compared, Finding
     from towtank.analysis import Judged as FileJudged
     from towtank.api.results import Results
     from towtank.report import Results as Source
@@ -247,6 +247,22 @@ class ComparedMetric:
     least_detectable: float | None
 
 
+class Difference(NamedTuple):
+    """Property of configuration or environment that differs between two compared results, A and B.
+
+    Attributes
+    ----------
+    what : str
+        Name of the property.
+    a, b : str or None
+        Its values; None if a result lacks the property.
+    """
+
+    what: str
+    a: str | None
+    b: str | None
+
+
 class ComparedResults:
     """Comparison of two results, A and B, as `towtank compare` prints it."""
 
@@ -294,10 +310,8 @@ class ComparedResults:
 
     @property
     def differs_in(self) -> tuple[Difference, ...]:
-        """Differences between A and B in configuration and environment. Each has `what` (the name of the differing
-        item), `a` and `b` (its values).
-        """
-        return tuple(self._compared.differs_in)
+        """Differences between A and B in configuration and environment."""
+        return tuple(Difference(*each) for each in self._compared.differs_in)
 
     @property
     def doubts(self) -> tuple[str, ...]:

@@ -107,8 +107,8 @@ class Doubt:
 class Verdict(str):
     """Verdict on a measurement: the text `valid`, `suspect` or `invalid`, with the doubts that led to it.
 
-    A verdict is a text, and compares and hashes as its level. `str(verdict)` adds `with relaxed limits` if the study
-    relaxed limits.
+    A verdict is a text, and compares and hashes as its level. `str(verdict)` adds `with relaxed limits` if limits
+    were relaxed.
 
     Parameters
     ----------

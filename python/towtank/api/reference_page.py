@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
+from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import towtank
+from towtank import errors
+from towtank.spelling import Typo
 
 MARK = "<!-- every public name, made from the docstrings by scripts/schemas -->\n"
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _ENTRY = re.compile(r"^(?P<name>\S.*?) : (?P<type>.+)$")
 _UNSHOWN = ("Examples", "Notes", "References")
+_CONSTRUCTED = (towtank.Session,)
+_OF_ERRORS = (errors.Fault, Typo)
+"""Types of attributes of errors; users find them in `faults`."""
 
 
 def with_names(page: str) -> str:
@@ -27,11 +35,34 @@ def _sections() -> Iterator[str]:
     for name, function in found.items():
         if not isinstance(function, type):
             yield from _entry(f"towtank.{name}", function, "###")
+    yield from _class("towtank.Session", towtank.Session)
     yield "## Results\n"
     for name, kind in found.items():
-        if isinstance(kind, type):
-            yield from _entry(name, kind, "###")
-            yield from _members(kind)
+        if isinstance(kind, type) and kind is not towtank.Session:
+            yield from _class(name, kind)
+    yield "## Errors\n"
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, errors.TowtankError):
+            yield from _class(f"errors.{name}", kind)
+    for kind in _OF_ERRORS:
+        yield from _class(kind.__name__, kind)
+
+
+def _class(name: str, kind: type) -> Iterator[str]:
+    yield from _entry(name, kind, "###")
+    yield from _values(kind) if issubclass(kind, Enum) else _members(kind)
+
+
+def _values(kind: type[Enum]) -> Iterator[str]:
+    """List the values of an enumeration, with the texts that stand below them in its source."""
+    (definition,) = ast.parse(inspect.getsource(kind)).body
+    body = definition.body if isinstance(definition, ast.ClassDef) else []
+    texts = {
+        ast.unparse(statement.targets[0]): _joined(ast.literal_eval(below.value))
+        for statement, below in pairwise(body)
+        if isinstance(statement, ast.Assign) and isinstance(below, ast.Expr)
+    }
+    yield "\n".join([*(f"- `{member.value}`: {texts[member.name]}" for member in kind), ""])
 
 
 def _members(kind: type) -> Iterator[str]:
@@ -49,11 +80,11 @@ def _members(kind: type) -> Iterator[str]:
 def _entry(name: str, of: Any, level: str) -> Iterator[str]:
     text, sections = _parts(inspect.getdoc(of) or "")
     yield f"{level} `{name}`\n"
-    if inspect.isfunction(of):
+    if inspect.isfunction(of) or of in _CONSTRUCTED:
         yield f"`{name.rpartition('.')[2]}{_signature(of)}`\n"
     yield f"{text}\n"
     for title, content in sections:
-        if title == "Parameters" and isinstance(of, type):
+        if title == "Parameters" and isinstance(of, type) and of not in _CONSTRUCTED:
             continue  # The parameters of a result class are not listed, because users never construct results.
         yield f"{title}:\n"
         yield "\n".join([*_list(content), ""])

@@ -106,6 +106,13 @@ def command(
             ),
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            help="Limit of the measurement, as under limits of a study: interference='20 %'; repeatable.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Save the run folder under this path.")] = None,
     i_may_load: Annotated[
         list[str] | None,
@@ -150,6 +157,7 @@ def command(
         pin=pin,
         changes=set_ or (),
         watch=watch or (),
+        limit=limit or (),
     )
     options.checked()
     live_sending = LiveSending(

@@ -8,9 +8,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, not_checked
+from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, not_checked, relaxed_words
+from towtank.digging import dig
 from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
+from towtank.verdict_words import verdict_words
 
 _HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtLevel.NOTE: "note"}
 # Kinds of failures with a response time: a response arrived, or the engine waited until the timeout.
@@ -150,7 +152,8 @@ def _verdict(document: dict[str, Any]) -> list[str]:
     doubts = document["doubts"]
     by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
     lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]
-    missing = not_checked(document["not_checked"])
+    relaxed = relaxed_words(dig(document, "relaxed_limits") or ())
+    further = [words for words in (relaxed, not_checked(document["not_checked"])) if words]
     if document["valid"] and not by_level[DoubtLevel.SUSPECT]:
-        return [f"valid; {missing}" if missing else "valid", *lines]
-    return [*lines, missing] if missing else lines
+        return ["; ".join([verdict_words("valid", relaxed=relaxed), *further]), *lines]
+    return [*lines, *further]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -387,8 +387,10 @@ def require_space(folder: Path, plan: dict[str, Any]) -> None:
         )
 
 
-def manifest(load: Load) -> dict[str, Any]:
-    """Return the manifest of a run, as it is written before the run starts."""
+def manifest(load: Load, limits: Mapping[str, float] | None = None) -> dict[str, Any]:
+    """Return the manifest of a run, as it is written before the run starts. `limits` has the given limits of the
+    measurement, in SI units.
+    """
     amount = {"users": load.users} if load.mean_rate is None else {"rate": load.mean_rate}
     return {
         "run": "drive",
@@ -401,4 +403,5 @@ def manifest(load: Load) -> dict[str, Any]:
         "settings": {},
         "pinning": {"system": [], "generator": list(load.cpus)},
         **amount,
+        **({"limits": dict(limits)} if limits else {}),
     }

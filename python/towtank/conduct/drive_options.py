@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from towtank.conduct.connecting import ConnectionOptions
 from towtank.conduct.drive import BACKLOG_AT_MOST, USERS_AT_MOST, Exchange, Load
-from towtank.option_check import OptionCheck
+from towtank.option_check import COMMAND_LINE, OptionCheck
+from towtank.study import Limits
 from towtank.system import watched_model
+from towtank.treecheck import validate_tree
+from towtank.yamlfile import parse_value
 
 ARRIVALS = ("constant", "poisson")
 DURATION, RAMP = "10 s", "0 s"
@@ -46,6 +50,12 @@ class DriveOptions:
     pin: str | None = None
     changes: Sequence[str] = ()
     watch: Sequence[str] = ()
+    limit: Sequence[str] = ()
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Given limits of the measurement by name, in SI units; the method `checked` has verified them."""
+        return self._limits(OptionCheck())
 
     @property
     def watched(self) -> list[watched_model.Watched]:
@@ -72,6 +82,7 @@ class DriveOptions:
         )
         for text in self.watch:
             check.form("--watch", text, watched_model.parse_watched)
+        self._limits(check)
         streams = check.at_least_one("--streams", self.streams)
         check.refuse_faults()
         tls = (self.insecure, self.cacert, self.cert, self.key)
@@ -79,6 +90,16 @@ class DriveOptions:
             self.connections, tuple(self.source), tuple(self.connect_to), *tls, http2=self.http2, streams=streams
         )
         return exchange, load, connections
+
+    def _limits(self, check: OptionCheck) -> dict[str, float]:
+        """Read the limits as a study file would have them under `limits`."""
+        texts = check.pairs("--limit", list(self.limit))
+        if not texts:
+            return {}
+        found = validate_tree(parse_value(json.dumps(texts), COMMAND_LINE), Limits)
+        for fault in found.faults:
+            check.fault("--limit", f"{fault.where}: {fault.message}")
+        return {} if found.model is None else found.model.model_dump(mode="python", include=set(texts))
 
     def _load(self, check: OptionCheck) -> Load:
         others = {"--rate": self.rate, "--users": self.users, "--duration": self.duration, "--ramp": self.ramp}

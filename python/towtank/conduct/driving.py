@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from towtank.conduct.display import Display
-from towtank.conduct.drive import Load, conduct_drive, manifest
+from towtank.conduct.drive import conduct_drive, manifest
 from towtank.conduct.drive_options import DriveOptions
 from towtank.conduct.drive_targets import prepare_plan
 from towtank.conduct.live_sending import LiveSending
@@ -83,7 +83,7 @@ def drive_target(
     exchange, load, connections = options.checked()
     shown = redacted_text(exchange.url)
     named = [pid for name in options.watched for pid in watched.roots_of(name)]
-    with _run_folder(out, load, stop) as run:
+    with _run_folder(out, manifest(load, options.limits), stop) as run:
         plan = prepare_plan(run, exchange, load, list(addresses), list(allowed), connections=connections)
         with display:
             outcome = conduct_drive(run, shown, plan, stop, display, live_sending=live_sending, watched=named)
@@ -96,7 +96,7 @@ def _sent(run: RunFolder) -> dict[str, Any]:
 
 
 @contextmanager
-def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[RunFolder]:
+def _run_folder(out: Path | None, planned: Mapping[str, Any], stop: StopRequest) -> Iterator[RunFolder]:
     """Create the run folder, and yield it.
 
     At the end of the block, the folder is kept if the user named it and the load began; otherwise it is removed.
@@ -109,7 +109,7 @@ def _run_folder(out: Path | None, load: Load, stop: StopRequest) -> Iterator[Run
     remove = partial(shutil.rmtree, path, ignore_errors=True)
     stop.kept, stop.leaving = (str(out), None) if out is not None else (None, remove)
     try:
-        run = RunFolder.create(path, manifest(load))
+        run = RunFolder.create(path, dict(planned))
         yield run
     except (StudyError, OSError):
         # If nothing was recorded, the run folder is removed, because the next attempt would refuse an existing folder.

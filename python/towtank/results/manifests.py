@@ -108,6 +108,7 @@ class RunManifest(_Form):
     repetition: int | None = None
     status: str | None = None
     factors: dict[str, Level] | None = None
+    limits: dict[str, Number | None] | None = None
     users: Number | None = None
     rate: Number | None = None
     tiers: dict[str, TierForm] | None = None

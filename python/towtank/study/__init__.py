@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from towtank.study.loading import load_study as load_study
     from towtank.study.loading import study_path as study_path
     from towtank.study.model import FindLimit as FindLimit
+    from towtank.study.model import Limits as Limits
     from towtank.study.model import PinnedCpus as PinnedCpus
     from towtank.study.model import Stages as Stages
     from towtank.study.model import StudyFile as StudyFile
@@ -86,7 +87,7 @@ __getattr__, __dir__ = door(
         "design": "LOAD_FACTORS RunSpec run_seed",
         "events": "Event",
         "loading": "load_study study_path",
-        "model": "FindLimit PinnedCpus Stages StudyFile Trace",
+        "model": "FindLimit Limits PinnedCpus Stages StudyFile Trace",
         "named_files": "has_paths_beside refuse_named_outside",
         "objectives": "LOSS_METRIC Objective PLANNED_METRICS WAIT_METRIC read_planned_objective",
         "precise": "SteadyUntil",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -509,6 +510,7 @@ def drive_every_argument(url: str) -> towtank.Drive:
         connect_to=["127.0.0.1:80"],
         source=("127.0.0.2",),
         watch=["unit=shop.service"],
+        limits={"interference": "20 %", "errors": 0.02},
         threads=1,
         pin=[0],
         seed=1,
@@ -638,3 +640,32 @@ def errors_all() -> None:
         print(error)
     except errors.TowtankError:
         raise
+
+
+def session_all(url: str) -> None:
+    limits: towtank.Limits = {"interference": "20 %", "start_lag_p99": 0.05}
+    with towtank.Session("results/today", seed=7, limits=limits, allowed=("example.com",), progress=True) as session:
+        drive_result(session.drive(url, users=8, duration="5 s"))
+        results(session.run("content-users", preset="quick"))
+        folder: Path | None = session.folder
+        closed: bool = session.closed
+    session.close()
+
+
+async def session_of_asyncio(url: str) -> None:
+    async with towtank.Session() as session:
+        found: towtank.Drive = await asyncio.to_thread(session.drive, url, duration="5 s")
+        drive_result(found)
+
+
+def diagnosis_parts(it: towtank.Diagnosis) -> None:
+    cause: towtank.Cause = it.cause
+    place: towtank.Place = it.place
+    names: tuple[str | None, ...] = (place.tier, place.host, place.transaction, place.part)
+    text: str = place.text
+    assert cause is not towtank.Cause.NONE
+
+
+def difference(it: towtank.Difference) -> None:
+    what: str = it.what
+    values: tuple[str | None, str | None] = (it.a, it.b)

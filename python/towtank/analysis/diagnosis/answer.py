@@ -102,7 +102,9 @@ class Diagnosis:
     Attributes
     ----------
     cause : Cause
+        Resource or condition that limits throughput.
     place : Place
+        Tier, host, transaction and part at which the limit was found.
     sure : float
         Degree of belief in the cause by fixed rules, in [0, 1]. A resource that was clearly measured at its limit has
         0.9 to 0.95. Weak evidence, or an invalid run, gives less than 0.5; the cause `unknown` has 0.

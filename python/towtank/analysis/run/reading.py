@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
+from operator import getitem
+from pathlib import Path
 from typing import Any
 
 from towtank.analysis.measurement import Measurement
@@ -12,7 +15,7 @@ from towtank.analysis.service_logs import service_logs
 from towtank.analysis.stored import read_stored
 from towtank.analysis.system.tiers import Observed
 from towtank.files import read_regular
-from towtank.results import STUDY_MANIFEST, RunFolder, observe, segments
+from towtank.results import RUN_MANIFEST, STUDY_MANIFEST, RunFolder, observe, segments
 
 
 def read_run(run: RunFolder, objectives: Sequence[dict[str, Any]] = ()) -> RunData:
@@ -96,8 +99,10 @@ def _plan(run: RunFolder) -> dict[str, Any] | None:
 
 
 def study_limits(run: RunFolder) -> dict[str, Any]:
-    """Return the limits of the study to which a run folder belongs; empty without a study."""
-    limits = _of_study(run, "limits")
+    """Return the limits of the study to which a run folder belongs, or those that `towtank drive` was given; empty
+    without either.
+    """
+    limits = _of_study(run, "limits") or _value_in(run.path / RUN_MANIFEST, "limits")
     return limits if isinstance(limits, dict) else {}
 
 
@@ -108,8 +113,12 @@ def study_objectives(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def _of_study(run: RunFolder, key: str) -> Any:
+    return _value_in(run.path.parent.parent / STUDY_MANIFEST, "study", key)
+
+
+def _value_in(path: Path, *keys: str) -> Any:
+    """Return the value at a path of keys in a JSON file; None if the file or a key does not exist."""
     try:
-        manifest = json.loads(read_regular(run.path.parent.parent / STUDY_MANIFEST))
-        return manifest["study"][key]
+        return reduce(getitem, keys, json.loads(read_regular(path)))
     except (OSError, ValueError, KeyError, TypeError):
         return None
