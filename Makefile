@@ -81,11 +81,11 @@ certify: setup ## measure what is known, beside what Towtank shows of it, and wr
 	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md TOWTANK_CERTIFY=500 TOWTANK_GRID=600 TOWTANK_FULL=400 TOWTANK_CLOSED=400 \
 		$(BIN)/python -m pytest -m certify tests/certified tests/integration tests/model tests/results tests/size tests/system/hosts
 
-judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files; PLANS=20 generated ones each
+judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files, PLANS=20 generated ones each, and `towtank judge` on result files of all tools
 	scripts/import-keys --jmeter $(CURDIR)/$(VENV)/jmeter
 	scripts/import-keys --k6 $(CURDIR)/$(VENV)/k6
 	TOWTANK_JMETER=$(CURDIR)/$(VENV)/jmeter TOWTANK_K6=$(CURDIR)/$(VENV)/k6 TOWTANK_PLANS=$(PLANS) \
-		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py tests/workload/importers/test_importers_generated.py
+		$(BIN)/python -m pytest tests/workload/importers/judged_by_*.py tests/workload/importers/test_importers_judged_by_*.py tests/workload/importers/test_importers_generated.py tests/foreign/judged_by_tools.py
 
 # Faults per night in Python and in Rust; each takes some seconds of tests.
 PLANT_PYTHON ?= 100

@@ -18,11 +18,10 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 percentile.
 """
 MEAN = "mean"
-# Constant c of `of_requests`, by statistic. It was derived from simulated M/M/1 queues with utilizations of 50 to 90 %,
-# in files of 3,000 and 10,000 requests. At 80 % utilization, 96 % of the lengthened intervals of p95 contain the true
-# value. [1]
-_LONGER = {MEAN: 8.0, "p50": 4.0, "p90": 25.0, "p95": 40.0, "p99": 300.0}
-_LONGEST = 1.5
+# Constant c of `of_requests`, by statistic, from simulated M/M/1 queues with utilizations of 70 to 98 % in files of
+# 10,000 requests. Other files of such queues are the test: `tests/certified/test_certified_judge.py`. [1]
+_LONGER = {MEAN: 30.0, "p50": 16.0, "p90": 60.0, "p95": 150.0, "p99": 300.0}
+_LONGEST = 4.0
 # Response times count as correlated if more than this many of them carry the information of a single independent
 # response time. [1]
 _CORRELATED = 2.0
@@ -70,9 +69,12 @@ def of_requests(requests: Requests, observed: Observations) -> Figures:
     -----
     Near saturation, rare long busy periods determine the mean and the tail of response times. A window of few
     relaxation times of the queue may contain no such period. Its response times then appear shorter and less correlated
-    than those of a longer window. In a window of r relaxation times, intervals of correlated response times are
-    therefore lengthened by the factor 1 + c / r, where c comes from simulated M/M/1 queues. No interval is given if the
-    factor exceeds 1.5.
+    than those of a longer window, so nearly all wrong intervals lie below the true value. In a window of r relaxation
+    times, the upper half of the interval of correlated response times is therefore lengthened by the factor 1 + c / r,
+    where c comes from simulated M/M/1 queues. No interval is given if the factor exceeds 4.
+
+    A stricter limit of the factor would make the remaining intervals worse: it would select the files in which the
+    queue was short by chance.
     """
     mean = ratio_of_long(observed.response_sum_s, observed.started)
     relaxations = memory_of(observed.response_sum_s, observed.started, observed.lengths_s).relaxations
@@ -101,14 +103,13 @@ def _effect(mean: Estimate, requests: Requests) -> float:
 
 
 def _longer(estimate: Estimate, factor: float) -> Estimate:
-    """Return an estimate with a wider interval: on the logarithmic scale, the distances of its ends from the value are
-    multiplied by the given factor.
+    """Return an estimate with a wider interval: on the logarithmic scale, the distance of its upper end from the value
+    is multiplied by the given factor.
     """
-    value, ends = estimate.value, (estimate.low, estimate.high)
-    if not value or ends[0] is None or ends[1] is None or ends[0] <= 0 or factor == 1:
+    value, high = estimate.value, estimate.high
+    if not value or high is None or factor == 1:
         return estimate
-    low, high = (value * (end / value) ** factor for end in (ends[0], ends[1]))
-    return replace(estimate, low=low, high=high)
+    return replace(estimate, high=value * (high / value) ** factor)
 
 
 def of_summary(summary: Summary) -> Figures:

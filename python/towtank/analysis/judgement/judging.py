@@ -169,7 +169,7 @@ def _without_requests(found: Foreign) -> Judged:
 def _of_requests(found: Foreign, requests: Requests) -> Judged:
     window = steady_window(requests)
     inside = requests.chosen((requests.start_s >= window.start_s) & (requests.start_s <= window.end_s))
-    observed = observations_of(inside, window.start_s, window.end_s)
+    observed = observations_of(inside, window.start_s, window.end_s, requests)
     figures = of_requests(inside, observed)
     errors = int((~requests.ok).sum())
     doubts = (
@@ -202,14 +202,12 @@ def steady_window(requests: Requests) -> Window:
     """
     start, end = whole_window(requests)
     window = Window(start, end, start, end, end)
-    observed = observations_of(requests, start, end)
+    inside = requests.chosen((requests.start_s >= start) & (requests.start_s <= end))
+    observed = observations_of(inside, start, end, requests)
     if end <= start:
         window.note = "all requests started at the same time"
         return window
-    throughput = np.bincount(
-        np.clip(np.searchsorted(observed.edges_s, ends_of(requests), side="right") - 1, 0, len(observed.started)),
-        minlength=len(observed.started) + 1,
-    )[: len(observed.started)]
+    throughput = np.histogram(ends_of(requests), observed.edges_s)[0]
     series = {"throughput": throughput / observed.lengths_s}
     known = observed.response_sum_s > 0
     if float(known.mean()) >= _KNOWN_AT_LEAST:

@@ -18,6 +18,10 @@ _AT_MOST = 8 * BATCHES
 # then extends to the last response.
 _SHARE_OF_STARTS = 0.5
 _DECIMALS = 6
+# From this resolution of the clock on, the window begins and ends with a step of the clock: the first step and the last
+# step are incomplete. k6 writes whole seconds into its CSV. [s]
+_COARSE_S = 0.1
+_STEPS_AT_LEAST = 4
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,15 @@ def whole_window(requests: Requests) -> tuple[float, float]:
     """Return the window from the first start to the last start. If all requests came in one wave, the window extends to
     the last end. [s]
 
-    After the last start, only slow requests are in progress, so throughput is lower than under load.
+    After the last start, only slow requests are in progress, so throughput is lower than under load. If the clock is
+    coarse, the window consists of its complete steps.
     """
     last_start, last_end = float(requests.start_s[-1]), float(requests.end_s.max())
+    ends = np.round(requests.end_s, _DECIMALS)
+    if resolution_of(ends) >= _COARSE_S:
+        steps = np.unique(ends)
+        if len(steps) >= _STEPS_AT_LEAST:
+            return float(steps[1]), float(steps[-1])
     return 0.0, (last_start if last_start >= _SHARE_OF_STARTS * last_end else last_end)
 
 
@@ -112,13 +122,24 @@ def ends_of(requests: Requests) -> Floats:
     return spread(np.round(requests.end_s, _DECIMALS))
 
 
-def observations_of(requests: Requests, start_s: float, end_s: float) -> Observations:
-    """Return the observations of a window, from the requests that start within it."""
+def observations_of(requests: Requests, start_s: float, end_s: float, every: Requests | None = None) -> Observations:
+    """Return the observations of a window.
+
+    Parameters
+    ----------
+    requests : Requests
+        Requests that start within the window.
+    start_s, end_s : float
+        Edges of the window. [s]
+    every : Requests, optional
+        All requests of the file, to count those that end in the window; `requests` by default.
+    """
     count = _number(requests, end_s - start_s)
     edges = np.linspace(start_s, end_s, count + 1)
     length = (end_s - start_s) / count
-    inside = requests.ok & (requests.end_s >= start_s) & (requests.end_s <= end_s)
-    ends = ends_of(requests)[inside]
+    counted = requests if every is None else every
+    ends = ends_of(counted)
+    ends = ends[counted.ok & (ends >= start_s) & (ends <= end_s)]
     completed = np.bincount(_places(ends, start_s, length, count), minlength=count)
     places = _places(spread(requests.start_s), start_s, length, count)
     started = np.bincount(places, minlength=count)

@@ -117,8 +117,8 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     probability : float
         Probability of the quantile, in (0, 1).
     widening : float, default 1
-        Factor, >= 1, by which the quantile of Student's t is multiplied if the series is short relative to its
-        relaxation time. [1]
+        Factor, >= 1, by which the quantile of Student's t is multiplied for the upper end of the interval, if the
+        series is short relative to its relaxation time. [1]
 
     Notes
     -----
@@ -147,8 +147,9 @@ def quantile_of_long(values: Floats, places: Counts, bins: int, probability: flo
     if beyond < _least_beyond(probability):
         return without
     effect = max(here[0], at_median[0])
-    t = widening * t_quantile(0.5 + CONFIDENCE / 2, min(here[1], at_median[1]))
-    low, high = _wilson(probability, count / effect, t)
+    t = t_quantile(0.5 + CONFIDENCE / 2, min(here[1], at_median[1]))
+    low, _ = _wilson(probability, count / effect, t)
+    _, high = _wilson(probability, count / effect, widening * t)
     first, last = max(1, math.floor(low * count)), math.ceil(high * count)
     if last > count:
         return without
