@@ -411,6 +411,38 @@ def test_every_doubt_has_number_limit_reason_and_hint() -> None:
     assert "Lower the load, or give the engine more threads." in text
 
 
+def test_doubts_of_a_kind_have_one_callout_with_the_runs_of_each_level() -> None:
+    results = synthetic.results(verdicts={"r002": "suspect", "r003": "suspect", "r005": "invalid"})
+    doubts = [block for block in limits.build(results).blocks if isinstance(block, Callout)]
+    assert [(each.level, each.title) for each in doubts] == [("invalid", "Start lag (invalid: 1 run, suspect: 2 runs)")]
+    (table,) = [block for block in limits.build(results).blocks if isinstance(block, Table)]
+    assert [row[:2] for row in table.rows] == [("r005", "invalid"), ("r002", "suspect"), ("r003", "suspect")]
+
+
+def test_a_study_whose_only_fault_is_an_invalid_run_names_no_mark() -> None:
+    verdict = {"level": "suspect", "reasons": [synthetic.doubt(level="invalid")]}
+    results = with_summary(synthetic.results(verdicts={"r003": "invalid"}), verdict=verdict)
+    assert "Invalid runs give no values." in words(headline.build(results))
+    assert "†" not in words(headline.build(results))
+
+
+def test_a_doubt_in_the_summary_has_the_first_step_of_its_advice() -> None:
+    hint = "lower the load, or give the engine more threads; exchange times do not include the lag"
+    verdict = {"level": "suspect", "reasons": [{**synthetic.doubt(), "hint": hint}]}
+    said = words(headline.build(with_summary(synthetic.results(), verdict=verdict)))
+    assert "Do:  Lower the load, or give the engine more threads." in said
+    assert "exchange times" not in said
+
+
+def test_think_times_of_each_configuration_are_those_recorded() -> None:
+    made = synthetic.results(levels=(30, 60))
+    for number, run in enumerate(made.runs):
+        run.summary["laws"] = {"little": {"z_s": 0.5 if run.factors["search_index"] == "absent" else 0.125 * number}}
+    found = rows(workload.build(made), "Think time per transaction, as recorded")
+    assert {row[0]: row[1:] for row in found}["search_index absent"] == ("500 ms", "500 ms")
+    assert len(found) == 2
+
+
 def test_doubt_of_the_study_that_repeats_one_of_a_run_is_told_once() -> None:
     results = synthetic.results(verdicts={"r002": "suspect"})
     verdict = {

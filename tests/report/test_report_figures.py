@@ -407,6 +407,19 @@ def test_a_bound_that_measurements_exceed_is_not_drawn_and_has_its_reason(cpus: 
     ) in figure.note.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_a_short_axis_labels_powers_of_ten_only() -> None:
+    points = [at(1, 20.0), at(2, 2000.0)]
+    assert panel.time_axis("mean [ms]", points, 115)["axis"]["values"] == [10.0, 100.0, 1000.0, 10000.0]
+    assert 50.0 in panel.time_axis("mean [ms]", points)["axis"]["values"]
+
+
+def test_a_matrix_explains_its_own_marks() -> None:
+    figure = answer.figure(synthetic.many())
+    assert figure is not None
+    assert "† depends on a suspect run. ✕ marks invalid runs" in figure.note
+    assert not {"Whiskers", "Open", "Crosses"} & set(figure.note.split())
+
+
 def with_objective(results: Results, **objective: Any) -> Results:
     study = {**results.study, "objectives": [objective]}
     return dataclasses.replace(results, manifest={**results.manifest, "study": study})
@@ -417,7 +430,9 @@ def test_the_figure_that_answers_has_response_times_below_throughput() -> None:
     assert figure is not None
     assert figure.title == "Throughput and mean response time against virtual users"
     shown = texts(static_svg(figure.spec or {}))
-    assert {"throughput [1/s]", "ideal scaling", "mean response time [ms], logarithmic"} <= {*shown}
+    assert {"throughput [1/s]", "ideal scaling"} <= {*shown}
+    # The title of the lower axis is longer than the axis, so it has several lines.
+    assert str(["mean response", "time [ms],", "logarithmic"]) in str(figure.spec)
     # The name of each configuration is shown once, for both panels. In both panels invalid runs are crosses.
     assert shown.count("search_index present") == 1
     assert shown.count("✕") == 2

@@ -60,7 +60,7 @@ def row_of_claim(results: Results) -> tuple[str, ...]:
 def test_the_first_screen_asks_answers_compares_shows_and_doubts_in_this_order() -> None:
     results = studied(asked("ratio", "confirmed"))
     assert list(map(name, front(results).blocks)) == [
-        "Question", "headline", "Claims", "Expected and found", "figure", "Results in brief", "valid",
+        "Question", "headline", "Claims", "figure", "Results in brief", "valid", "Expected and found",
     ]  # fmt: skip
     bare = synthetic.results()
     assert list(map(name, front(bare).blocks)) == [

@@ -127,7 +127,7 @@ def test_the_page_fits_asks_for_nothing_and_leads_somewhere(report: tuple[Docume
     seen = in_a_tab(found)
     assert seen["unknown"] == seen["logged"] == seen["requested"] == []
     assert {width for width, beyond in seen["sideways"].items() if beyond > 0} == set()
-    assert seen["contents"] == {320: False, 768: False, 1280: True, 1920: True, NARROW: False}
+    assert seen["contents"] == dict.fromkeys((*WIDTHS, NARROW), False)
     assert min(seen["texts"]) >= SMALLEST_TEXT_PX
 
 

@@ -72,6 +72,7 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
         "is_folded": is_folded,
         "first_rows": first_rows,
         "further_rows": further_rows,
+        "rows": rows,
         "in_parts": in_parts,
         "bidi": bidi.marked,
         "plain": bidi.plain,
@@ -143,6 +144,11 @@ def further_rows(table: Table) -> Table | None:
     if table.shown is None or len(table.rows) <= table.shown:
         return None
     return replace(table, rows=table.rows[table.shown :], footnotes=())
+
+
+def rows(number: int, kind: str = "") -> str:
+    """Return a number of rows in words, such as `1 row` or `1,381 further rows`."""
+    return f"{number:,} {kind}{'row' if number == 1 else 'rows'}"
 
 
 def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:

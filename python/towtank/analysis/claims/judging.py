@@ -347,7 +347,8 @@ def _at_levels(
         except UntestableError as why:
             reasons.append(why)
     if len(found) < 2:
-        more = f"; {len(reasons) - 1} more combinations cannot be used" if len(reasons) > 1 else ""
+        others = len(reasons) - 1
+        more = f"; {others} more {'combination' if others == 1 else 'combinations'} cannot be used" if others else ""
         raise UntestableError(str(reasons[0]) + more, reasons[0].remedy)
     places.left_out += map(str, reasons)
     return found

@@ -99,6 +99,7 @@ _DETAILS: tuple[Builder, ...] = (
     verdicts.build,
     question.build,
     workload.build,
+    stored.build,
     spread.build,
 )
 

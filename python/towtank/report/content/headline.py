@@ -28,6 +28,7 @@ LEVELS = {
 _CLAIMS = {
     "valid": "The numbers may be used within the limits that this report states.",
     "suspect": f"Values marked {MARK} must not be quoted without the doubt about them.",
+    "incomplete": "Invalid runs give no values. Other numbers may be used within the limits that this report states.",
     "invalid": "No run supports a conclusion. The numbers help to find the cause, but do not answer the question.",
 }
 
@@ -36,26 +37,22 @@ def build(results: Results) -> Section:
     """Build the summary section, the first screen of the report."""
     question = str(results.summary.get("question") or results.study.get("question") or "").strip()
     asked = question or "The study file states no question."
-    blocks: list[Block] = [
+    brief_table, of_claims = brief.table(results), claims.in_brief(results)
+    blocks: list[Block | None] = [
         paragraph(strong("Question. "), asked),
         Callout("headline", "", tuple(map(text, sentences(results)))),
-        *_expected(results),
+        *(claims.expected_beforehand(results) if of_claims is None else [_counted_claims(results)]),
+        *_figure(results),
+        brief_table,
+        verdict(results),
+        of_claims,
     ]
-    brief_table = brief.table(results)
-    blocks += [*_figure(results), *([brief_table] if brief_table is not None else []), verdict(results)]
-    return Section("summary", "Summary", tuple(blocks))
+    return Section("summary", "Summary", tuple(block for block in blocks if block is not None))
 
 
-def _expected(results: Results) -> list[Block]:
-    """Return the number of claims by verdict, and the table of claims.
-
-    If the study has no claims, the expectation of the study file is returned.
-    """
-    table = claims.in_brief(results)
-    if table is None:
-        return claims.expected_beforehand(results)
-    verdicts = people.listing(claims.by_verdict(results))
-    return [paragraph(strong("Claims. "), people.sentence(verdicts)), table]
+def _counted_claims(results: Results) -> Block:
+    """Return the number of claims by verdict."""
+    return paragraph(strong("Claims. "), people.sentence(people.listing(claims.by_verdict(results))))
 
 
 def sentences(results: Results) -> list[str]:
@@ -124,12 +121,17 @@ def verdict(results: Results) -> Callout:
         text(people.sentence(words)) for words in (relaxed_limits_note(results), unchecked_note(results)) if words
     ]
     title = f"{verdict_words(LEVELS[found], relaxed=relaxed_limits_note(results))}: {counts(results)}"
-    return Callout(found, title, (text(_CLAIMS[found]), *reasons, *further))
+    has_marks = found != "suspect" or bool(results.in_state("suspect")) or not results.in_state("invalid")
+    return Callout(found, title, (text(_CLAIMS[found if has_marks else "incomplete"]), *reasons, *further))
 
 
 def _reason(doubt: Json, answer: str) -> Text:
-    """Return the text of a doubt with its advice, unless the answer already contains this advice."""
-    said, hint = people.sentence(str(doubt["message"]).rstrip(".")), str(doubt.get("hint") or "")
+    """Return the text of a doubt with the first step of its advice, unless the answer already contains this advice.
+
+    The section on limits of the conclusions contains the whole advice.
+    """
+    said = people.sentence(str(doubt["message"]).rstrip("."))
+    hint = str(doubt.get("hint") or "").partition("; ")[0]
     if not hint:
         return text(said)
     is_repeated = hint.rstrip(".") in answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towtank.digging import dig
@@ -27,7 +28,10 @@ _ORDER = {"invalid": 0, "suspect": 1, "note": 2}
 
 @dataclass(frozen=True)
 class Doubt:
-    """All doubts of the same kind and level about the results, with the runs that they concern."""
+    """All doubts of the same kind about the results, the most serious first, with the runs that they concern.
+
+    `level` is that of the most serious doubt.
+    """
 
     kind: str
     level: str
@@ -66,40 +70,58 @@ def _not_checked(results: Results) -> list[Block]:
 
 def gather(results: Results) -> list[Doubt]:
     """Collect the doubts about all runs and about the whole study, grouped by severity and kind."""
-    found: dict[tuple[str, str], list[tuple[str, Json]]] = {}
+    found: dict[str, list[tuple[str, Json]]] = {}
     for run in results.measured:
         for doubt in run.doubts:
-            found.setdefault((str(doubt.get("level")), str(doubt.get("kind"))), []).append((run.run_id, doubt))
+            found.setdefault(str(doubt.get("kind")), []).append((run.run_id, doubt))
     messages = {str(doubt.get("message")) for seen in found.values() for _, doubt in seen}
+    known = {(kind, _level(doubt)) for kind, seen in found.items() for _, doubt in seen}
     for doubt in dig(results.summary, "verdict", "reasons") or ():
-        key = (str(doubt.get("level")), str(doubt.get("kind")))
+        kind = str(doubt.get("kind"))
         # The verdict of the study repeats doubts about its runs, so doubts that are listed already are skipped.
-        if str(doubt.get("message")) not in messages and key not in found:
-            found[key] = [(_STUDY, doubt)]
-    ordered = sorted(found.items(), key=lambda item: (_ORDER.get(item[0][0], 3), item[0][1]))
-    return [Doubt(kind, level, seen) for (level, kind), seen in ordered]
+        if str(doubt.get("message")) not in messages and (kind, _level(doubt)) not in known:
+            found.setdefault(kind, []).append((_STUDY, doubt))
+    grouped = [(kind, sorted(seen, key=lambda entry: _weight(_level(entry[1])))) for kind, seen in found.items()]
+    doubts = [Doubt(kind, _level(seen[0][1]), seen) for kind, seen in grouped]
+    return sorted(doubts, key=lambda doubt: (_weight(doubt.level), doubt.kind))
+
+
+def _level(doubt: Mapping[str, object]) -> str:
+    return str(doubt.get("level"))
+
+
+def _weight(level: str) -> int:
+    """Return the place of a level in the order of severity; 0 is the most serious."""
+    return _ORDER.get(level, len(_ORDER))
 
 
 def _blocks(doubt: Doubt) -> list[Block]:
     """Return a callout that states why a doubt matters and what to do, and a table with the measured value of
     each run.
     """
-    first = doubt.seen[0][1]
-    runs = {run for run, _ in doubt.seen} - {_STUDY}
-    where = f": {people.plural(len(runs), 'run')}" if runs else ""
     content: list[Text] = []
-    if first.get("why"):
-        content.append(text(strong("Why it matters. "), people.sentence(str(first["why"]))))
+    whys = dict.fromkeys(str(seen["why"]) for _, seen in doubt.seen if seen.get("why"))
+    content += [text(strong("Why it matters. "), people.sentence(why)) for why in whys]
     hints = dict.fromkeys(str(seen["hint"]) for _, seen in doubt.seen if seen.get("hint"))
     content += [text(strong("What to do. "), people.sentence(hint)) for hint in hints]
     level = doubt.level if doubt.level in _ORDER else "note"
     name = doubt.kind.replace("_", " ").capitalize()
-    return [Callout(level, f"{name} ({doubt.level}{where})", tuple(content)), _seen(name, doubt)]
+    return [Callout(level, f"{name} ({_levels(doubt)})", tuple(content)), _seen(name, doubt)]
+
+
+def _levels(doubt: Doubt) -> str:
+    """Return the number of runs for each level of a group of doubts, such as `invalid: 1 run, note: 3 runs`."""
+    runs: dict[str, set[str]] = {}
+    for run, seen in doubt.seen:
+        runs.setdefault(_level(seen), set()).add(run)
+    counts = {level: len(names - {_STUDY}) for level, names in runs.items()}
+    return ", ".join(f"{level}: {people.plural(count, 'run')}" if count else level for level, count in counts.items())
 
 
 def _seen(name: str, doubt: Doubt) -> Table:
     columns = (
         Column("Run"),
+        Column("Level"),
         Column("Finding"),
         Column("Seen", numeric=True),
         Column("Limit", numeric=True),
@@ -107,6 +129,7 @@ def _seen(name: str, doubt: Doubt) -> Table:
     rows = tuple(
         (
             run,
+            _level(seen),
             str(seen.get("message") or doubt.kind),
             people.quantity(seen.get("seen"), str(seen.get("unit") or "")),
             people.chosen(seen.get("limit"), str(seen.get("unit") or "")),

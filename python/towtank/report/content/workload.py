@@ -24,7 +24,7 @@ def build(results: Results) -> Section:
         blocks.append(_measured_only(measured))
     else:
         blocks.append(nothing("The mix of transactions"))
-    blocks += _think(results.study)
+    blocks += [*_think(results.study), *_recorded_think(results)]
     stages = _mappings(_stages(results))
     if stages:
         blocks += [
@@ -115,6 +115,25 @@ def _think(study: Json) -> list[Block]:
     if isinstance(found, (list, tuple)):
         return [Bullets(tuple(text(f"Think time: {shown(words)}.") for words in found))]
     return [paragraph(f"Think time: {shown(found)}.")] if found else []
+
+
+def _recorded_think(results: Results) -> list[Block]:
+    """Return a table of the mean think time for each configuration, because factor levels may change think times.
+
+    The think time is the mean per transaction that Little's law is checked with. Empty without such a check.
+    """
+    found: dict[str, list[float]] = {}
+    for run in results.in_state("valid", "suspect"):
+        recorded = dig(run.summary, "laws", "little", "z_s")
+        if isinstance(recorded, (int, float)):
+            found.setdefault(results.label(run), []).append(float(recorded))
+    rows = tuple((label, *(people.seconds(end) for end in (min(each), max(each)))) for label, each in found.items())
+    columns = (
+        Column("Configuration"),
+        Column("Shortest mean of a run", numeric=True),
+        Column("Longest mean of a run", numeric=True),
+    )
+    return [Table("Think time per transaction, as recorded", columns, rows)] if rows else []
 
 
 def _stages(results: Results) -> Any:

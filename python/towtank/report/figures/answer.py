@@ -170,7 +170,7 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
     """
     if numbers.objective is None:
         return []
-    axis, value = panel.time_axis(title, times), float(numbers.objective["value"]) * factor
+    axis, value = panel.time_axis(title, times, _TIMES_HEIGHT), float(numbers.objective["value"]) * factor
     scale = axis["scale"]
     low, high = scale["domain"] if "domain" in scale else (0.0, scale.get("domainMax", value))
     words = str(numbers.objective.get("text") or "objective")

@@ -97,7 +97,7 @@ def figure(results: Results) -> Figure | None:
         title=f"Disk reads and writes {panel.against(everything, numbers.load_factor)}",
         description=description(numbers),
         note="Bytes that all programs read from and wrote to the disks of the host; reads from a cache are not "
-        "included. " + series.states_note(everything),
+        "included. " + panel.states_note(everything),
         spec=draw(numbers),
         table=_table(numbers),
     )

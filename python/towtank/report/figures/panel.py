@@ -15,7 +15,7 @@ from typing import Any
 from towtank.report import format as people
 from towtank.report import theme
 from towtank.report.document import Column, Table
-from towtank.report.figures import matrix, series
+from towtank.report.figures import matrix, series, titles
 
 _HOLLOW = "datum.state === 'suspect'"
 _CROSS = "datum.state === 'invalid'"
@@ -25,6 +25,8 @@ CROWDED = 8
 """Largest number of configurations that colours, symbols and line styles can distinguish. [1]"""
 # If a logarithmic axis spans at most this many decades, it also has labels between powers of ten. [1]
 _FEW_DECADES = 3
+# Height of an axis label with the gap to the next label. [px]
+_LABEL_PX = 15
 
 
 def legend_columns(labels: list[str]) -> int:
@@ -110,26 +112,28 @@ def value_axis(title: str) -> dict[str, Any]:
     }
 
 
-def time_axis(title: str, points: list[series.Point]) -> dict[str, Any]:
+def time_axis(title: str, points: list[series.Point], height: int = 300) -> dict[str, Any]:
     """Return the axis of response times, logarithmic if the times differ widely.
 
     Valid and suspect points determine the scale. If the value of an invalid run is outside of this scale, its cross is
-    at the edge.
+    at the edge. If a panel of the given height [px] has no room for labels at 1, 2 and 5, only powers of ten are
+    labelled.
     """
     counting = [point for point in points if point.state != "invalid" and point.value > 0] or points
     values = [point.value for point in counting]
     ends = [end for point in counting for end in (point.low, point.high, point.value) if end is not None and end > 0]
-    axis = value_axis(title)
+    axis = value_axis(title) | {"title": titles.in_lines(title, height)}
     if not ends:
         return axis
     if min(values) > 0 and max(values) > _FAR_APART * min(values):
         low, high = math.floor(math.log10(min(ends))), math.ceil(math.log10(max(ends)))
         scale = {"type": "log", "domain": [10.0**low, 10.0**high], "clamp": True}
-        digits = (1, 2, 5) if high - low <= _FEW_DECADES else (1,)
+        has_room = 3 * (high - low) * _LABEL_PX <= height
+        digits = (1, 2, 5) if high - low <= _FEW_DECADES and has_room else (1,)
         ticks = [digit * 10.0**decade for decade in range(low, high) for digit in digits] + [10.0**high]
         return {
             **axis,
-            "title": f"{title}, logarithmic",
+            "title": titles.in_lines(f"{title}, logarithmic", height),
             "scale": scale,
             "axis": {"values": ticks, "format": theme.MEASURED},
         }
@@ -191,7 +195,7 @@ def layers(points: list[series.Point], axis: dict[str, Any], load_factor: str) -
         "mark": {"type": "line"},
         "encoding": {**place, **encoding},
     }
-    with_tooltip = {**place, "tooltip": tooltip(str(axis["title"]), load_factor)}
+    with_tooltip = {**place, "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor)}
     return [line, _whiskers(place), *_symbols(with_tooltip, {"color": encoding["color"]}, {"shape": encoding["shape"]})]
 
 
@@ -327,7 +331,7 @@ def panel(
     """
     if is_crowded(points):
         points = _shortly_named(points)
-    axis = time_axis(value_title, points) if times else value_axis(value_title)
+    axis = time_axis(value_title, points, height) if times else value_axis(value_title)
     if one_load(points) is not None:
         return _rows(points, axis, load_factor, width, names=names)
     if is_crowded(points):
@@ -338,6 +342,16 @@ def panel(
         "data": {"values": _dashed(points)},
         "layer": [*(below or []), *layers(points, axis, load_factor), *_beside(runs or [], points, axis, load_factor)],
     }
+
+
+def states_note(points: Iterable[series.Point], runs: Iterable[series.Point] = ()) -> str:
+    """Explain symbols and whiskers of a panel, or the marks in the cells of a matrix."""
+    points = list(points)
+    if not is_crowded(points):
+        return series.states_note(points, runs)
+    notes = {"suspect": "† depends on a suspect run.", "invalid": "✕ marks invalid runs, on which no result depends."}
+    seen = {point.state for point in points}
+    return " ".join(note for state, note in notes.items() if state in seen)
 
 
 def _shortly_named(points: list[series.Point]) -> list[series.Point]:
@@ -408,7 +422,7 @@ def _rows(
     place = {
         "x": axis,
         "y": configuration_axis(series.labels(points), names=names),
-        "tooltip": tooltip(str(axis["title"]), load_factor),
+        "tooltip": tooltip(titles.in_one_line(axis["title"]), load_factor),
     }
     colour = {"color": {"value": theme.COLOURS[0]}}
     return {

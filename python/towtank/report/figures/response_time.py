@@ -95,7 +95,7 @@ def figure(results: Results) -> Figure | None:
         title=f"Response time of transactions {panel.against(everything, numbers.load_factor)}{by}",
         description=description(numbers),
         note="All transactions together, in the steady window, counted from the planned start. "
-        + series.states_note(everything, numbers.runs.get("mean", ())),
+        + panel.states_note(everything, numbers.runs.get("mean", ())),
         spec=draw(numbers),
         table=_table(numbers),
     )

@@ -25,6 +25,9 @@ NAME = "throughput"
 # A bound is drawn only if it is at most this multiple of the highest measured throughput. A higher bound would compress
 # the points at the bottom. [ratio]
 _HIGHEST_AT_MOST = 2.0
+# Width of the panel, and its width beside the names of configurations: with them, the figure fits on the first screen
+# without being made smaller. [px]
+_WIDTH, _BESIDE_NAMES = 620, 390
 # If the ratio of two bounds is smaller than this, only the lower bound is named, because the names would overlap.
 # [ratio]
 _NAME_APART = 1.1
@@ -155,10 +158,11 @@ def slopes(results: Results) -> dict[str, float]:
 
 def draw(numbers: Numbers) -> dict[str, object]:
     """Draw the measured throughput together with the lines of ideal scaling."""
-    return theme.specification(description(numbers), **picture(numbers))
+    has_rows = panel.is_crowded(numbers.points) or panel.one_load(numbers.points) is not None
+    return theme.specification(description(numbers), **picture(numbers, width=_BESIDE_NAMES if has_rows else _WIDTH))
 
 
-def picture(numbers: Numbers, height: int = 300, width: int = 620) -> dict[str, Any]:
+def picture(numbers: Numbers, height: int = 300, width: int = _WIDTH) -> dict[str, Any]:
     """Return the panel of throughput with its data, as part of a Vega-Lite specification."""
     loads = [point.load for point in numbers.points]
     top = max(loads, default=1.0)
@@ -282,7 +286,7 @@ def figure(results: Results) -> Figure | None:
         name=NAME,
         title=f"Throughput {panel.against(numbers.points, numbers.load_factor)}",
         description=description(numbers),
-        note=_note(numbers) + series.states_note(numbers.points, numbers.runs),
+        note=_note(numbers) + panel.states_note(numbers.points, numbers.runs),
         spec=draw(numbers),
         table=_table(numbers),
     )

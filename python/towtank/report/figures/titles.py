@@ -1,0 +1,29 @@
+"""Titles of axes in one or several lines."""
+
+from __future__ import annotations
+
+import textwrap
+
+_LETTER_PX = 6  # mean width of a letter in the title of an axis [px]
+
+
+def in_lines(title: str, length: int) -> str | list[str]:
+    """Return the title of an axis, split into lines if it is longer than the axis.
+
+    A unit stays with the word before it.
+
+    Parameters
+    ----------
+    title : str
+        Title with its unit, such as `mean response time [ms]`.
+    length : int
+        Length of the axis. [px]
+    """
+    tied = title.replace(" [", "\N{NO-BREAK SPACE}[")
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in textwrap.wrap(tied, length // _LETTER_PX)]
+    return title if len(lines) < 2 else lines
+
+
+def in_one_line(title: str | list[str]) -> str:
+    """Return the title of an axis without line breaks."""
+    return title if isinstance(title, str) else " ".join(title)
