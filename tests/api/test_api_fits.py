@@ -163,3 +163,17 @@ def test_notebooks_show_curve_verdict_and_parameters(shop: towtank.Fit) -> None:
     assert "verdict: <strong>supported</strong>" in shown
     assert "bottleneck_demand_s" in shown and "35.4 [34.4, 36.4] ms" in shown
     assert "data:image/svg+xml;base64," in shown
+
+
+def test_a_loss_is_a_share_and_each_interval_of_a_day_is_sized(tmp_path: Path) -> None:
+    """M/M/1/1 drops a / (1 + a) of the arrivals: half of them at one erlang, a third at half an erlang."""
+    model, day = tmp_path / "model.yaml", tmp_path / "day.csv"
+    model.write_text("classes: {calls: {rate: 1 /s}}\nstations: {line: {capacity: 1, service_time: 1 s}}\n", "utf-8")
+    day.write_text("time,load\n00:00,1\n12:00,0.5\n", "utf-8")
+    found = towtank.size_model(model, objective="loss < 60 %", cpus={"line": 1}, profile=day)
+    (loss,) = found.scenarios[0].objectives
+    assert loss.value is not None
+    assert (loss.value.unit, loss.limit.unit) == ("ratio", "ratio")
+    assert loss.value == pytest.approx(0.5)
+    assert loss.limit == pytest.approx(0.6)
+    assert [row["objectives"] for row in found.document["profile"]["intervals"]] == [["50 %"], ["33.3 %"]]

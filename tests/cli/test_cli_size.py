@@ -333,7 +333,7 @@ def test_results_are_fitted_and_the_answer_is_in_the_report(tmp_path: Path, caps
     page = render(build_document(load_results(folder)))
     assert "Steps of the calculation" in page
     assert kept["answer"]["configuration"] in page
-    assert "Dates on which the load reaches the limit" in page
+    assert "Dates on which a limit is reached" in page
     # Both the results and the report contain the held-out error and its interval.
     low, high = kept["trust"]["held_out_interval"]
     assert low < kept["trust"]["held_out_error"] < high

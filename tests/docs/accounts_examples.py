@@ -101,6 +101,7 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         Snippet("factors:", kind="study", onto="examples/first-study/study.yaml"),
     ),
     "examples/balanced/README.md": (study("examples/balanced"),),
+    "examples/call-desk/README.md": (Run("towtank size examples/call-desk/desk.yaml"),),
     "examples/directory/README.md": (
         study("examples/directory"),
         Run(
@@ -128,6 +129,11 @@ EXAMPLES: dict[str, tuple[Judgement, ...]] = {
         ),
         Run("sh examples/own-application/database.sh stop", (Line("sh", shown=_DATABASE),)),
         Run("towtank run examples/own-application/started.yaml", (STARTED,)),
+    ),
+    "examples/published-cases/README.md": (
+        Run("towtank model fit usl examples/published-cases/drives-large-file-save.csv"),
+        Run("towtank model fit examples/published-cases/content-users.csv"),
+        Run("towtank rules cacheable_index"),
     ),
     "examples/repository/README.md": (Shown("┌─► content", DRAWING), study("examples/repository")),
     "examples/trace/README.md": (

@@ -205,6 +205,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Run("$ towtank size shop.yaml"),
         Snippet("# sizing.yaml", kind="sizing", saved="sizing.yaml"),
         Run("$ towtank validate sizing.yaml"),
+        Run("$ towtank size examples/call-desk/desk.yaml"),
         Snippet("# machines.yaml", kind="machine", saved="machines.yaml"),
         Run("$ towtank size shop.yaml"),
     ),

@@ -189,6 +189,23 @@ def test_superlinear_points_are_fitted_with_their_cause_in_question(sigma: float
     assert "find the cause" in doubt
 
 
+def test_points_without_contention_are_no_reason_to_reject_the_law() -> None:
+    """Points with sigma = 0 and 0.5 % of noise: half of the fits have sigma at its bound. The law is still theirs: its
+    peak is at sqrt(1 / kappa), within 5 %, and predictions are not refused.
+    """
+    load = np.array([1.0, 2, 4, 8, 12, 16, 24, 32, 48, 64])
+    exact = 20 * load / (1 + 6e-4 * load * (load - 1))
+    at_bound = 0
+    for seed in range(6):
+        noise = 1 + 0.005 * np.random.default_rng(seed).standard_normal(len(load))
+        found = candidate("usl", observations(load, exact * noise), 1, 0.0, None)
+        assert found.judgement.level != goodness.FIT_REJECTED
+        sigma, kappa = found.fit.parameters[1:]
+        assert np.sqrt((1 - sigma) / kappa) == pytest.approx(np.sqrt(1 / 6e-4), rel=0.05)
+        at_bound += sigma == 0
+    assert at_bound >= 2
+
+
 def test_points_in_proportion_stay_within_the_bounds() -> None:
     """Noise rarely makes proportional growth seem superlinear: at most 2 of 40 fits may have a negative sigma."""
     load = np.array([1.0, 2, 4, 8, 16, 32])

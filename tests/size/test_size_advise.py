@@ -22,6 +22,7 @@ from towtank.sizing.rules.measured import (
     _share_of,
     measured_situations,
     memory_of_host,
+    planned_in_force,
     postgresql_size,
     study_file_of,
 )
@@ -368,6 +369,24 @@ def test_the_memory_of_a_host_is_its_limit_or_that_of_its_own_machine():
     assert memory_of_host({"provider": "remote", "cpus": 8, "memory_bytes": 2**35}) == 2**35
     assert memory_of_host({"provider": "local"}) is None
     assert memory_of_host(None) is None
+
+
+def test_a_planned_limit_is_in_force_only_if_that_was_read_back(results, tmp_path):
+    """Recorded settings of a service are those of its start, so they do not show whether a plan is in force."""
+    started = {"settings": {"content": {"threads": 8}}}
+    assert planned_in_force(started) is None
+    assert planned_in_force({**started, "hosts": {"data": {"provider": "local"}}}) is None
+    one, other = {"sizes": {"cpus": 1.0, "in_force": True}}, {"sizes": {"cpus": 1.0, "in_force": False}}
+    assert planned_in_force({"hosts": {"a": one}}) is True
+    assert planned_in_force({"hosts": {"a": one, "b": other}}) is False
+    for host, verdict in ((None, None), (one, "follows"), (other, "differs")):
+        folder = tmp_path / str(verdict)
+        shutil.copytree(results, folder)
+        for path in folder.glob("runs/*/run.json"):
+            run = json.loads(path.read_text("utf-8"))
+            path.write_text(json.dumps(run | ({} if host is None else {"hosts": {"a": host}})), "utf-8")
+        for situation in measured_situations(folder):
+            assert verdicts(situation).get("planned_is_in_force") == verdict
 
 
 def test_buffers_are_judged_by_the_host_of_the_database(results, tmp_path):

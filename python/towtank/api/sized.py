@@ -46,7 +46,7 @@ class SizedObjective:
     text : str
         Text of the objective, for example `p95 of transactions < 400 ms`.
     value : Quantity or None
-        Predicted value; None if the system has no steady state. [s] or [1/s]
+        Predicted value; None if the system has no steady state. [s], [1/s] or [ratio]
     limit : Quantity
         Limit of the objective, in the unit of `value`.
     """
@@ -131,7 +131,8 @@ class Due:
     what : str
         The hardware in words.
     limit : Quantity or None
-        Highest load at which the hardware meets the objectives; None if no limit was found. [users, or 1/s]
+        Highest load at which the hardware meets the objectives; None if no limit was found. For disks and memory, the
+        size that is available. [users, 1/s or byte]
     missed_from : date or None
         First day on which the probability that an objective is not met is above `chance`; None if there is no such day.
     chance : float
@@ -207,7 +208,7 @@ def _load_unit(unit: object) -> str:
 
 def _objective(found: Json) -> SizedObjective:
     text, value = str(found["objective"]), found.get("value")
-    unit = PER_SECOND if text.startswith("throughput") else SECONDS
+    unit = PER_SECOND if text.startswith("throughput") else RATIO if text.startswith("loss") else SECONDS
     shown = None if value is None else Quantity(float(value), unit, interval_of(found.get("interval")), text)
     return SizedObjective(text, shown, Quantity(float(found["limit"]), unit))
 

@@ -174,6 +174,7 @@ def size(
     horizon: str | None = None,
     start: str | None = None,
     history: Path | str | None = None,
+    profile: Path | str | None = None,
     headroom: Amount | None = None,
     nodes_lost: int | None = None,
     probability: Amount | None = None,
@@ -215,6 +216,9 @@ def size(
         for example `"20 % / year"`, `"3 years"`, `"2026-01-31"`.
     history : Path or str, optional
         CSV file of past loads with columns `date` and `users`, to estimate the growth from.
+    profile : Path or str, optional
+        CSV file with columns `time` and `load`, the shape of the load over a day; each interval of the day is sized
+        (`profile` of `document`).
     headroom, probability, uncertainty : float or str, optional
         Extra load that the hardware must serve, least probability that all objectives are met, and relative standard
         deviation of a model's demands, for example `0.2` or `"20 %"`. [ratio]
@@ -271,7 +275,7 @@ def size(
     options = {
         "load.users": texts(users), "load.rate": texts(rate, "/s"), "load.think": texts(think, "s"),
         "load.mix": texts(_shares(mix)), "load.peak": peak, "load.growth": growth, "load.horizon": horizon,
-        "load.start": start, "load.history.csv": None if history is None else str(Path(history).absolute()),
+        "load.start": start, "load.history.csv": _path(history), "load.profile.csv": _path(profile),
         "objectives": texts(objective), "utilization_at_most": texts(_shares(utilization)),
         "headroom": _share(headroom), "nodes_lost": nodes_lost, "probability": _share(probability),
         "uncertainty": _share(uncertainty), "cpus": texts(cpus), "nodes": texts(nodes), "machines": texts(machines),
@@ -284,6 +288,10 @@ def size(
     if keep:
         write_json(path / KEPT, document)
     return Sizing(path, document)
+
+
+def _path(value: Path | str | None) -> str | None:
+    return None if value is None else str(Path(value).absolute())
 
 
 def _shares(value: ByName | None) -> object:

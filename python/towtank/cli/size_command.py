@@ -58,6 +58,10 @@ def command(
         Path | None,
         typer.Option(help="CSV file of past loads with columns date and users, to estimate the growth from."),
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with columns time (08:30) and load; each interval of the day is sized."),
+    ] = None,
     start: Annotated[
         str | None, typer.Option(help="Date to which the load applies, for example 2026-01-31; default: today.")
     ] = None,
@@ -141,6 +145,7 @@ def command(
         "load.users": users, "load.rate": rate, "load.think": think, "load.mix": mix, "load.peak": peak,
         "load.growth": growth, "load.horizon": horizon, "load.start": start,
         "load.history.csv": None if history is None else str(history.absolute()),
+        "load.profile.csv": None if profile is None else str(profile.absolute()),
         "objectives": objective, "utilization_at_most": utilization, "headroom": headroom, "nodes_lost": lose,
         "probability": probability, "uncertainty": uncertainty, "cpus": cpus, "nodes": nodes, "machines": machine,
         "machine_files": [str(path.absolute()) for path in machines or ()], "measured_on": measured_on,

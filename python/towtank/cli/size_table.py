@@ -8,9 +8,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
+from towtank.cli.size_day_table import day_table
 from towtank.cli.solve_table import number
 from towtank.estimates import few_digits, interval_texts, relative_error
 from towtank.sizing import (
+    BYTES,
     duration_text,
     estimate_text,
     interval_of,
@@ -42,6 +44,7 @@ def size_parts(document: Json, *, explain: bool) -> Iterator[RenderableType]:
         yield _scenarios(document)
         yield from _sentences(document)
         yield _others(document)
+    yield from day_table(document, document["cost_unit"])
     if document["what_if"]:
         yield _what_if(document)
     if document["dates"]:
@@ -313,7 +316,7 @@ def rests_text(rest: Json) -> str:
 
 
 def _dates(document: Json) -> Table:
-    table = Table("when growth meets the limit", "carries", "chance of a miss above", "from", "expected on (95 %)")
+    table = Table("when growth meets the limit", "limit", "chance of a miss above", "from", "expected on (95 %)")
     for row in document["dates"]:
         chance = f"{100 * row['chance']:.3g} %"
         table.add_row(
@@ -327,13 +330,18 @@ def _dates(document: Json) -> Table:
 
 
 def limit_text(row: Json) -> str:
-    """Render the load limit of some hardware, for the table of dates; `any load` if there is no limit."""
-    if row["limit"] is None:
+    """Render the load limit of some hardware, or the size of a resource, for the table of dates; `any load` if there is
+    no limit.
+    """
+    limit, unit = row["limit"], row["unit"]
+    if limit is None:
         return ANY_LOAD
+    if unit == BYTES:
+        return size_text(limit)
     known = interval_of(row.get("limit_interval"))
     if known is None or known.is_point:
-        return f"{few_digits(row['limit'])} {row['unit']}"
-    return number_text(row["limit"], known, row["unit"])
+        return f"{few_digits(limit)} {unit}"
+    return number_text(limit, known, unit)
 
 
 def never(row: Json) -> str:

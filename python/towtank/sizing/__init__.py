@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from towtank.sizing.basis import MODEL_CHOICES as MODEL_CHOICES
     from towtank.sizing.basis import ModelChoice as ModelChoice
     from towtank.sizing.basis import load_basis as load_basis
+    from towtank.sizing.by_interval import SizedDay as SizedDay
+    from towtank.sizing.by_interval import SizedInterval as SizedInterval
+    from towtank.sizing.by_interval import day_of as day_of
     from towtank.sizing.interval import Interval as Interval
     from towtank.sizing.interval import duration_text as duration_text
     from towtank.sizing.interval import estimate_text as estimate_text
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from towtank.sizing.rating_document import reference_values as reference_values
     from towtank.sizing.reading import check_sizing as check_sizing
     from towtank.sizing.reading import read_sizing as read_sizing
+    from towtank.sizing.resource_dates import BYTES as BYTES
     from towtank.sizing.rules import Rule as Rule
     from towtank.sizing.rules import RuleAnswer as RuleAnswer
     from towtank.sizing.rules import Rules as Rules
@@ -71,6 +75,7 @@ __getattr__, __dir__ = door(
     {
         "asking": "size_source why_no_source",
         "basis": "MODEL_CHOICES ModelChoice load_basis",
+        "by_interval": "SizedDay SizedInterval day_of",
         "interval": "Interval duration_text estimate_text interval_of number_text rate_text share_text size_text",
         "machine_file": "MachineFile",
         "machines": "Machine check_machines load_machines machine_catalogue",
@@ -80,6 +85,7 @@ __getattr__, __dir__ = door(
             "reference_values"
         ),
         "reading": "check_sizing read_sizing",
+        "resource_dates": "BYTES",
         "rules": (
             "Rule RuleAnswer Rules answer_rule check_rules check_sheet example_outcome inputs_with_defaults "
             "load_rules rules_beside"

@@ -1,5 +1,5 @@
-"""Predicts the dates on which a growing load reaches the limit of the present and of the recommended
-hardware.
+"""Predicts the dates on which a growing load reaches the limit of the present and of the recommended hardware, and
+fills its disks and its memory.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from towtank.sizing.documents import finite
 from towtank.sizing.growth import HistoricGrowth, LimitDates, missed, reached
 from towtank.sizing.interval import Interval, interval_document
 from towtank.sizing.limit_search import LIMIT_PRECISION, Limits
+from towtank.sizing.resource_dates import resource_dates
 from towtank.sizing.search import Found
 from towtank.sizing.settle import SizingProblem, as_it_is
+from towtank.sizing.tiers import Candidate
 
 Json = dict[str, Any]
 _ROUNDS = 12
@@ -26,16 +28,19 @@ _ROUNDS = 12
 def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, first: list[Bottleneck]) -> list[Json]:
     """Return a row for each hardware configuration, with the date on which the growing load reaches its limit.
 
-    The result is empty without growth.
+    Each tier with disks for data, or with nodes of known memory, has a row of its own. The result is empty without
+    growth.
     """
     if settled.growing is None:
         return []
     # Lost nodes are ignored for the hardware of the model: its load limit would be 0 if a tier has a single node.
     whole = replace(settled.question, file=settled.question.file.model_copy(update={"nodes_lost": 0}))
     today = replace(settled, question=whole)
-    rows = [_row(today, "the hardware of the model", Limits(whole, as_it_is(whole)))]
+    present, name = as_it_is(whole), "the hardware of the model"
+    rows = [_row(today, name, Limits(whole, present)), *_resources(today, present, name)]
     if answer is not None and limits is not None:
         rows.append(_row(settled, "the answer", limits, as_probability=True))
+        rows += _resources(settled, answer.candidate, "the answer")
         for place in range(1, len(first)):
             boost: dict[str, int] = {}
             for bottleneck in first[:place]:
@@ -43,6 +48,10 @@ def dates(settled: SizingProblem, answer: Found | None, limits: Limits | None, f
             names = ", ".join(f"{name} x{factor}" for name, factor in boost.items())
             rows.append(_row(settled, f"the answer with the servers of {names}", first[place].limits))
     return rows
+
+
+def _resources(settled: SizingProblem, candidate: Candidate, hardware: str) -> list[dict[str, object]]:
+    return [found.document() for found in resource_dates(settled, candidate, hardware)]
 
 
 def _row(settled: SizingProblem, what: str, limits: Limits, *, as_probability: bool = False) -> Json:

@@ -46,6 +46,11 @@ class GrowthModel(Protocol):
     def factor(self, days: float) -> float:
         """Return the expected load after `days`, relative to the load on the first day. [1]"""
 
+    def trend(self, days: float) -> float:
+        """Return the growth of the load after `days` without its season, as a factor of the load on the first day.
+        [1]
+        """
+
     def chances_above(self, days: float, factors: Floats) -> Floats:
         """Return the probability that the load after `days` exceeds each factor. Factors are relative to the load on
         the first day.
@@ -97,6 +102,12 @@ class GivenGrowth:
     def factor(self, days: float) -> float:
         """Return the expected load after `days`, relative to the load on the first day. [1]"""
         return float(self.yearly ** (days / YEAR_D))
+
+    def trend(self, days: float) -> float:
+        """Return the growth of the load after `days`, which has no season, as a factor of the load on the first day.
+        [1]
+        """
+        return self.factor(days)
 
     def chances_above(self, days: float, factors: Floats) -> Floats:
         """Return the probability that the load after `days` exceeds each factor. Factors are relative to the load on
@@ -185,6 +196,13 @@ class HistoricGrowth:
         if self.history.season == "none":
             return float(np.exp(self.history.level(self._cycle(days))[0] - self._level))
         return float(self.drawn(days, np.array([0.5]))[0])
+
+    def trend(self, days: float) -> float:
+        """Return the growth of the load after `days` without its season, as a factor of the load on the first day.
+        [1]
+        """
+        later = self.history.trend_level([self.start, self.start + timedelta(days=days)])
+        return float(np.exp(later[1] - later[0]))
 
     def _cycle(self, days: float) -> list[date]:
         """Return the dates of the season that ends `days` days after the start; dates before the start are left out."""

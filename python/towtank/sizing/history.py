@@ -297,6 +297,13 @@ class History:
         known = self.trend.offset(self._times(days))
         return np.asarray(known + self._design(days) @ self.parameters, dtype=float)
 
+    def trend_level(self, days: Sequence[date]) -> Floats:
+        """Return the logarithm of the expected load on each of the given days, without season and steps, up to a
+        constant.
+        """
+        times = self._times(days)
+        return np.asarray(self.trend.offset(times) + self.trend.column(times) * self.parameters[0], dtype=float)
+
     @property
     def noise(self) -> float:
         """Standard deviation of the logarithm of a load around the growth line, without the error of the line. [1]"""

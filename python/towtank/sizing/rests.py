@@ -49,7 +49,13 @@ def _growth(settled: SizingProblem) -> tuple[str, str]:
         return ASSUMED, "none"
     if isinstance(growing, HistoricGrowth):
         low, high = growing.history.yearly_interval
-        return MEASURED, f"{share_estimate(growing.yearly - 1, low - 1, high - 1)} a year, {growing.source}"
+        share = share_estimate(growing.yearly - 1, low - 1, high - 1)
+        how = (
+            "a year"
+            if growing.history.trend.form == "exponential"
+            else "in the year after it, by the same amount a year"
+        )
+        return MEASURED, f"{growing.source}: {share} {how}"
     yearly = f"{100 * (growing.yearly - 1):+.4g} % a year"
     if growing.certain:
         return GIVEN, f"{yearly}, without uncertainty"

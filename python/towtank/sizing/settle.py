@@ -12,13 +12,13 @@ import numpy as np
 from towtank.errors import Fault, ModelError, StudyError
 from towtank.model import servers_of, waits_in_turn
 from towtank.sizing.basis import DRAWS, Basis
+from towtank.sizing.day_profile import DayInterval, read_profile
 from towtank.sizing.factors import Factor
 from towtank.sizing.growth import GivenGrowth, GrowthModel, HistoricGrowth, highest_drawn, highest_factor
 from towtank.sizing.history import read_history
 from towtank.sizing.interval import Interval
 from towtank.sizing.load import Load, load_at_horizon, load_faults, load_now
 from towtank.sizing.machines import Machine, Ratio, machine_catalogue
-from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.question import Check, Question
 from towtank.sizing.reading import contradictions
 from towtank.sizing.resources import disk_room, disks_needed
@@ -50,6 +50,8 @@ class SizingProblem:
     start_is : str
         Description of the start day, with the reason for its choice.
     steps : Steps
+    profile : tuple of DayInterval
+        Intervals of the day, with the shape of the load; empty if the load does not change over the day.
     """
 
     question: Question
@@ -58,6 +60,7 @@ class SizingProblem:
     start: date
     start_is: str
     steps: Steps
+    profile: tuple[DayInterval, ...] = ()
 
 
 def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingProblem:
@@ -85,6 +88,7 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     machines = _machines(tree, file, folder, faults)
     names = _tier_stations(tree, file, basis, faults)
     growing = _growing(file, folder, faults)
+    profile = _profile(file, folder, faults)
     for place, name in ((("pools", name, "holds"), held) for name, pool in file.pools.items() for held in pool.holds):
         _known((tree, place), name, "station", list(basis.stations), faults)
     for name, cache in file.hit_ratios.items():
@@ -101,14 +105,15 @@ def settle(checked: Checked[SizingFile], basis: Basis, folder: Path) -> SizingPr
     carried = load_at_horizon(steps, file, now, growing)
     # Stored data have no seasonal pattern, and do not shrink with the load. So their growth factor excludes the season
     # and is at least 1.
-    growth = 1.0 if growing is None else max(1.0, growing.yearly ** (file.load.horizon / YEAR_D))
+    growth = 1.0 if growing is None else max(1.0, growing.trend(file.load.horizon))
     room = disk_room(file, growth, steps) if file.data is not None else None
     hardware = _Hardware(machines, _ratios(file, machines, steps), room)
     tiers = tuple(_tier((file, basis), name, stations, hardware, steps) for name, stations in names.items())
     cost = cost_of(tiers, _currency(tiers, machines))
     question = Question(basis, file, carried, checks, utilization, tiers, cost, growth=growth)
     start, start_is = _start(file, growing)
-    return SizingProblem(_with_growth(_with_draws(question), growing), now, growing, start, start_is, steps)
+    drawn = _with_growth(_with_draws(question), growing)
+    return SizingProblem(drawn, now, growing, start, start_is, steps, profile)
 
 
 def _known(at: _Place, name: str, what: str, known: list[str], faults: list[Fault]) -> None:
@@ -230,6 +235,16 @@ def _growing(file: SizingFile, folder: Path, faults: list[Fault]) -> GrowthModel
         return None
     start = date.fromisoformat(load.start) if load.start else history.busiest_day()
     return HistoricGrowth(history, start, f"history of {history.extent}")
+
+
+def _profile(file: SizingFile, folder: Path, faults: list[Fault]) -> tuple[DayInterval, ...]:
+    if file.load.profile is None:
+        return ()
+    try:
+        return read_profile(folder, file.load.profile)
+    except StudyError as error:
+        faults += error.faults
+        return ()
 
 
 def _start(file: SizingFile, growing: GrowthModel | None) -> tuple[date, str]:

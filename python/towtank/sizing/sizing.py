@@ -14,6 +14,7 @@ from typing import Any
 from towtank.model import solve_models
 from towtank.sizing.answer_steps import answer_steps
 from towtank.sizing.basis import Basis
+from towtank.sizing.by_interval import PROFILE, sized_day
 from towtank.sizing.capacity import Bottleneck, bottlenecks, limits_of
 from towtank.sizing.dates import dates
 from towtank.sizing.documents import Estimate, answer_document, other_document, rejected_document
@@ -97,10 +98,16 @@ def size(basis: Basis, checked: Checked[SizingFile], folder: Path, settings: Siz
     document = _head(settled, found)
     if found.answer is not None and limits is not None:
         document |= _answered(settled, found, limits, next_ones, simulation=chosen.simulation)
+    by_interval, late = None, list[str]()
+    if settled.profile:
+        exhaustive, simulation = chosen.exhaustive, chosen.simulation
+        day, late = sized_day(settled.question, settled.profile, found, exhaustive=exhaustive, simulation=simulation)
+        by_interval = day.model_dump(mode="json")
     return document | {
+        PROFILE: by_interval,
         "what_if": rows(settled.question, found.answer, asked),
         "dates": days,
-        "trust": trust(settled, found, limits),
+        "trust": trust(settled, found, limits, late),
         "steps": settled.steps.documents(),
     }
 

@@ -81,6 +81,28 @@ class HistoryFile(FileModel):
     )
 
 
+class ProfileFile(FileModel):
+    """Shape of the load over a day, read from a CSV file."""
+
+    csv: str = Field(
+        min_length=1,
+        description="CSV file with the shape, relative to the sizing file; its first line names the columns.",
+    )
+    time: str = Field(
+        "time",
+        min_length=1,
+        description="Name of the column with the beginning of each interval of the day, written like 08:30.",
+    )
+    load: str = Field(
+        "load",
+        min_length=1,
+        description=(
+            "Name of the column with the load, in any unit: only the ratios between intervals count, and the interval "
+            "with the highest value has the requested load."
+        ),
+    )
+
+
 class LoadFile(FileModel):
     """Load that the hardware must serve, today and at the horizon. Omitted values are taken from the model."""
 
@@ -113,6 +135,9 @@ class LoadFile(FileModel):
     )
     horizon: Span = Field(0.0, description="Time for which the hardware must suffice, for example `3 years`.")
     history: HistoryFile | None = Field(None, description="Past loads to estimate the growth from; replaces `growth`.")
+    profile: ProfileFile | None = Field(
+        None, description="Shape of the load over a day; each of its intervals gets the hardware that it needs."
+    )
     start: Day | None = Field(
         None,
         description=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -94,14 +95,14 @@ def without_draws(question: Question) -> Question:
     return replace(question, draws=(), speed_draws={}, growth_shares=(), growth_draws=(), corrections={}, counted=())
 
 
-def trust(settled: SizingProblem, search: Search, limits: Limits | None) -> Json:
+def trust(settled: SizingProblem, search: Search, limits: Limits | None, more: Sequence[str] = ()) -> Json:
     """Return as JSON object how far measurements support the sizing answer: range, errors, assumptions and doubts.
 
-    `limits` are the load limits of the answer.
+    `limits` are the load limits of the answer, `more` further doubts.
     """
     question, growing = settled.question, settled.growing
     fitted = question.basis.fitted
-    doubts = _doubts(question, search.answer, growing)
+    doubts = [*_doubts(question, search.answer, growing), *more]
     found: Json = {
         "measured": None,
         "range": "unknown",

@@ -185,10 +185,8 @@ def _held(fit: Fit, judgement: Judgement) -> None:
                 "kappa is at its bound 0: throughput does not fall at high load, and the curve is Amdahl's law"
             )
         elif name == "sigma" and value == 0:
-            judgement.reject(
-                "sigma is at its bound 0: the points show no contention; throughput grows at least in proportion to "
-                "the load"
-            )
+            # No family of curves has kappa alone, so that this curve is the law for points without contention.
+            judgement.doubt("sigma is at its bound 0: the points show no contention")
         # A system may really have no time outside the bottleneck, or no background work, so 0 is a valid value.
         elif name not in ("other_s", "background"):
             judgement.reject(f"{name} is at its bound {value:.3g}")

@@ -12,6 +12,8 @@ from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Callout, Column, Section, Table, paragraph, text
 from towtank.report.source import Json, Results
 from towtank.sizing import (
+    BYTES,
+    day_of,
     duration_text,
     estimate_text,
     interval_of,
@@ -34,7 +36,7 @@ def build(results: Results) -> Section | None:
     if found["answer"] is not None:
         blocks += [_tiers(found), _scenarios(found), *_next(found), _front(found)]
         blocks += _pools(found)
-    blocks += [*_what_if(found), *_dates(found), _steps(found), *_trust(found)]
+    blocks += [*_day(found), *_what_if(found), *_dates(found), _steps(found), *_trust(found)]
     return Section("sizing", "Sizing", tuple(blocks))
 
 
@@ -111,6 +113,8 @@ def _carried(case: Json, key: str = "load_at_limit") -> str:
     if case[key] is None:
         return "any load"
     known, unit = interval_of(case.get(f"{key}_interval")), case["load_unit"] if "load_unit" in case else case["unit"]
+    if unit == BYTES:
+        return size_text(case[key])
     if known is None or known.is_point:
         return f"{few_digits(case[key])} {unit}"
     return number_text(case[key], known, unit)
@@ -329,6 +333,29 @@ def _what_if(found: Json) -> list[Block]:
     return [Table("What if", columns, tuple(rows), notes)]
 
 
+def _day(found: Mapping[str, Any]) -> list[Block]:
+    """List the hardware that each interval of the day needs, if the load changes over the day."""
+    day = day_of(found)
+    if day is None:
+        return []
+    rows = tuple(
+        (
+            part.interval,
+            number_text(part.load, None, day.load_unit) if day.load_unit == "users" else rate_text(part.load),
+            part.configuration or f"none: {people.listing([*part.why_not])}",
+            "; ".join(part.objectives) or people.ABSENT,
+            people.ABSENT if part.probability is None else share_text(part.probability),
+        )
+        for part in day.intervals
+    )
+    columns = (
+        Column("Interval"), Column("Load", numeric=True), Column("Hardware"), Column("Objectives", numeric=True),
+        Column("Probability", numeric=True),
+    )  # fmt: skip
+    notes = ("Each interval is sized as if its load lasted.",)
+    return [Table("Hardware by interval of the day", columns, rows, notes)]
+
+
 def _dates(found: Json) -> list[Block]:
     if not found["dates"]:
         return []
@@ -344,11 +371,11 @@ def _dates(found: Json) -> list[Block]:
     chance = people.share(found["dates"][0]["chance"])
     columns = (
         Column("Hardware"),
-        Column("Highest load", numeric=True),
+        Column("Limit", numeric=True),
         Column(f"Chance of a miss above {chance} from"),
         Column("Expected to be reached on"),
     )
-    return [Table("Dates on which the load reaches the limit", columns, rows)]
+    return [Table("Dates on which a limit is reached", columns, rows)]
 
 
 def _never(date: Json) -> str:

@@ -42,7 +42,10 @@ COMMON: dict[str, tuple[str, str]] = {
     "host.open_files_limit": ("files", "open files that a process of the conductor may have"),
     "measurement.window": ("s", "length of the analysed steady state"),
     "measurement.excludes_ramps": ("yes or no", "whether the window begins after the ramp-up"),
-    "measurement.configuration_recorded": ("yes or no", "whether settings in force were recorded"),
+    "measurement.planned_in_force": (
+        "yes or no",
+        "whether the planned limits of all hosts were in force, as read back",
+    ),
     "study.last_load_before_rise": ("users", "highest load on the line of ideal scaling"),
     "study.index_ratio": ("1", "largest ratio of response times between levels of a factor for missing indexes"),
 }

@@ -143,6 +143,16 @@ def memory_of_host(host: Mapping[str, Any] | None) -> float | None:
     return _number(limit if limit is not None else host.get("memory_bytes"))
 
 
+def planned_in_force(run: Mapping[str, Any]) -> bool | None:
+    """Return True if the limits of all hosts were in force when the run began, False if those of a host were not.
+
+    None if no host recorded it: the settings with which a service was started do not show that they took effect.
+    """
+    hosts = (dig(run, "hosts") or {}).values()
+    known = [state for host in hosts if (state := dig(host, "sizes", "in_force")) is not None]
+    return all(known) if known else None
+
+
 def _value(estimate: Any) -> Any:
     return estimate.get("value") if isinstance(estimate, dict) else estimate
 
@@ -217,7 +227,7 @@ def _common(manifest: Json, study: Json, configuration: Json, run: Json, summary
         "host.open_files_limit": facts.get("open_files_limit"),
         "measurement.window": length,
         "measurement.excludes_ramps": _after_ramp(summary),
-        "measurement.configuration_recorded": bool(run.get("settings")),
+        "measurement.planned_in_force": planned_in_force(run),
         "study.last_load_before_rise": _before_rise(configuration),
         "study.index_ratio": _index_ratio(study, run),
     }

@@ -1,0 +1,193 @@
+"""Predicts the dates on which growing data fill the disks, and growing needs fill the memory of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from functools import partial
+
+import numpy as np
+
+from towtank.sizing.evaluate import Job, Outcome, outcomes
+from towtank.sizing.growth import FARTHEST_D
+from towtank.sizing.interval import ENDS
+from towtank.sizing.question import Question
+from towtank.sizing.resources import data_bytes, most_memory
+from towtank.sizing.settle import SizingProblem
+from towtank.sizing.tiers import Candidate, Option, Tier
+
+BYTES = "byte"
+_SOLVED = ("transaction", "connection")
+"""Quantities of memory entries that are known only after the model has been solved."""
+
+
+@dataclass(frozen=True)
+class ResourceDate:
+    """Date on which a growing need exceeds the size of a resource.
+
+    Attributes
+    ----------
+    what : str
+        The resource and the hardware, in words.
+    limit : float
+        Amount of the need at which the resource is full. [byte]
+    chance : float
+        Allowed probability that the need exceeds the limit. [ratio]
+    day : date or None
+        First day on which the probability is above `chance`; None beyond `FARTHEST_D`.
+    days : int or None
+        Number of days from the start. [d]
+    expected : date or None
+        First day on which the expected need exceeds the limit.
+    between : (date or None, date or None) or None
+        First days on which the probability is above 2.5 % and 97.5 %; None if the growth has no interval.
+    """
+
+    what: str
+    limit: float
+    chance: float
+    day: date | None
+    days: int | None
+    expected: date | None
+    between: tuple[date | None, date | None] | None
+
+    def document(self) -> dict[str, object]:
+        """Return the date as a JSON object of the form of the dates of a load limit."""
+        ends = self.between and dict(zip(("low", "high"), map(_text, self.between), strict=True))
+        return {
+            "what": self.what,
+            "otherwise": None,
+            "limit": self.limit,
+            "no_limit": None,
+            "limit_interval": None,
+            "unit": BYTES,
+            "missed_from": _text(self.day),
+            "days": self.days,
+            "chance": self.chance,
+            "expected_on": _text(self.expected),
+            "expected_interval": ends,
+        }
+
+
+def _text(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def resource_dates(settled: SizingProblem, candidate: Candidate, hardware: str) -> Iterator[ResourceDate]:
+    """Yield the date on which the disks of each tier are full of data, and on which the memory of its nodes is too
+    small.
+
+    Parameters
+    ----------
+    settled : SizingProblem
+        Question with growth.
+    candidate : Candidate
+    hardware : str
+        Hardware in words, for the rows.
+
+    Notes
+    -----
+    Disks hold nodes x disks x size x (1 - free) / copies bytes of data. Data grow by their own rate, which counts as
+    certain, or like the load without its season. Memory is that of `most_memory`, for the load of each day; the error
+    of the growth of the load counts. Tiers without disks of a stated size, and nodes whose memory is free to choose,
+    have no date.
+    """
+    question = settled.question
+    for tier, option in zip(question.tiers, candidate, strict=True):
+        if question.file.data is not None and tier.disk_size_bytes is not None:
+            yield _disk_date(settled, tier, option, hardware)
+        memory = _memory_bytes(question, tier, option)
+        if tier.name in question.file.memory and memory is not None:
+            yield _memory_date(settled, (tier, option, memory), candidate, hardware)
+
+
+def _memory_bytes(question: Question, tier: Tier, option: Option) -> int | None:
+    """Return the memory of a node; that of the machine on which the model was measured, for its hardware. [byte]
+
+    None if it is unknown.
+    """
+    if option.memory_bytes is not None or option.machine is not None:
+        return option.memory_bytes
+    same = [each for each in tier.options if each.machine == question.file.measured_on and each.machine is not None]
+    return same[0].memory_bytes if same else None
+
+
+def _disk_date(settled: SizingProblem, tier: Tier, option: Option, hardware: str) -> ResourceDate:
+    file, growing = settled.question.file, settled.growing
+    assert file.data is not None
+    assert tier.disk_size_bytes is not None
+    assert growing is not None
+    disks = option.nodes * option.cpus
+    full = disks * tier.disk_size_bytes * (1 - file.data.free) / file.data.copies
+
+    def data(days: int) -> float:
+        on_day = file.model_copy(update={"load": file.load.model_copy(update={"horizon": float(days)})})
+        return data_bytes(on_day, max(1.0, growing.trend(days)))
+
+    days = _first(lambda day: data(day) > full)
+    when = None if days is None else settled.start + timedelta(days=days)
+    what = f"{hardware}: data on {tier.name} ({disks} disk{'s' if disks != 1 else ''})"
+    chance = round(1 - file.probability, 12)
+    return ResourceDate(what, full, chance, when, days, when, None)
+
+
+def _memory_date(
+    settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candidate, hardware: str
+) -> ResourceDate:
+    question, growing = settled.question, settled.growing
+    tier, _, memory = at
+    assert growing is not None
+    chance = round(1 - question.file.probability, 12)
+    shares = (0.5,) if growing.certain else (1 - chance, 0.5, *ENDS)
+    found = {share: _first(partial(_is_short, settled, at, candidate, share)) for share in shares}
+    dates = {share: None if days is None else settled.start + timedelta(days=days) for share, days in found.items()}
+    early = 0.5 if growing.certain else 1 - chance
+    between = None if growing.certain else (dates[ENDS[1]], dates[ENDS[0]])
+    what = f"{hardware}: memory of a node of {tier.name}"
+    return ResourceDate(what, float(memory), chance, dates[early], found[early], dates[0.5], between)
+
+
+def _is_short(
+    settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candidate, share: float, days: int
+) -> bool:
+    """Return True if a node needs more than its memory on a day, with the load at a quantile of its distribution."""
+    return _need(settled, at, candidate, days, share) > at[2]
+
+
+def _need(settled: SizingProblem, at: tuple[Tier, Option, int], candidate: Candidate, days: int, share: float) -> float:
+    """Return the memory that a node needs on a day, if the load is at a quantile of its distribution. [byte]"""
+    question, growing = settled.question, settled.growing
+    assert growing is not None
+    tier, option, _ = at
+    grown = growing.factor(days) if share == 0.5 else float(growing.drawn(days, np.array([share]))[0])
+    load = settled.now.times(question.file.load.peak * grown)
+    file = question.file.model_copy(update={"load": question.file.load.model_copy(update={"horizon": float(days)})})
+    on_day = replace(question, file=file, load=load, growth=max(1.0, growing.trend(days)))
+    jobs = [Job(candidate, load, lost) for lost in on_day.scenarios(candidate)]
+    return most_memory(on_day, tier, option, _solved(on_day, tier, jobs))[0]
+
+
+def _solved(question: Question, tier: Tier, jobs: Sequence[Job]) -> list[Outcome]:
+    """Return the outcomes of the failure scenarios. The models are solved only if a memory entry needs the solution."""
+    if any(entry.per in _SOLVED for entry in question.file.memory[tier.name]):
+        return outcomes(question, jobs)
+    return [Outcome(job, (), {}, {}, {}, {}, {}) for job in jobs]
+
+
+def _first(full: Callable[[int], bool]) -> int | None:
+    """Return the first day on which a growing need exceeds its limit; None if there is none until `FARTHEST_D`.
+
+    The need must not fall, as far as it matters for the limit.
+    """
+    if full(0):
+        return 0
+    low, high = 0, 1
+    while not full(high):
+        if high >= FARTHEST_D:
+            return None
+        low, high = high, min(2 * high, int(FARTHEST_D) + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if full(middle) else (middle, high)
+    return high
