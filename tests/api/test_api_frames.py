@@ -33,7 +33,7 @@ def test_arrow_readers_take_it_with_its_types_and_gaps() -> None:
         assert relation.columns == list(FRAME.columns)
         assert relation.fetchall() == ROWS
     assert stream is FRAME
-    assert kinds == ["BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "VARCHAR", "BIGINT"]
+    assert kinds == ["BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "DOUBLE", "BIGINT"]
 
 
 def test_an_empty_table_is_taken_too() -> None:
@@ -49,6 +49,20 @@ def test_pandas_takes_it() -> None:
         assert frame["p95_s"].tolist()[::2] == [0.1, 2.0]
         assert frame["p95_s"].isna().tolist() == [False, True, False]
         assert frame['odd "name"'].dtype == "int64"
+
+
+def test_intervals_that_do_not_exist_are_nulls() -> None:
+    """The column of a library has the type of numbers, and nulls instead of NaN."""
+    frame = Frame.of({"p95_s": [0.1, 0.2], "p95_s_low": [None, 0.1], "p99_s_low": [None, None], "x": [float("nan"), 1.0]})
+    assert frame["x"] == (None, 1.0)
+    with duckdb.connect() as connection:
+        relation = connection.sql("SELECT * FROM frame")
+        assert [str(kind) for kind in relation.types] == ["DOUBLE"] * 4
+        assert relation.fetchall() == [(0.1, None, None, None), (0.2, 0.1, None, 1.0)]
+        assert connection.sql("SELECT count(*) FROM frame WHERE isnan(p95_s_low) OR isnan(x)").fetchall() == [(0,)]
+    table = pandas.DataFrame(frame).convert_dtypes()
+    assert [table[name][0] is pandas.NA for name in ("p95_s", "p95_s_low", "x")] == [False, True, True]
+    assert str(table["p95_s_low"].dtype) == "Float64"
 
 
 def test_rows_and_columns() -> None:

@@ -211,13 +211,13 @@ class Drive:
     def _repr_html_(self) -> str:
         from towtank.report import drive_figure  # noqa: PLC0415 - heavy, and only for notebooks
 
-        names = ("mean", "p50", "p90", "p95", "p99", "max")
-        times = [(name, str(getattr(self.response_time_s, name))) for name in names]
         return notebook.page(
-            notebook.heading(f"{self.target}: {self.throughput_per_s}, {self.errors} of {self.requests} failed"),
+            notebook.heading(
+                f"{self.target}: {notebook.text(self.throughput_per_s)}, {self.errors} of {self.requests} failed"
+            ),
             notebook.verdict(self.verdict, (doubt.message for doubt in self.doubts)),
             notebook.picture(drive_figure(self._document)),
-            notebook.table(("response time", ""), times),
+            notebook.times(self.response_time_s),
         )
 
 

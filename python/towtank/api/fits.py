@@ -50,6 +50,17 @@ class Prediction:
     response_time_s: Quantity | None
     refused: str = ""
 
+    def _repr_html_(self) -> str:
+        position = {"measured": "at a measured load", "between": "between measured loads"}.get(
+            self.range, "beyond the measured loads"
+        )
+        values = (("throughput", self.throughput_per_s), ("mean response time", self.response_time_s))
+        return notebook.page(
+            notebook.heading(f"Prediction at load {self.load:g}, {position}"),
+            notebook.verdict("refused", [self.refused]) if self.refused else "",
+            notebook.table(("predicted", "with 95 % band"), [(name, notebook.text(value)) for name, value in values]),
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class Fit:

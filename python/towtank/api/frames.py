@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,12 @@ _SHOWN_ROWS = 20
 
 @dataclass(frozen=True, repr=False)
 class Frame:
-    """Table of results: columns of equal length, each of numbers or of text, with None for missing values.
+    """Table of results: columns of equal length, each of numbers or of text, with None for missing values, such as
+    the ends of an interval that does not exist.
 
     A frame has the Arrow PyCapsule interface, so that `polars.DataFrame(frame)`, `pyarrow.table(frame)` and
-    `duckdb.from_arrow(frame)` accept it. `pandas.DataFrame(frame.to_dict())` needs no Arrow.
+    `duckdb.from_arrow(frame)` accept it, with nulls for missing values. `pandas.DataFrame(frame)` needs no Arrow; its
+    floats have NaN for missing values, and `convert_dtypes()` makes nulls of them.
 
     Attributes
     ----------
@@ -85,22 +88,24 @@ def _no_column(frame: Frame, column: str) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a plain number, text or None, which every data frame library understands."""
+    """Return a value as a plain number, text or None, which every data frame library understands; NaN is None."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
         return int(value)
-    return float(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value)
+    return str(value)
 
 
 def _kind(column: Sequence[Any]) -> str:
-    """Return the DuckDB type of a column's values. The type is text if the values have several types, or if the column
-    has no values.
+    """Return the DuckDB type of a column's values. The type is text if the values have several types. A column without
+    values is one of numbers, such as the ends of intervals that do not exist.
     """
     kinds = {type(value) for value in column if value is not None}
     if kinds == {bool}:
         return "BOOLEAN"
-    if kinds and kinds <= {int, float}:
+    if kinds <= {int, float}:
         return "BIGINT" if kinds == {int} else "DOUBLE"
     return "VARCHAR"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from towtank import units
+from towtank.api import notebook
 from towtank.api.measured import Doubt, Times, Verdict
 from towtank.api.quantity import COUNT, PER_SECOND, SECONDS, Quantity, estimate, number
 from towtank.digging import dig
@@ -93,6 +94,14 @@ class Comparison:
     ratio: Quantity | None
     differs: bool | None
     assumed_differs: bool | None
+
+    def _repr_html_(self) -> str:
+        outcome = {True: "differs", False: "same within its interval", None: "not decided"}[self.differs]
+        row = (self.metric, f"{self.load:g}", notebook.text(self.ratio), outcome)
+        return notebook.page(
+            notebook.heading(f"{self.factor}: {self.other} compared with {self.base}"),
+            notebook.table(("metric", "load", "ratio", "outcome"), [row]),
+        )
 
 
 @dataclass(frozen=True)
@@ -194,6 +203,14 @@ class Judged:
     def __repr__(self) -> str:
         figures = f"{self.throughput_per_s}, p95 {self.response_time_ms.p95}"
         return f"<Judged {self.file}: {self.form}, {self.verdict}, {figures}>"
+
+    def _repr_html_(self) -> str:
+        counts = f"{notebook.text(self.errors)} of {notebook.text(self.requests)} failed"
+        return notebook.page(
+            notebook.heading(f"{self.file} ({self.form}): {notebook.text(self.throughput_per_s)}, {counts}"),
+            notebook.verdict(self.verdict, (doubt.message for doubt in self.doubts)),
+            notebook.times(self.response_time_ms),
+        )
 
 
 def judge(path: str | PathLike[str]) -> Judged:
@@ -320,6 +337,17 @@ class ComparedResults:
 
     def __repr__(self) -> str:
         return f"<ComparedResults of {self._compared.a.name} and {self._compared.b.name}: {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        metrics = [
+            (each.name, each.transaction or "all", notebook.text(each.ratio), each.verdict) for each in self.metrics
+        ]
+        return notebook.page(
+            notebook.heading(f"{self._compared.b.name} compared with {self._compared.a.name}"),
+            notebook.verdict(self.verdict, self.doubts),
+            notebook.table(("metric", "transaction", "ratio B / A", "verdict"), metrics),
+            notebook.table(("differs in", "A", "B"), self.differs_in) if self.differs_in else "",
+        )
 
 
 def _ratio_of(found: Finding) -> Quantity | None:

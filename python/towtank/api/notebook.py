@@ -8,10 +8,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from towtank.api.measured import Times
     from towtank.report import Figure
 
 _COLOURS = {"valid": "#009E73", "suspect": "#E69F00", "invalid": "#D55E00"}
 ABSENT = "–"
+_SHOWN_TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
 
 
 def page(*parts: str) -> str:
@@ -33,6 +35,17 @@ def verdict(level: str, texts: Iterable[str]) -> str:
         f'<div style="border-left:4px solid {colour};padding:0 0.8em;margin:0.5em 0">'
         f"verdict: <strong>{escape(str(level))}</strong>{reasons}</div>"
     )
+
+
+def text(value: object) -> str:
+    """Return a value as text; a dash stands for a value that was not measured."""
+    return ABSENT if value is None else str(value)
+
+
+def times(found: Times) -> str:
+    """Render the distribution of response times as a table."""
+    rows = [(name, text(getattr(found, name))) for name in _SHOWN_TIMES]
+    return table(("response time", ""), rows)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:

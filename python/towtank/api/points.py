@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from towtank.api import notebook
 from towtank.api.frames import Frame
 from towtank.api.measured import Tier, Times, Transaction, Verdict, tiers
 from towtank.api.quantity import PER_SECOND, RATIO, Quantity, estimate, number
@@ -122,8 +123,22 @@ class Run:
         return Frame.of({**columns, **{f"cpus_used {tier}": values for tier, values in used.items()}})
 
     def __repr__(self) -> str:
+        return f"<Run {self._title}: {self.verdict}>"
+
+    @property
+    def _title(self) -> str:
         factors = ", ".join(f"{name} {level}" for name, level in self.factors.items())
-        return f"<Run {self.name} ({factors}): {self.verdict}>"
+        return f"{self.name} ({factors})"
+
+    def _repr_html_(self) -> str:
+        from towtank.report import RunResult, run_figure  # noqa: PLC0415 - heavy, and only for notebooks
+
+        return notebook.page(
+            notebook.heading(f"{self._title}: {notebook.text(self.throughput_per_s)}, {self.status}"),
+            notebook.verdict(self.verdict, (doubt.message for doubt in self.verdict.doubts)),
+            notebook.picture(run_figure(RunResult(self.name, {}, self._summary))),
+            notebook.times(self.response_time_s),
+        )
 
 
 def point_of(configuration: Json, point: Json) -> Point:

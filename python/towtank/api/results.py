@@ -14,7 +14,6 @@ from towtank.api.frames import Frame
 from towtank.api.judged import Claim, Comparison, Objective, claim_of, comparison_of, objective_of
 from towtank.api.measured import Verdict
 from towtank.api.points import Point, Run, point_of, row_of, run_of
-from towtank.api.quantity import Quantity
 
 if TYPE_CHECKING:
     from towtank.api.diagnosed import Diagnosis
@@ -226,9 +225,9 @@ class Results:
             (
                 point.configuration,
                 f"{point.load:g}",
-                _text(point.throughput_per_s),
-                _text(point.response_time_s.mean),
-                _text(point.response_time_s.p95),
+                notebook.text(point.throughput_per_s),
+                notebook.text(point.response_time_s.mean),
+                notebook.text(point.response_time_s.p95),
                 ", ".join(dict.fromkeys(point.verdicts)),
             )
             for point in self.points
@@ -267,7 +266,3 @@ def open_results(folder: Path | str) -> Results:
     with contained() as parts:
         found = measured_results(path)
     return Results(path, found, tuple(failed.sentence for failed in parts.failed))
-
-
-def _text(value: Quantity | None) -> str:
-    return notebook.ABSENT if value is None else str(value)

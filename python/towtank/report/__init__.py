@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from towtank.report.pictures import static_svg as static_svg
     from towtank.report.single_figures import capacity_figure as capacity_figure
     from towtank.report.single_figures import drive_figure as drive_figure
+    from towtank.report.single_figures import run_figure as run_figure
     from towtank.report.single_figures import throughput_figure as throughput_figure
     from towtank.report.source import Results as Results
     from towtank.report.source import RunResult as RunResult
@@ -38,7 +39,7 @@ __getattr__, __dir__ = door(
         "document": "Figure",
         "objectives": "objective_unit",
         "pictures": "static_svg",
-        "single_figures": "capacity_figure drive_figure throughput_figure",
+        "single_figures": "capacity_figure drive_figure run_figure throughput_figure",
         "source": "Results RunResult derived_documents load_results measured_results",
         "terminal": "print_outcome",
         "writing": "REPORT_FILE write_loaded_report write_report",
