@@ -239,6 +239,25 @@ def test_invalid_runs_never_count_and_suspect_ones_are_named() -> None:
     assert "wild" not in found["runs"]
 
 
+def test_an_answer_of_the_valid_runs_alone_depends_on_no_suspect_run() -> None:
+    runs = pair((19, 20, 21), (9, 10, 11))
+    wild = run("wild", {"cache": "large"}, 23, verdict="suspect")
+    found = judged(ratio("> 1.1"), [CACHE], [*runs, wild])
+    assert found == judged(ratio("> 1.1"), [CACHE], runs)
+    # Without the suspect run, the interval of the ratio contains the bound.
+    late = [*pair((19, 20, 21), (9, 10)), run("s2", {"cache": "small"}, 11, verdict="suspect")]
+    found = judged(ratio("> 1.6"), [CACHE], late)
+    assert (found["verdict"], found["suspect_runs"]) == ("confirmed", ["s2"])
+    assert found["doubts"] == ["it depends on the suspect run s2; without it the claim is undecided"]
+
+
+def test_a_suspect_run_without_the_quantity_is_not_used() -> None:
+    empty = {**run("r9", {"cache": "large"}, 20, verdict="suspect"), "throughput_per_s": None}
+    found = judged(ratio("> 1.9"), [CACHE], [*pair((19, 20, 21), (9, 10, 11)), empty])
+    assert (found["verdict"], found["suspect_runs"], found["doubts"]) == ("undecided", [], [])
+    assert "r9" not in found["runs"]
+
+
 def test_what_is_missing_says_why_it_cannot_be_tested() -> None:
     runs = pair((19, 20, 21), (9, 10, 11))
     assert judged(ratio("> 1"), [CACHE], runs[:3])["why"] == "no run at cache small"

@@ -66,6 +66,25 @@ def test_the_first_decision_stands_with_the_runs_that_made_it() -> None:
     assert found["measured"]["confidence"] == pytest.approx(nominal_confidence(4, 2))
 
 
+def suspect(runs: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    return [{**each, "verdict": {"level": "suspect", "reasons": []}} if each["run"] in names else each for each in runs]
+
+
+def test_a_decision_is_repeated_without_suspect_runs_by_the_blocks_after_it() -> None:
+    """Three blocks decide the claim with a suspect run. Without it, two runs of that level do not, but three do."""
+    described = study(4, "> 1.5", 4)
+    runs = runs_of([98.0, 102.0, 100.0, 99.0], [200.0, 185.0, 215.0, 200.0])
+    (before,) = claims.judge(described, runs)["claims"]
+    assert (before["verdict"], before["decided_after"]) == ("confirmed", 3)
+    (found,) = claims.judge(described, suspect(runs, "l1"))["claims"]
+    assert (found["verdict"], found["decided_after"]) == ("confirmed", 4)
+    assert (found["suspect_runs"], found["doubts"]) == ([], [])
+    assert found["runs"] == ["l2", "l3", "l4", "s1", "s2", "s3", "s4"]
+    (found,) = claims.judge(study(4, "> 1.5", 3), suspect(runs[:3] + runs[4:7], "l1"))["claims"]
+    assert (found["verdict"], found["suspect_runs"], found["decided_after"]) == ("confirmed", ["l1"], 3)
+    assert found["doubts"] == ["it depends on the suspect run l1; without it the claim is undecided"]
+
+
 def test_a_single_block_decides_nothing() -> None:
     found = verdict(4, "> 1.5", [100.0], [900.0])
     assert (found["verdict"], found["decided_after"]) == ("undecided", None)

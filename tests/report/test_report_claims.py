@@ -102,6 +102,11 @@ def test_suspect_runs_are_marked_and_named() -> None:
         "values of single runs, with an assumed standard deviation of 5 % between runs."
     )
     assert found.footnotes == ("† Depends on suspect runs: r004.",)
+    # The run of another claim that has no answer, and hence no mark, needs no note.
+    open_only = with_claims(verdicts={"r003": "suspect"})
+    assert any(claim["suspect_runs"] for claim in open_only.claims["claims"])
+    marked = any("†" in row[6] for row in table(open_only).rows)
+    assert bool(table(open_only).footnotes) == marked
     invalid = table(with_claims(verdicts={"r004": "invalid"})).rows[0]
     assert invalid[6] == (
         "Not answered, because every run at search_index present, users 120 is invalid (r004). "

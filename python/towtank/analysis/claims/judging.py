@@ -2,7 +2,7 @@
 
 A claim states a bound of a measured quantity. It is confirmed if the whole interval of the quantity lies on the claimed
 side of the bound, and refuted if the whole interval lies on the opposite side. Otherwise it is undecided. Invalid runs
-are not used; suspect runs are listed.
+are not used. Suspect runs are used only if the other runs do not give the same answer; they are then listed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
 from towtank.analysis.claims.needs import Needs, runs_needed
-from towtank.analysis.claims.places import MISSING, Levels, Places, UntestableError
+from towtank.analysis.claims.places import INVALID_AND_SUSPECT, INVALID_ONLY, MISSING, Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
-from towtank.analysis.statistics.estimates import CONFIDENCE, Estimate
+from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.looks import FIRST, Looks
 from towtank.analysis.statistics.run_to_run import ASSUMED_SHARE
 from towtank.claim_words import ANSWERED
@@ -74,7 +74,7 @@ def judge(study: Json, runs: Sequence[Json]) -> dict[str, Any]:
         `claims.json`, as `docs/reference/claims.md` describes.
     """
     looks = looks_of(study)
-    judged = [_in_turn(claim, study, runs, looks) for claim in study.get("claims") or ()]
+    judged = [_soundly(claim, study, runs, looks) for claim in study.get("claims") or ()]
     return {
         "schema": SCHEMA,
         "study": study.get("name"),
@@ -104,24 +104,67 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
     return None if at_most is None else Looks(int(at_most))
 
 
-def _in_turn(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
+def _soundly(
+    written: Mapping[str, Any], study: Mapping[str, object], runs: Sequence[Mapping[str, Any]], looks: Looks | None
+) -> Mapping[str, Any]:
+    """Test a claim with all runs that are not invalid, and return the answer of the valid runs alone if it is the same.
+
+    Otherwise the answer depends on the suspect runs, and its doubts describe the answer without them.
+
+    Notes
+    -----
+    All blocks of runs count for the answer without the suspect runs, even those after the decision with them. An answer
+    is returned only if the test with all runs gives it, so errors do not become more frequent.
+    """
+    judged = _in_turn(written, study, runs, looks)
+    suspects, verdict = dig(judged, "suspect_runs"), dig(judged, "verdict")
+    if not suspects or verdict not in ANSWERED:
+        return _leaning(judged, "")
+    sound = _in_turn(written, study, runs, looks, INVALID_AND_SUSPECT)
+    other = dig(sound, "verdict")
+    if other == verdict:
+        return sound
+    without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
+    if other == "not_testable":
+        return _leaning(judged, f"{without} cannot be tested" if len(dig(judged, "runs")) > len(suspects) else "")
+    return _leaning(judged, f"{without} is {other}")
+
+
+def _leaning(judged: Mapping[str, Any], without: str) -> Mapping[str, Any]:
+    """Return a judged claim whose doubts name the suspect runs that it uses, followed by the text `without`."""
+    suspects = dig(judged, "suspect_runs")
+    if not suspects:
+        return judged
+    runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
+    named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
+    return {**judged, "doubts": [f"it depends on {named}{without}", *dig(judged, "doubts")]}
+
+
+def _in_turn(
+    written: Mapping[str, Any],
+    study: Mapping[str, object],
+    runs: Sequence[Mapping[str, Any]],
+    looks: Looks | None,
+    excluded: tuple[str, ...] = INVALID_ONLY,
+) -> dict[str, Any]:
     """Test a claim after each block of runs, and return the first verdict other than undecided.
 
     A block is one repetition of all combinations. `looks` gives the confidence of each of these interim analyses.
     """
-    factors, share = dig(study, "factors") or (), run_to_run_of(study)
+    factors = dig(study, "factors") or ()
+    alone = Places(factors, runs, run_to_run_of(study), excluded=excluded)
     if looks is None:
-        return _judged(written, factors, runs, share)
+        return _judged(written, alone)
     block_of = {str(dig(run, "run")): int(dig(run, "repetition") or 1) for run in dig(study, "design") or ()}
     block_by_run = [(block_of.get(str(dig(run, "run")), 1), run) for run in runs]
     known = {str(dig(run, "run")) for run in runs}
     missing = {name: block for name, block in block_of.items() if name not in known}
     for block in looks.until(min(missing.values(), default=looks.at_most + 1) - 1):
         there = [run for number, run in block_by_run if number <= block]
-        judged = _judged(written, factors, there, share, looks.confidence)
+        judged = _judged(written, replace(alone, runs=there, confidence=looks.confidence))
         if judged["verdict"] in ANSWERED:
             return {**judged, "decided_after": block}
-    judged = _judged(written, factors, runs, share, looks.confidence)
+    judged = _judged(written, replace(alone, confidence=looks.confidence))
     if judged["verdict"] in ANSWERED:
         judged |= {"verdict": "undecided", **_not_yet(missing)}
     return judged
@@ -148,9 +191,9 @@ def of_manifest(manifest: Json, runs: Sequence[Json]) -> dict[str, Any] | None:
     return judge(study, [run for run in runs if run.get("status") != "planned"])
 
 
-def _judged(
-    written: Json, factors: Sequence[Json], runs: Sequence[Json], share: float, confidence: float = CONFIDENCE
-) -> dict[str, Any]:
+def _judged(written: Json, unused: Places) -> dict[str, Any]:
+    """Test a claim with the given runs, of which none is marked as used."""
+    places = replace(unused, used={}, left_out=[])
     try:
         claim = Claim.model_validate(written)
     except ValidationError:
@@ -165,7 +208,6 @@ def _judged(
     if claim.measure is None or claim.holds is None:
         return {**head, **_blank("not_testable", str(claim.not_testable), _OTHER_STUDY)}
     asked = {"asks": words_of(claim.measure), "holds": claim.holds, "measure": claim.document()["measure"]}
-    places = Places(factors, runs, share, confidence)
     try:
         found = _measured(claim.measure, claim.holds, places)
     except UntestableError as fault:
@@ -175,7 +217,7 @@ def _judged(
     return {
         **head,
         **_blank(verdict, why, remedy),
-        "doubts": _doubts(claim.measure, claim.holds, places, verdict),
+        "doubts": _doubts(places),
         **asked,
         "unit": _unit(claim.measure),
         **found,
@@ -186,34 +228,14 @@ def _judged(
     }
 
 
-def _doubts(measure: Measure, holds: str, places: Places, verdict: str) -> list[str]:
-    """List reasons to doubt a verdict: suspect runs, single runs, runs that were left out."""
-    suspects, found = places.suspects, []
-    if suspects:
-        runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
-        named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
-        without = "" if verdict == "undecided" else _without_suspects(measure, holds, places, verdict)
-        found.append(f"it depends on {named}{without}")
+def _doubts(places: Places) -> list[str]:
+    """List reasons to doubt a verdict other than suspect runs: single runs, and runs that were left out."""
+    found = []
     if places.assumed and places.run_to_run:
         found.append(
             f"values of single runs, with an assumed standard deviation of {100 * places.run_to_run:g} % between runs"
         )
     return [*found, *(f"left out, {why}" for why in places.left_out)]
-
-
-def _without_suspects(measure: Measure, holds: str, places: Places, verdict: str) -> str:
-    """Describe the verdict that a claim would have without the suspect runs.
-
-    The text is empty if that verdict is the same, or if all runs in use are suspect.
-    """
-    suspects = places.suspects
-    sound = replace(places, runs=[run for run in places.runs if str(run["run"]) not in suspects], used={}, left_out=[])
-    without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
-    try:
-        other = _WORDS[_measured(measure, holds, sound)["verdict"]]
-    except UntestableError:
-        return f"{without} cannot be tested" if len(places.used) > len(suspects) else ""
-    return "" if other == verdict else f"{without} is {other}"
 
 
 def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:

@@ -24,6 +24,8 @@ ESTIMATES = "estimates"
 """Key of the estimates with intervals in each phase of a run summary."""
 PHASE_NUMBERS = ("cpus_used", "parts", "mean_s")
 DISKS = "disks"
+INVALID_ONLY, INVALID_AND_SUSPECT = ("invalid",), ("invalid", "suspect")
+"""Verdicts of the runs that a claim does not use."""
 Json = Mapping[str, Any]
 Levels = dict[str, str]
 # Next steps recommended for claims that the runs cannot decide.
@@ -56,6 +58,8 @@ class Places:
         has a single run. [1]
     confidence : float
         Confidence of all intervals, in (0, 1).
+    excluded : tuple of str
+        Verdicts of the runs that are not used.
     assumed : bool
         Whether `run_to_run` was used, because a combination of levels has a single run.
     used : dict of str to dict
@@ -68,6 +72,7 @@ class Places:
     runs: Sequence[Json]
     run_to_run: float = ASSUMED_SHARE
     confidence: float = CONFIDENCE
+    excluded: tuple[str, ...] = INVALID_ONLY
     assumed: bool = False
     used: dict[str, Json] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -114,21 +119,21 @@ class Places:
         return {factor: self.resolved(factor, level)[0] for factor, level in written.items()}
 
     def quantity(self, of: str, per: str | None, place: Levels) -> Estimate:
-        """Return a measured quantity at given levels of the factors, combined over the runs that are not invalid.
+        """Return a measured quantity at given levels of the factors, combined over the runs that are not excluded.
 
         Raises
         ------
         UntestableError
-            If no valid run has these levels, or if no such run contains the quantity.
+            If no usable run has these levels, or if no such run contains the quantity.
         """
         where = ", ".join(f"{name} {level}" for name, level in place.items()) or "any level"
         there = [run for run in self.runs if all(str(run["factors"].get(name)) == place[name] for name in place)]
-        usable = [run for run in there if run["verdict"]["level"] != "invalid"]
+        usable = [run for run in there if run["verdict"]["level"] not in self.excluded]
         if not there:
             raise UntestableError(f"no run at {where}", MISSING)
         if not usable:
             names = ", ".join(str(run["run"]) for run in there)
-            raise UntestableError(f"every run at {where} is invalid ({names})", INVALID)
+            raise UntestableError(f"every run at {where} is {' or '.join(self.excluded)} ({names})", INVALID)
         measured = {str(run["run"]): found for run in usable if (found := in_run(run, of, per)).value is not None}
         if not measured:
             raise UntestableError(f"{of}{f' per {per}' if per else ''} was not measured at {where}", NOT_RECORDED)
@@ -139,10 +144,9 @@ class Places:
         # A single run gets a wider interval, because runs differ. A value of method `EXACT` does not: it counts all
         # documents and is not a sample.
         if len(measured) == 1 and together.method != EXACT and together.low is not None:
-            alone = next(run for run in usable if str(run["run"]) in measured)
-            together = with_run_to_run(together, self.run_to_run * _elasticity(alone, of, per))
+            together = with_run_to_run(together, self.run_to_run * _elasticity(having[0], of, per))
             self.assumed = True
-        self.used |= {str(run["run"]): run for run in usable}
+        self.used |= {str(run["run"]): run for run in having}
         return together if self.confidence == together.confidence else together.at(self.confidence)
 
     @property

@@ -285,7 +285,7 @@ def _answer(claim: _Claim) -> str:
 
 
 def _notes(claims: list[_Claim]) -> list[str]:
-    suspects = sorted({run for claim in claims for run in claim.suspect_runs})
+    suspects = sorted({run for claim in claims if claim.is_marked for run in claim.suspect_runs})
     return [f"{MARK} Depends on suspect runs: {people.listing(suspects)}."] if suspects else []
 
 
