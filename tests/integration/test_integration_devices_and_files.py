@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from waiting import until
 
 from towtank.system.hosts import cleaning
+from towtank.system.hosts.prefix import PREFIX
 
 pytestmark = pytest.mark.waits
 
@@ -147,7 +148,7 @@ def test_a_conductor_that_is_killed_leaves_no_generator_on_a_host(bench: Bench) 
     process = bench.start_study()
     bench.await_stage("r001", "steady")
     (engine,) = [event["pid"] for event in bench.events("r001") if event["k"] == "engine_started"]
-    joined = re.search(r"/(towtank-[0-9a-f]{6})/client\n", Path(f"/proc/{engine}/cgroup").read_text())
+    joined = re.search(rf"/({PREFIX.pattern})/client\n", Path(f"/proc/{engine}/cgroup").read_text())
     assert joined is not None, "it is in the control group of its host"
     there, here = Path(f"/proc/{engine}/ns"), Path("/proc/self/ns")
     assert (there / "net").readlink() != (here / "net").readlink()

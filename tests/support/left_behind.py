@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from towtank.system.hosts import cgroups, cleaning
+from towtank.system.hosts.prefix import PREFIX
 from towtank.system.identity import identity
 
 MARK = "TOWTANK_TEST"
@@ -33,7 +34,6 @@ _SESSION = "a fixture of the session: "
 _WITHIN_S = float(os.environ.get("TOWTANK_LEFT_WITHIN_S") or (60.0 if os.environ.get("CI") else 10.0))
 _POLL_S = 0.05
 _SCRATCH = re.compile(r"towtank-system-(\d+)-(\d+)-")
-_PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 _OURS = re.compile(r"(?:^| |/)towtank-")
 # Helper programs of Python's `multiprocessing`, which end only with the process that started them.
 _OF_PYTHON = ("multiprocessing.resource_tracker", "multiprocessing.forkserver")
@@ -76,7 +76,7 @@ def is_in_use(thing: str) -> bool:
     """Return True if a mount, device or file belongs to a system of another process that still runs on this machine."""
     if found := _SCRATCH.search(thing):
         return identity(int(found[1])) == (int(found[1]), int(found[2]))
-    prefix = _PREFIX.search(thing)
+    prefix = PREFIX.search(thing)
     return prefix is not None and cleaning.is_owned(prefix[0])
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from towtank.system.hosts.group import Hosts as Hosts
     from towtank.system.hosts.group import build_hosts as build_hosts
     from towtank.system.hosts.offers import examine_hosts as examine_hosts
+    from towtank.system.hosts.prefix import host_of_group as host_of_group
     from towtank.system.keeper import bring_up as bring_up
     from towtank.system.keeper import describe_system as describe_system
     from towtank.system.keeper import take_down as take_down
@@ -69,6 +70,7 @@ __getattr__, __dir__ = door(
         "hosts.cleaning": "clean_dead",
         "hosts.group": "Hosts build_hosts",
         "hosts.offers": "examine_hosts",
+        "hosts.prefix": "host_of_group",
         "keeper": "bring_up describe_system take_down",
         "listeners": "SeenServer is_descendant is_this_machine listening_root servers_behind",
         "model": "SystemFile Target check_system check_system_tree check_system_tree_as_written load_system",

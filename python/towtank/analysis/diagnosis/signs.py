@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.system.limited_disks import AT_LIMIT
 from towtank.estimates import few_digits
+from towtank.system import host_of_group
 
 LINK_FULL = 0.90
 """A network link with a rate limit counts as saturated if its data rate is at least this share of the limit,
@@ -37,8 +37,6 @@ _REST_OF_TIER = 0.30
 """A single process or thread explains the CPU use of its tier if the tier's other processes or threads use at most
 this. [CPUs]
 """
-_OWN_GROUP = re.compile(r"/towtank-[0-9a-f]{6}/(?P<host>[^/]+)$")
-"""Control group that Towtank made for a host; its name differs from run to run."""
 _FOREIGN = 0.25
 """Other programs may be the cause of a limit if they use at least this share of the machine's CPUs, in (0, 1)."""
 _MOSTLY_ERRORS = 0.5
@@ -160,11 +158,9 @@ def _quota(seen: Seen) -> Iterator[Sign]:
         use = "uses" if len(tiers) == 1 else "together use"
         text = f"{names} {use} {used:.2f} of the {allotted:g} CPUs that the control group allows"
         most = max(tiers, key=lambda tier: tier.cpus_used or 0.0)
-        own = _OWN_GROUP.search(group)
+        own = host_of_group(group)
         place = Place(most.name, host, part=None if own else f"control group {group}")
-        limit = (
-            f"`cpus` of the host {own.group('host')} in the system file" if own else f"the limit (cpu.max of {group})"
-        )
+        limit = f"`cpus` of the host {own} in the system file" if own else f"the limit (cpu.max of {group})"
         settle = f"raise {limit} and repeat: throughput rises if this is the cause"
         if share >= THROTTLED:
             delay = f"this limit delayed processes for {100 * share:.0f} % of the time"

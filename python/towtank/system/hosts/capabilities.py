@@ -5,7 +5,6 @@ namespaces.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from towtank.system.hosts import cgroups, timeslice
 from towtank.system.hosts.cleaning import IMAGES
 from towtank.system.hosts.links import disciplines, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
+from towtank.system.hosts.prefix import new_prefix
 
 _WITHIN_S = 20.0
 _IMAGE_BYTES = 8 * 2**20
@@ -165,7 +165,7 @@ def _image() -> Iterator[Path]:
 
 
 def _prefix() -> str:
-    return f"towtank-{secrets.token_hex(3)}"
+    return new_prefix()
 
 
 def _control_groups() -> Iterator[tuple[str, str | None]]:

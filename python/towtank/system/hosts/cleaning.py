@@ -18,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from towtank.system.hosts import cgroups
+from towtank.system.hosts.prefix import PREFIX
 from towtank.system.identity import has_ended, identity, is_own_folder, noted_identity
 from towtank.system.scratch import sweep_scratch
 
-PREFIX = re.compile(r"towtank-[0-9a-f]{6}")
 MARK = "TOWTANK_HOSTS"
 """Name of the environment variable that contains the prefix of a system; it is set for every process on its hosts."""
 JANITOR = "towtank.system.hosts.janitor"

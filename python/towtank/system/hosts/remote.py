@@ -23,6 +23,7 @@ from towtank.installing import SSH_LIBRARY, pip_install
 from towtank.system.host_model import SshHost as Part
 from towtank.system.hosts.cleaning import JANITOR, MARK
 from towtank.system.hosts.host import Answer, Capabilities, HostSettings, Watching
+from towtank.system.hosts.prefix import new_prefix
 from towtank.system.limits import limits_below
 from towtank.system.process import Check, Process, ProcessSpec, await_end, describe_status, log_tail, no_check
 from towtank.system.trees import signal_tree
@@ -73,7 +74,7 @@ class RemoteHost:
 
     def __init__(self, name: str, part: Part, base: Path) -> None:
         self.name, self._part, self._base = name, part, base
-        self._prefix = f"towtank-{secrets.token_hex(3)}"
+        self._prefix = new_prefix()
         self._connection: Connection | None = None
         self._cleaner: RemoteCommand | None = None
         self._log: Any = None

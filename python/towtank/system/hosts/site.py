@@ -22,6 +22,7 @@ from towtank.system.host_model import Link, Network
 from towtank.system.hosts import cleaning
 from towtank.system.hosts.links import disciplines, set_checksums, set_offloads
 from towtank.system.hosts.namespaces import Namespaces, within_network
+from towtank.system.hosts.prefix import new_prefix
 from towtank.system.identity import note_identity
 
 # Address range of the virtual network. RFC 2544 reserves the range for benchmarks, so no real network uses it.
@@ -65,7 +66,7 @@ class Site:
 
     def __init__(self, names: list[str], network: Network, mtu: int, generator: str | None = None) -> None:
         self.names, self._network, self._mtu, self._generator = names, network, mtu, generator
-        self.prefix = f"towtank-{secrets.token_hex(3)}"
+        self.prefix = new_prefix()
         self._janitor: subprocess.Popen[bytes] | None = None
         self._switch = Namespaces(("net",), self.environment)
         self._subnet = _RANGE

@@ -1,0 +1,28 @@
+"""Prefix of the objects of a system: pattern, drawing and the host of a control group."""
+
+from __future__ import annotations
+
+import pytest
+
+from towtank.system.hosts.prefix import PREFIX, host_of_group, new_prefix
+
+
+def test_prefixes_are_drawn_by_the_pattern() -> None:
+    drawn = {new_prefix() for _ in range(20)}
+    assert len(drawn) > 1
+    assert all(PREFIX.fullmatch(prefix) for prefix in drawn)
+
+
+@pytest.mark.parametrize(
+    ("group", "host"),
+    [
+        (f"/{new_prefix()}/store", "store"),
+        (f"/user.slice/{new_prefix()}/web-1", "web-1"),
+        (f"/{new_prefix()}", None),
+        (f"/{new_prefix()}/store/limited", None),
+        ("/towtank-service/store", None),
+        ("/system.slice/shop.service", None),
+    ],
+)
+def test_a_control_group_of_a_host_has_its_name(group: str, host: str | None) -> None:
+    assert host_of_group(group) == host
