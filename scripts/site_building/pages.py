@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "target" / "site-pages"
@@ -19,18 +20,16 @@ _DIAGRAM = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TABS = {"Guides": "docs/guides", "Reference": "docs/reference", "Background": "docs/background"}
 
 
-def tracked() -> list[Path]:
+def published() -> list[Path]:
     """Return the files of the repository that the site shows."""
-    listed = subprocess.run(
-        ["git", "ls-files", "*.md", "docs", "studies", "examples"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.splitlines()
-    return [Path(name) for name in listed if not name.startswith(("tests/", "changelog.d/"))]
+    names = tracked(ROOT, "*.md", "docs", "studies", "examples")
+    return [name for name in names if name.parts[0] not in ("tests", "changelog.d")]
 
 
 def copied() -> None:
     """Copy the pages and the files that they link to. A link to a folder without a page shows a list of its files."""
     shutil.rmtree(PAGES, ignore_errors=True)
-    for name in tracked():
+    for name in published():
         put(name)
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text("utf-8")
@@ -42,7 +41,7 @@ def copied() -> None:
             if (ROOT / place).is_dir():
                 listed(place)
                 text = text.replace(f"]({target})", f"]({target.rstrip('/')}/README.md)")
-            elif not found.exists():
+            elif not found.exists() and tracked(ROOT, str(place)):
                 put(place)
         page.write_text(text, "utf-8")
 
@@ -59,7 +58,7 @@ def listed(folder: Path) -> None:
     if page.exists():
         return
     page.parent.mkdir(parents=True, exist_ok=True)
-    names = sorted(path for path in (ROOT / folder).iterdir() if path.is_file() and path.suffix != ".pyc")
+    names = [path for path in tracked(ROOT / folder) if len(path.parts) == 1]
     for path in names:
         put(folder / path.name)
     lines = [f"- [{path.name}]({path.name})" for path in names]

@@ -96,7 +96,7 @@ def test_a_finding_reads_as_place_word_reason_and_substitute(words: ModuleType) 
 def test_each_allowed_use_is_still_in_use(words: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     root = SCRIPT.parents[1]
     allowed = words.ALLOWED
-    files = words.tracked([root / folder for folder in words.FOLDERS])
+    files = words.files_of([root / folder for folder in words.FOLDERS])
     texts = {words.relative(path): words.readable(path) or "" for path in files}
 
     def allows(entry: object, name: str) -> bool:

@@ -1,0 +1,29 @@
+"""Lists the files that git tracks. Only these files of a checkout are published, counted and checked."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def tracked(folder: Path, *patterns: str) -> list[Path]:
+    """Return the tracked files of a folder that exist, relative to the folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of a repository; it may belong to another user.
+    *patterns : str
+        Patterns of git, of which a file must match one; without patterns, all files are returned.
+
+    Raises
+    ------
+    NotADirectoryError
+        If the folder does not belong to a repository, or does not exist.
+    """
+    command = ["git", "-c", "safe.directory=*", "-C", str(folder), "ls-files", "-z", "--", *patterns]
+    listed = subprocess.run(command, capture_output=True, check=False)
+    if listed.returncode != 0:
+        raise NotADirectoryError(f"{folder} must be a folder of a git repository. Got none.")
+    names = (Path(name) for name in listed.stdout.decode().split("\0") if name)
+    return sorted(name for name in names if (folder / name).is_file())
