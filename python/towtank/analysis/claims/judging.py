@@ -104,7 +104,9 @@ def looks_of(study: Mapping[str, object]) -> Looks | None:
     return None if at_most is None else Looks(int(at_most))
 
 
-def _soundly(written: Json, study: Mapping[str, object], runs: Sequence[Json], looks: Looks | None) -> dict[str, Any]:
+def _soundly(
+    written: Mapping[str, Any], study: Mapping[str, object], runs: Sequence[Mapping[str, Any]], looks: Looks | None
+) -> Mapping[str, Any]:
     """Test a claim with all runs that are not invalid, and return the answer of the valid runs alone if it is the same.
 
     Otherwise the answer depends on the suspect runs, and its doubts describe the answer without them.
@@ -115,32 +117,33 @@ def _soundly(written: Json, study: Mapping[str, object], runs: Sequence[Json], l
     is returned only if the test with all runs gives it, so errors do not become more frequent.
     """
     judged = _in_turn(written, study, runs, looks)
-    suspects = judged["suspect_runs"]
-    if not suspects or judged["verdict"] not in ANSWERED:
+    suspects, verdict = dig(judged, "suspect_runs"), dig(judged, "verdict")
+    if not suspects or verdict not in ANSWERED:
         return _leaning(judged, "")
     sound = _in_turn(written, study, runs, looks, INVALID_AND_SUSPECT)
-    if sound["verdict"] == judged["verdict"]:
+    other = dig(sound, "verdict")
+    if other == verdict:
         return sound
     without = f"; without {'it' if len(suspects) == 1 else 'them'} the claim"
-    if sound["verdict"] == "not_testable":
-        return _leaning(judged, f"{without} cannot be tested" if len(judged["runs"]) > len(suspects) else "")
-    return _leaning(judged, f"{without} is {sound['verdict']}")
+    if other == "not_testable":
+        return _leaning(judged, f"{without} cannot be tested" if len(dig(judged, "runs")) > len(suspects) else "")
+    return _leaning(judged, f"{without} is {other}")
 
 
-def _leaning(judged: dict[str, Any], without: str) -> dict[str, Any]:
+def _leaning(judged: Mapping[str, Any], without: str) -> Mapping[str, Any]:
     """Return a judged claim whose doubts name the suspect runs that it uses, followed by the text `without`."""
-    suspects = judged["suspect_runs"]
+    suspects = dig(judged, "suspect_runs")
     if not suspects:
         return judged
     runs = f"the suspect run{'s' * (len(suspects) > 1)} {', '.join(suspects)}"
     named = runs if len(suspects) <= _NAMED_AT_MOST else f"{len(suspects)} suspect runs"
-    return {**judged, "doubts": [f"it depends on {named}{without}", *judged["doubts"]]}
+    return {**judged, "doubts": [f"it depends on {named}{without}", *dig(judged, "doubts")]}
 
 
 def _in_turn(
-    written: Json,
+    written: Mapping[str, Any],
     study: Mapping[str, object],
-    runs: Sequence[Json],
+    runs: Sequence[Mapping[str, Any]],
     looks: Looks | None,
     excluded: tuple[str, ...] = INVALID_ONLY,
 ) -> dict[str, Any]:
@@ -347,8 +350,7 @@ def _at_levels(
         except UntestableError as why:
             reasons.append(why)
     if len(found) < 2:
-        others = len(reasons) - 1
-        more = f"; {others} more {'combination' if others == 1 else 'combinations'} cannot be used" if others else ""
+        more = f"; {len(reasons) - 1} more combinations cannot be used" if len(reasons) > 1 else ""
         raise UntestableError(str(reasons[0]) + more, reasons[0].remedy)
     places.left_out += map(str, reasons)
     return found
