@@ -134,3 +134,51 @@ def test_drive_names_relaxed_limits() -> None:
         "valid with relaxed limits; relaxed limits: interference 100 % (default 10 %)"
     )
     assert drive_table(driven(relaxed_limits=[]))[-1] == "valid"
+
+
+def doubt(level: str, message: str, hint: str = "") -> dict[str, object]:
+    return {"level": level, "message": message, "hint": hint}
+
+
+def verdict_lines(**more: object) -> list[str]:
+    said = [str(part) for part in drive_table(driven(**more))]
+    return said[next(place for place, line in enumerate(said) if line.startswith("generator")) + 1 :]
+
+
+def test_drive_ends_with_three_doubts_the_most_serious_first_and_what_to_do() -> None:
+    doubts = [
+        doubt("note", "few values"),
+        doubt("suspect", "lag of 20 ms", "add threads; exchange times have no lag"),
+        doubt("invalid", "no steady state", "lengthen the ramp"),
+        doubt("suspect", "other programs"),
+        doubt("note", "a retransmission"),
+    ]
+    missing = [{"check": "listen_overflow", "why": "the kernel does not report it"}]
+    assert verdict_lines(valid=False, doubts=doubts, not_checked=missing) == [
+        "not valid: no steady state",
+        "  do: lengthen the ramp",
+        "suspect: lag of 20 ms",
+        "  do: add threads",
+        "suspect: other programs",
+        "further doubts and notes: 2 (in the output of --json)",
+        "not checked: listen overflow (reasons in the output of --json)",
+    ]
+
+
+@pytest.mark.parametrize(("doubts", "first"), [([], "valid"), ([doubt("note", "few values")], "valid"),
+                                               ([doubt("suspect", "lag")], "suspect: lag")])  # fmt: skip
+def test_a_measurement_without_doubts_is_valid(doubts: list[dict[str, object]], first: str) -> None:
+    assert verdict_lines(doubts=doubts)[0] == first
+
+
+def test_drive_has_a_row_for_each_transaction_in_80_columns() -> None:
+    transaction = {"count": 1_234_567, "errors": 12_345, "throughput_per_s": 1234.5, "response_time_ms": TIMES}
+    names = ["open_all_searches_of_the_department", "view"]
+    tables = [
+        part for part in drive_table(driven(transactions=dict.fromkeys(names, transaction))) if isinstance(part, Table)
+    ]
+    text = printed(tables[1], 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("1,234,567") == text.count("12,345") == 2
+    (alone,) = [part for part in drive_table(driven(transactions={"request": transaction})) if isinstance(part, Table)]
+    assert alone.columns[0].header == "time, ms"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 
-from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, not_checked, relaxed_words
+from towtank.analysis import Diagnosis, DoubtLevel, Estimate, estimate_of, relaxed_words
 from towtank.digging import dig
 from towtank.estimates import column_texts, few_digits, number_estimate
 from towtank.terminal import visible
@@ -19,6 +20,8 @@ _HEADS = {DoubtLevel.INVALID: "not valid", DoubtLevel.SUSPECT: "suspect", DoubtL
 _WITH_RESPONSE_TIME = ("timeout", "status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 _REASONS = (("no connection", "connect_failures"), ("no whole answer", "broken_answers"), ("not sent", "unsendable"))
 _PERCENTILES = ("mean", "p50", "p90", "p95", "p99", "p99.9", "max")
+_OF_TRANSACTIONS = ("mean", "p50", "p95", "p99")
+_DOUBTS_AT_MOST = 3  # doubts that are printed; the JSON of the measurement has all of them [1]
 
 
 def drive_table(document: dict[str, Any]) -> list[RenderableType]:
@@ -28,6 +31,7 @@ def drive_table(document: dict[str, Any]) -> list[RenderableType]:
     return [
         _headline(document),
         _times(document),
+        *_transactions(document),
         *_statuses(document),
         *_errors(document),
         *_connections(document),
@@ -81,6 +85,22 @@ def _time(value_ms: float | None, known: Estimate) -> tuple[str, str, str]:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else few_digits(value)
+
+
+def _transactions(document: Mapping[str, Any]) -> list[Table]:
+    """Render a row for each transaction; empty for a measurement of a single request."""
+    found = dig(document, "transactions") or {}
+    if len(found) < 2:
+        return []
+    titles = ("count", "1/s", *(f"{name}, ms" for name in _OF_TRANSACTIONS), "errors")
+    table = Table("transaction", *titles, box=None, pad_edge=False)
+    for name, each in found.items():
+        times = (_number(dig(each, "response_time_ms", statistic)) for statistic in _OF_TRANSACTIONS)
+        count, errors = (f"{dig(each, key):,}" for key in ("count", "errors"))
+        table.add_row(visible(name), count, _number(dig(each, "throughput_per_s")), *times, errors)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return [table]
 
 
 def _statuses(document: dict[str, Any]) -> list[str]:
@@ -146,14 +166,36 @@ def _diagnosis(document: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict(document: dict[str, Any]) -> list[str]:
-    """Render the verdict on the measurement with all doubts, the most serious first, and the checks that could not be
-    made.
+    """Render the verdict on the measurement with at most three doubts, the most serious first, each with the first step
+    of its advice, and the checks that could not be made.
     """
-    doubts = document["doubts"]
-    by_level = {level: [doubt["message"] for doubt in doubts if doubt["level"] == level] for level in _HEADS}
-    lines = [f"{_HEADS[level]}: {'; '.join(texts)}" for level, texts in by_level.items() if texts]
+    order = list(_HEADS)
+    doubts = sorted(map(_Doubt.read, document["doubts"]), key=lambda doubt: order.index(doubt.level))
+    missing = ", ".join(entry["check"].replace("_", " ") for entry in document["not_checked"])
+    lines = [line for doubt in doubts[:_DOUBTS_AT_MOST] for line in doubt.lines]
+    if len(doubts) > _DOUBTS_AT_MOST:
+        lines.append(f"further doubts and notes: {len(doubts) - _DOUBTS_AT_MOST} (in the output of --json)")
+    unchecked = [f"not checked: {missing} (reasons in the output of --json)"] if missing else []
     relaxed = relaxed_words(dig(document, "relaxed_limits") or ())
-    further = [words for words in (relaxed, not_checked(document["not_checked"])) if words]
-    if document["valid"] and not by_level[DoubtLevel.SUSPECT]:
-        return ["; ".join([verdict_words("valid", relaxed=relaxed), *further]), *lines]
-    return [*lines, *further]
+    is_valid = document["valid"] and all(doubt.level == DoubtLevel.NOTE for doubt in doubts)
+    verdict = ["; ".join([verdict_words("valid", relaxed=relaxed), *([relaxed] if relaxed else [])])] if is_valid else []
+    return [*verdict, *lines, *([relaxed] if relaxed and not is_valid else []), *unchecked]
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """Doubt about a measurement with the first step of its advice."""
+
+    level: DoubtLevel
+    message: str
+    step: str
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> _Doubt:
+        """Read a doubt from the JSON of a measurement."""
+        level, message, hint = (str(document.get(key) or "") for key in ("level", "message", "hint"))
+        return cls(DoubtLevel(level), message, hint.partition("; ")[0])
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{_HEADS[self.level]}: {self.message}", *([f"  do: {self.step}"] if self.step else [])]
