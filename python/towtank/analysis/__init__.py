@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from towtank.analysis.measurement import MeasuredColumn as MeasuredColumn
     from towtank.analysis.measurement import Measurement as Measurement
     from towtank.analysis.missing_checks import not_checked as not_checked
+    from towtank.analysis.objective import is_scoped as is_scoped
     from towtank.analysis.objective_runs import FAR_FROM_LIMIT as FAR_FROM_LIMIT
-    from towtank.analysis.objective_scopes import is_scoped as is_scoped
     from towtank.analysis.objectives import estimate_at as estimate_at
     from towtank.analysis.objectives import metric_of_objective as metric_of_objective
     from towtank.analysis.relaxed_limits import relaxed_words as relaxed_words
@@ -119,8 +119,8 @@ __getattr__, __dir__ = door(
         ),
         "measurement": "DRAIN_STAGE MeasuredColumn Measurement",
         "missing_checks": "not_checked",
+        "objective": "is_scoped",
         "objective_runs": "FAR_FROM_LIMIT",
-        "objective_scopes": "is_scoped",
         "objectives": "estimate_at metric_of_objective",
         "relaxed_limits": "relaxed_words",
         "run": "RunData read_run summarize_run",

@@ -14,9 +14,9 @@ from towtank.analysis.doubts import NOTHING_RECORDED, percent_text, seconds
 from towtank.analysis.ideal import share_of_ideal
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.limits.of_runs import how_limit_was_found, limit_text
+from towtank.analysis.objective import STORED
 from towtank.analysis.objective_answers import answered
 from towtank.analysis.objective_runs import FAR_FROM_LIMIT
-from towtank.analysis.objective_stored import is_about_stored
 from towtank.analysis.statistics import ratio_interval
 from towtank.analysis.statistics.estimates import estimate_from_document
 from towtank.estimates import duration_in_words, few_digits, in_words
@@ -459,7 +459,7 @@ def _seen(objective: dict[str, Any]) -> str:
     value, metric = objective["seen"], str(objective["metric"])
     if metric.startswith("throughput"):
         return f"{few_digits(value)} /s"
-    if is_about_stored(objective):
+    if metric.startswith(STORED):
         return f"{value:,.0f}"
     return percent_text(value) if metric.startswith("err") else seconds(value)
 

@@ -6,28 +6,112 @@ combines the runs of a study.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from towtank.analysis.measurement import Mask, MeasuredColumn, Measurement
 from towtank.analysis.merged_percentiles import HISTOGRAM, QUANTILES
+from towtank.analysis.objective import Objective
 from towtank.analysis.statistics.histograms import encode
-
-Compare = Callable[[float, float], bool]
-COMPARISONS: dict[str, Compare] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+from towtank.digging import dig
 
 
-def is_scoped(objective: dict[str, Any]) -> bool:
-    """Return True if an objective applies only to a phase of the load, or to every window of a given length."""
-    return objective.get("phase") is not None or objective.get("every_s") is not None
+@dataclass(frozen=True)
+class WorstWindow:
+    """Window with the worst value: start and end in run time [s], the value, and the run in the summary of a study."""
+
+    start_s: float
+    end_s: float
+    value: float
+    run: str | None = None
+
+    def document(self) -> Mapping[str, object]:
+        """Return the window as JSON; the key `run` is left out in the summary of a run."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of the runs in which an objective was judged.
+
+    Attributes
+    ----------
+    count, met, empty : int
+        Number of windows with a value, of those that meet the objective, and of windows without a value. [1]
+    worst : WorstWindow or None
+    """
+
+    count: int
+    met: int
+    empty: int
+    worst: WorstWindow | None
+
+    @property
+    def share(self) -> float | None:
+        """Share of the windows that meet the objective; None without windows. [1]"""
+        return self.met / self.count if self.count else None
+
+    @classmethod
+    def read(cls, document: Mapping[str, object], run: str) -> Windows:
+        """Read the windows of a run from its summary."""
+        count, met, empty = (int(dig(document, key)) for key in ("count", "met", "empty"))
+        worst = dig(document, "worst")
+        start_s, end_s, value = (float(dig(worst, key) or 0.0) for key in ("start_s", "end_s", "value"))
+        return cls(count, met, empty, WorstWindow(start_s, end_s, value, run) if worst else None)
+
+    def document(self) -> Mapping[str, object]:
+        """Return the windows as JSON for a summary."""
+        worst = None if self.worst is None else self.worst.document()
+        return {"count": self.count, "met": self.met, "share": self.share, "empty": self.empty, "worst": worst}
+
+
+@dataclass(frozen=True)
+class ScopedValue:
+    """Value of an objective with a scope, in one run.
+
+    Attributes
+    ----------
+    text : str
+        Text of the objective.
+    value : float or None
+        Value over the whole scope; None if nothing was recorded.
+    windows : Windows or None
+        None without windows.
+    histogram : str or None
+        Encoded histogram of all values in the scope, for percentiles.
+    """
+
+    text: str
+    value: float | None
+    windows: Windows | None = None
+    histogram: str | None = None
+
+    @classmethod
+    def read(cls, run: Mapping[str, object], objective: Objective) -> ScopedValue | None:
+        """Read the value of an objective from the summary of a run; None if the summary has none."""
+        for entry in dig(run, "objectives") or ():
+            if dig(entry, "text") == objective.text:
+                value, windows = dig(entry, "value"), dig(entry, "windows")
+                return cls(
+                    objective.text,
+                    None if value is None else float(value),
+                    Windows.read(windows, str(dig(run, "run"))) if windows else None,
+                    dig(entry, HISTOGRAM),
+                )
+        return None
+
+    def document(self) -> Mapping[str, object]:
+        """Return the value as JSON for the summary of a run."""
+        windows = None if self.windows is None else self.windows.document()
+        histogram = {} if self.histogram is None else {HISTOGRAM: self.histogram}
+        return {"text": self.text, "value": self.value, "windows": windows, **histogram}
 
 
 def judge(
-    objectives: Iterable[dict[str, Any]], measurement: Measurement, steady: Mask, phases: dict[str, Mask]
-) -> list[dict[str, Any]]:
+    objectives: Iterable[Mapping[str, object]], measurement: Measurement, steady: Mask, phases: Mapping[str, Mask]
+) -> list[Mapping[str, object]]:
     """Compute the values of all objectives that apply to phases or windows, in one run.
 
     Parameters
@@ -43,27 +127,26 @@ def judge(
     Returns
     -------
     list of dict
-        For each objective with a scope: `text`, `value` over the whole scope (None if nothing was recorded), `windows`
-        (None without windows), and for percentiles the `histogram` of all values in the scope.
+        `ScopedValue` of each objective with a scope, as JSON for the summary of the run.
     """
-    found = []
-    for objective in objectives:
-        if not is_scoped(objective):
-            continue
-        phase = objective.get("phase") or "steady"
-        mask = steady if phase == "steady" else phases.get(phase, np.zeros(measurement.bins, dtype=bool))
-        column = column_of(measurement, objective.get("transaction"))
-        every = objective.get("every_s")
-        merged = column.response.merged(mask) if objective.get("metric") in QUANTILES else None
-        found.append(
-            {
-                "text": objective.get("text", ""),
-                "value": value(str(objective.get("metric")), column, measurement, mask),
-                "windows": None if every is None else _windows(objective, column, measurement, mask),
-                **({} if merged is None else {HISTOGRAM: encode(merged)}),
-            }
-        )
-    return found
+    scoped = [objective for objective in map(Objective.read, objectives) if objective.is_scoped]
+    nothing = np.zeros(measurement.bins, dtype=bool)
+    masks = {**phases, "steady": steady}
+    return [
+        _judged(objective, measurement, masks.get(objective.phase or "steady", nothing)).document()
+        for objective in scoped
+    ]
+
+
+def _judged(objective: Objective, measurement: Measurement, mask: Mask) -> ScopedValue:
+    column = column_of(measurement, objective.transaction)
+    merged = column.response.merged(mask) if objective.metric in QUANTILES else None
+    return ScopedValue(
+        objective.text,
+        value(objective.metric, column, measurement, mask),
+        _windows(objective, column, measurement, mask),
+        None if merged is None else encode(merged),
+    )
 
 
 def column_of(measurement: Measurement, transaction: str | None) -> MeasuredColumn:
@@ -98,28 +181,23 @@ def _time(metric: str, column: MeasuredColumn, mask: Mask) -> float | None:
     return {"mean": mean, "min": merged.minimum_s, "max": merged.maximum_s}.get(metric)
 
 
-def _windows(
-    objective: dict[str, Any], column: MeasuredColumn, measurement: Measurement, mask: Mask
-) -> dict[str, Any] | None:
+def _windows(objective: Objective, column: MeasuredColumn, measurement: Measurement, mask: Mask) -> Windows | None:
     """Return the number of windows that meet an objective, and the window with the worst value."""
-    compare = COMPARISONS.get(str(objective.get("comparison")))
-    limit = objective.get("value")
-    if compare is None or not isinstance(limit, int | float):
+    if objective.every_s is None or objective.limit is None:
         return None
     count = met = empty = 0
-    worst: dict[str, Any] | None = None
-    upward = compare in (operator.gt, operator.ge)
-    for window in windows_of(measurement, mask, float(objective["every_s"])):
-        seen = value(str(objective.get("metric")), column, measurement, window)
+    worst: WorstWindow | None = None
+    for window in windows_of(measurement, mask, float(objective.every_s)):
+        seen = value(objective.metric, column, measurement, window)
         if seen is None:
             empty += 1
             continue
         count += 1
-        met += compare(seen, limit)
-        if worst is None or (seen < worst["value"] if upward else seen > worst["value"]):
+        met += objective.compare(seen, objective.limit)
+        if worst is None or (seen < worst.value if objective.is_upward else seen > worst.value):
             start, end = float(measurement.starts[window].min()), float(measurement.ends[window].max())
-            worst = {"start_s": start, "end_s": end, "value": seen}
-    return {"count": count, "met": met, "share": met / count if count else None, "empty": empty, "worst": worst}
+            worst = WorstWindow(start, end, seen)
+    return Windows(count, met, empty, worst)
 
 
 def windows_of(measurement: Measurement, mask: Mask, every_s: float) -> Iterator[Mask]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from towtank.analysis.diagnosis import Cause, Diagnosis, diagnose_levels
 from towtank.analysis.doubts import Doubt, DoubtKind, DoubtLevel
 from towtank.analysis.ideal import ideal_line
 from towtank.analysis.limits import of_levels, of_runs
-from towtank.analysis.objective_scopes import is_scoped
+from towtank.analysis.objective import is_scoped
 from towtank.analysis.run import SCHEMA as RUN_SUMMARY_SCHEMA
 from towtank.analysis.run import SUMMARY, is_current, kept_summary
 from towtank.analysis.statistics.estimates import CONFIDENCE
@@ -218,8 +218,8 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
 
 
 def _objectives(
-    question: Question, configurations: list[dict[str, Any]], runs: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+    question: Question, configurations: Sequence[Mapping[str, Any]], runs: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, object]]:
     missing = _missing_runs(question, runs)
     return objectives.check(question.objectives, configurations, runs, missing, question.confidence)
 
@@ -358,7 +358,7 @@ def _load_of(question: Question, run: dict[str, Any]) -> float:
     return asked.level if asked is not None else number or 0.0
 
 
-def _missing_runs(question: Question, runs: list[dict[str, Any]]) -> list[objectives.MissingRun]:
+def _missing_runs(question: Question, runs: Sequence[Mapping[str, Any]]) -> list[objectives.MissingRun]:
     """Return the runs that the design of the study contains but that have no summary."""
     done = {str(run["run"]) for run in runs}
     others = [factor["name"] for factor in question.factors if factor["name"] != question.load_factor]

@@ -16,7 +16,7 @@ from towtank.analysis.doubts import percent_text, seconds, signed_percent
 from towtank.analysis.limits import silence
 from towtank.analysis.limits.search import PlateauFailure, PlateauOutcome
 from towtank.analysis.measurement import Floats, Mask, Measurement
-from towtank.analysis.objective_scopes import COMPARISONS
+from towtank.analysis.objective import COMPARISONS
 from towtank.analysis.statistics import ERROR_AT_LEAST, error_of
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.windows import by_stage

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from towtank.digging import dig
 from towtank.distributions import t_quantile
 
 CONFIDENCE = 0.95
@@ -141,7 +143,7 @@ NO_ESTIMATE = Estimate(None)
 """Estimate without a value, used if nothing was measured."""
 
 
-def estimate_from_document(document: dict[str, Any] | None) -> Estimate:
+def estimate_from_document(document: Mapping[str, Any] | None) -> Estimate:
     """Read an estimate from its JSON object; `NO_ESTIMATE` if the object is missing."""
     if not document:
         return NO_ESTIMATE
@@ -156,11 +158,7 @@ def estimate_from_document(document: dict[str, Any] | None) -> Estimate:
     )
 
 
-def estimate_of(summary: dict[str, Any], *path: str) -> Estimate:
+def estimate_of(summary: Mapping[str, object], *path: str) -> Estimate:
     """Return the estimate that a summary contains under a path of keys; `NO_ESTIMATE` if a key is missing."""
-    found: Any = summary
-    for key in path:
-        if not isinstance(found, dict) or key not in found:
-            return NO_ESTIMATE
-        found = found[key]
-    return estimate_from_document(found) if isinstance(found, dict) else NO_ESTIMATE
+    found = dig(summary, *path)
+    return estimate_from_document(found) if isinstance(found, Mapping) else NO_ESTIMATE
