@@ -49,6 +49,7 @@ GUIDES: dict[str, tuple[Judgement, ...]] = {
         Synopsis("towtank compare --a a1.json"),
         Synopsis("towtank run performance/study.yaml --out results/main"),
         Synopsis("towtank run performance/study.yaml --out results/now"),
+        Synopsis("towtank history results/"),
     ),
     "docs/guides/export.md": (
         Synopsis("towtank export RESULTS|RUN"),

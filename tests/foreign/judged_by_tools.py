@@ -35,10 +35,10 @@ _SHARES = (50, 90, 95, 99)
 
 
 def run(*words: str, folder: Path, text: str | None = None, **environment: str) -> str:
-    """Run a tool in a folder, and return what it prints. The test is skipped if the tool is not installed."""
+    """Run a tool in a folder, and return what it prints. The test is skipped if the tool is missing."""
     program = shutil.which(words[0], path=os.pathsep.join(_PLACES))
     if program is None:
-        pytest.skip(f"{words[0]} is not installed")
+        pytest.skip(f"{words[0]} is missing")
     done = subprocess.run(
         [program, *words[1:]],
         cwd=folder,
@@ -114,7 +114,7 @@ def test_k6(form: str, address: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["csv", "xml"])
 def test_jmeter(form: str, address: str, tmp_path: Path) -> None:
     if not (JMETER / "libraries").is_dir():
-        pytest.skip("JMeter is not installed")
+        pytest.skip("JMeter is missing")
     host, port = address.split(":")
     sampler = request("/", "", host=host, port=port, method="GET")
     (tmp_path / "plan.jmx").write_text(whole(group(sampler), 100), encoding="utf-8")

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from towtank.analysis.drive import drive_document as drive_document
     from towtank.analysis.exporting import MaterialReader as MaterialReader
     from towtank.analysis.exporting import gather as gather
+    from towtank.analysis.history import History as History
+    from towtank.analysis.history import Series as Series
+    from towtank.analysis.history import history_of as history_of
     from towtank.analysis.ideal import share_of_ideal as share_of_ideal
     from towtank.analysis.judgement import Judged as Judged
     from towtank.analysis.judgement import Judgement as Judgement
@@ -109,6 +112,7 @@ __getattr__, __dir__ = door(
         "drive": "drive_document",
         "exporting": "MaterialReader gather",
         "ideal": "share_of_ideal",
+        "history": "History Series history_of",
         "judgement": "Judged Judgement judge_file judge_files",
         "limits.found": "conclude_search search_of_run",
         "limits.of_runs": "how_limit_was_found limit_text",

@@ -13,8 +13,8 @@ from towtank.errors import ExitStatus, TowtankError
 
 # Modules of this package that contain a function `command`, in the order of `towtank --help`.
 COMMANDS = (
-    "init", "run", "drive", "diagnose", "compare", "judge", "import", "analyse", "report", "export", "rate", "size",
-    "advise", "rules", "list", "doctor", "validate",
+    "init", "run", "drive", "diagnose", "compare", "history", "judge", "import", "analyse", "report", "export", "rate",
+    "size", "advise", "rules", "list", "doctor", "validate",
 )  # fmt: skip
 # Modules of this package that contain a Typer application `group` with subcommands.
 GROUPS = ("record", "system", "model")
