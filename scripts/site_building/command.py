@@ -18,7 +18,10 @@ GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
 
 def main() -> int:
     """Build the site and report its faults."""
-    copied()
+    missing = copied()
+    if missing:
+        print("\n".join(missing), file=sys.stderr)
+        return 1
     gallery()
     yaml = YAML()
     config = yaml.load(ROOT / "mkdocs.yml")
@@ -26,12 +29,16 @@ def main() -> int:
     written = ROOT / "target" / "mkdocs.yml"
     config["docs_dir"], config["site_dir"] = str(PAGES), str(SITE)
     yaml.dump(config, written)
+    # Not with `--quiet`: it hides warnings from the count by which `--strict` fails.
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--config-file", str(written)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(written)],
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
         check=False,
     )
     if built.returncode:
+        print(built.stderr, file=sys.stderr)
         return 1
     link_terms(SITE, SITE / GLOSSARY.relative_to(ROOT).with_suffix(".html"), GLOSSARY.read_text("utf-8"))
     found = faults(SITE)

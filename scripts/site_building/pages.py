@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from site_building.measured import description, drawing, measured
 from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,33 +19,61 @@ _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 _HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 _QUESTION = re.compile(r"^\*\*Question\.\*\* (.+)$", re.MULTILINE)
 _DIAGRAM = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FIGURE = "measured.svg"
+_SHOWN = ("docs", "studies", "examples")
 _TABS = {"Guides": "docs/guides", "Reference": "docs/reference", "Background": "docs/background"}
 
 
-def published() -> list[Path]:
-    """Return the files of the repository that the site shows."""
-    names = tracked(ROOT, "*.md", "docs", "studies", "examples")
-    return [name for name in names if name.parts[0] not in ("tests", "changelog.d")]
+@cache
+def repository() -> tuple[Path, ...]:
+    """Return all tracked files of the repository; the site shows no others."""
+    return tuple(tracked(ROOT))
 
 
-def copied() -> None:
-    """Copy the pages and the files that they link to. A link to a folder without a page shows a list of its files."""
+def shown() -> list[Path]:
+    """Return the files of the repository that are pages of the site, or stand beside them."""
+    return [
+        name
+        for name in repository()
+        if (name.suffix == ".md" or name.parts[0] in _SHOWN) and name.parts[0] not in ("tests", "changelog.d")
+    ]
+
+
+def copied() -> list[str]:
+    """Copy the pages and the files that they link to. A link to a folder without a page shows a list of its files.
+
+    Returns
+    -------
+    list of str
+        Links to files that the repository does not have.
+    """
     shutil.rmtree(PAGES, ignore_errors=True)
-    for name in published():
+    for name in shown():
         put(name)
+    missing = []
     for page in sorted(PAGES.rglob("*.md")):
         text = page.read_text("utf-8")
-        for target in set(_LINK.findall(text)):
-            found = (page.parent / unquote(target)).resolve()
-            if urlsplit(target).scheme or not found.is_relative_to(PAGES):
+        for target in sorted(set(_LINK.findall(text))):
+            if urlsplit(target).scheme:
                 continue
-            place = found.relative_to(PAGES)
-            if (ROOT / place).is_dir():
+            found = (page.parent / unquote(target)).resolve()
+            place = found.relative_to(PAGES) if found.is_relative_to(PAGES) else None
+            if place is not None and files_of(place):
                 listed(place)
                 text = text.replace(f"]({target})", f"]({target.rstrip('/')}/README.md)")
-            elif not found.exists() and tracked(ROOT, str(place)):
-                put(place)
+            elif place is not None and place in repository():
+                if not found.exists():
+                    put(place)
+            else:
+                missing.append(f"{page.relative_to(PAGES)}: {target}: the repository has no such file")
         page.write_text(text, "utf-8")
+    return missing
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the tracked files directly in a folder, or anywhere below it if it has none; empty for a file."""
+    below = [name for name in repository() if name.is_relative_to(folder) and name != folder]
+    return [name for name in below if name.parent == folder] or below
 
 
 def put(name: Path) -> None:
@@ -58,10 +88,10 @@ def listed(folder: Path) -> None:
     if page.exists():
         return
     page.parent.mkdir(parents=True, exist_ok=True)
-    names = [path for path in tracked(ROOT / folder) if len(path.parts) == 1]
-    for path in names:
-        put(folder / path.name)
-    lines = [f"- [{path.name}]({path.name})" for path in names]
+    names = sorted(files_of(folder))
+    for name in names:
+        put(name)
+    lines = [f"- [{place}]({place})" for place in (name.relative_to(folder) for name in names)]
     page.write_text(f"# {folder}\n\n" + "\n".join(lines) + "\n", "utf-8")
 
 
@@ -72,7 +102,7 @@ def title(page: Path) -> str:
 
 
 def gallery() -> None:
-    """Write the page of all studies: question, diagram of the system, command."""
+    """Write the page of all studies: question, diagram of the system, figure of what was measured, command."""
     parts = ["# Studies\n", "Each study is a folder that `towtank run NAME --quick` runs and reports.\n"]
     for study in sorted(path.parent for path in (PAGES / "studies").glob("*/README.md")):
         text = (study / "README.md").read_text("utf-8")
@@ -83,8 +113,21 @@ def gallery() -> None:
             parts.append(question[1] + "\n")
         if diagram:
             parts.append(diagram[0] + "\n")
+        parts += figure(study, text)
         parts.append(f"`towtank run {study.name} --quick`\n")
     (PAGES / "studies" / "README.md").write_text("\n".join(parts), "utf-8")
+
+
+def figure(study: Path, text: str) -> list[str]:
+    """Return the figure of a study for the gallery: its measured values, or its figure of the documentation, if any."""
+    series = measured(text)
+    if series is None:
+        drawn = Path("docs") / "figures" / f"{study.name}.svg"
+        return [f"![Figure of the study {study.name}](../{drawn})\n"] if (PAGES / drawn).is_file() else []
+    (study / _FIGURE).write_text(drawing(series), "utf-8")
+    words = description(series).replace("[", "(").replace("]", ")")
+    note = "Measured, with 95 % intervals where they are known; the page of the study has machine and date."
+    return [f"![{words}]({study.name}/{_FIGURE})\n", f"{note}\n"]
 
 
 def navigation() -> list[Any]:
@@ -102,8 +145,8 @@ def navigation() -> list[Any]:
         tabs.append({name: by_title((PAGES / folder).glob("*.md"))})
     studies = (path for path in (PAGES / "studies").glob("*/README.md"))
     tabs.append({"Studies": ["studies/README.md", *by_title(studies)]})
-    shown = {path for tab in tabs for path in paths_in(tab)}
-    rest = (path for path in PAGES.rglob("*.md") if str(path.relative_to(PAGES)) not in shown)
+    taken = {path for tab in tabs for path in paths_in(tab)}
+    rest = (path for path in PAGES.rglob("*.md") if str(path.relative_to(PAGES)) not in taken)
     tabs.append({"More": by_title(rest)})
     return tabs
 

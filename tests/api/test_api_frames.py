@@ -53,7 +53,8 @@ def test_pandas_takes_it() -> None:
 
 def test_intervals_that_do_not_exist_are_nulls() -> None:
     """The column of a library has the type of numbers, and nulls instead of NaN."""
-    frame = Frame.of({"p95_s": [0.1, 0.2], "p95_s_low": [None, 0.1], "p99_s_low": [None, None], "x": [float("nan"), 1.0]})
+    nan = float("nan")
+    frame = Frame.of({"p95_s": [0.1, 0.2], "p95_s_low": [None, 0.1], "p99_s_low": [None, None], "x": [nan, 1.0]})
     assert frame["x"] == (None, 1.0)
     with duckdb.connect() as connection:
         relation = connection.sql("SELECT * FROM frame")

@@ -22,6 +22,53 @@ def test_the_site_builds_without_a_broken_link() -> None:
     assert 'href="docs/reference/glossary.html#term-steady-state"' in home
     gallery = (ROOT / "target" / "site" / "studies" / "index.html").read_text("utf-8")
     assert all(f"towtank run {path.parent.name} --quick" in gallery for path in ROOT.glob("studies/*/study.yaml"))
+    assert 'src="web-keepalive/measured.svg"' in gallery and 'src="../docs/figures/content-users.svg"' in gallery
+
+
+def test_links_to_files_that_the_repository_does_not_have_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An untracked file is not published, although it exists."""
+    from site_building import pages  # noqa: PLC0415
+
+    (tmp_path / "docs").mkdir()
+    for name in ("secret.txt", "code.py"):
+        (tmp_path / name).write_text("text")
+    (tmp_path / "docs" / "a.md").write_text("[x](../code.py) [x](../secret.txt) [x](b.md) [x](https://example.org/c)")
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "PAGES", tmp_path / "pages")
+    monkeypatch.setattr(pages, "tracked", lambda: (Path("docs/a.md"), Path("code.py")))
+    assert pages.copied() == [
+        "docs/a.md: ../secret.txt: the repository has no such file",
+        "docs/a.md: b.md: the repository has no such file",
+    ]
+    copied = [str(path.relative_to(pages.PAGES)) for path in sorted(pages.PAGES.rglob("*")) if path.is_file()]
+    assert copied == ["code.py", "docs/a.md"]
+
+
+def test_warnings_of_the_build_are_not_hidden() -> None:
+    """`mkdocs build --quiet` hides them from the count by which `--strict` fails."""
+    text = (ROOT / "scripts" / "site_building" / "command.py").read_text("utf-8")
+    assert '"--strict"' in text and '"--quiet"' not in text
+
+
+def test_measured_values_of_a_page_are_drawn_as_they_stand() -> None:
+    from site_building.measured import description, drawing, measured  # noqa: PLC0415
+
+    head = "# Study\n\n## Measured here\n\nOn a machine. Reads per transaction:\n\n"
+    rows = "| `a <b>` | 0.41 [0.30, 0.52] | no |\n| `c` | 1,200 | 2 [1, 3] |\n"
+    series = measured(f"{head}| | `few` | `many` |\n|---|---|---|\n{rows}")
+    assert series is not None and series.quantity == "Reads per transaction"
+    assert [(row.label, row.value, row.low, row.high) for row in series.rows] == [
+        ("a <b>, few", 0.41, 0.3, 0.52), ("c, few", 1200.0, None, None), ("c, many", 2.0, 1.0, 3.0),
+    ]  # fmt: skip
+    assert "a &lt;b&gt;, few" in drawing(series) and "c, many: 2 [1, 3]" in description(series)
+    rows = "| `one` | 20 | 5 [4, 6] | 1 [0, 2] |\n| | 45 | 7 [6, 8] | 3 |\n"
+    series = measured(f"{head}| nodes | users | throughput [1/s] | mean |\n|---|---|---|---|\n{rows}")
+    assert series is not None and series.quantity == "throughput [1/s]"
+    shown = [(row.label, row.shown) for row in series.rows]
+    assert shown == [("one, users 20", "5 [4, 6]"), ("one, users 45", "7 [6, 8]")]
+    assert measured("# Study\n\n| a | b [1] |\n|---|---|\n| x | 1 [0, 2] |\n| y | 1 [0, 2] |\n") is None
 
 
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:

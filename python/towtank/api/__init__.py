@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from towtank.api.checked import CheckedFile as CheckedFile
     from towtank.api.checked import Validation as Validation
     from towtank.api.checked import validate as validate
+    from towtank.api.compared import ComparedMetric as ComparedMetric
+    from towtank.api.compared import ComparedResults as ComparedResults
+    from towtank.api.compared import Difference as Difference
+    from towtank.api.compared import compare as compare
     from towtank.api.diagnosed import Cause as Cause
     from towtank.api.diagnosed import Diagnosis as Diagnosis
     from towtank.api.diagnosed import Place as Place
@@ -26,13 +30,9 @@ if TYPE_CHECKING:
     from towtank.api.imported import ImportNote as ImportNote
     from towtank.api.imported import import_workload as import_workload
     from towtank.api.judged import Claim as Claim
-    from towtank.api.judged import ComparedMetric as ComparedMetric
-    from towtank.api.judged import ComparedResults as ComparedResults
     from towtank.api.judged import Comparison as Comparison
-    from towtank.api.judged import Difference as Difference
     from towtank.api.judged import Judged as Judged
     from towtank.api.judged import Objective as Objective
-    from towtank.api.judged import compare as compare
     from towtank.api.judged import judge as judge
     from towtank.api.limits import Limits as Limits
     from towtank.api.measured import Doubt as Doubt
@@ -70,12 +70,13 @@ __getattr__, __dir__ = door(
     __name__,
     {
         "checked": "CheckedFile Validation validate",
+        "compared": "ComparedMetric ComparedResults Difference compare",
         "diagnosed": "Cause Diagnosis Place",
         "driving": "Drive drive",
         "fits": "Fit Prediction fit",
         "frames": "Frame",
         "imported": "ImportNote ImportedWorkload import_workload",
-        "judged": "Claim ComparedMetric ComparedResults Comparison Difference Judged Objective compare judge",
+        "judged": "Claim Comparison Judged Objective judge",
         "limits": "Limits",
         "measured": "Doubt Tier Times Transaction Verdict",
         "models": "ClassFigures PoolFigures Solution StationFigures simulate solve",

@@ -1,0 +1,134 @@
+"""Draws the measured tables of the studies: the first quantity of a table with its intervals, as SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+_HEAD = "## Measured here"
+_VALUE = re.compile(r"^(?P<value>[\d.,]+)(?: \[(?P<low>[\d.,]+), (?P<high>[\d.,]+)\])?$")
+_TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+_UNIT = re.compile(r"/s\b|\[.+\]")
+_QUANTITY = re.compile(rf"{_UNIT.pattern}|\btime\b")
+_ROWS_AT_LEAST, _VALUES_AT_MOST = 2, 24
+_ROW_PX, _LABEL_PX, _PLOT_PX, _VALUE_PX, _TOP_PX = 26, 270, 300, 190, 34
+_INK, _MARK, _GRID = "#222222", "#0072B2", "#e4e4e4"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Value of a table with its interval; `low` and `high` are None if the table has none."""
+
+    label: str
+    shown: str
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values of one column of a table, with the title of the column."""
+
+    quantity: str
+    rows: tuple[Measured, ...]
+
+
+def measured(page: str) -> Series | None:
+    """Return the values of the first table with intervals in the section `Measured here`; None without such a table."""
+    section = page.partition(f"{_HEAD}\n")[2].partition("\n## ")[0]
+    for table in _TABLE.finditer(section + "\n"):
+        head, _, *rows = [_cells(line) for line in table[0].splitlines()]
+        found = _series(
+            head, _filled([row for row in rows if len(row) == len(head)]), _last_words(section[: table.start()])
+        )
+        if found is not None:
+            return found
+    return None
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace("`", "") for cell in line.strip().strip("|").split("|")]
+
+
+def _filled(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows with the label of the row above in place of an empty first cell."""
+    found: list[list[str]] = []
+    for row in rows:
+        found.append([row[0] or (found[-1][0] if found else ""), *row[1:]])
+    return found
+
+
+def _last_words(text: str) -> str:
+    """Return the end of the text before a table, which states what its values are."""
+    return re.split(r"[.;] (?=\w)", " ".join(text.split()).rstrip(".: "))[-1]
+
+
+def _series(head: list[str], rows: list[list[str]], words: str) -> Series | None:
+    """Return the values of the first column with intervals; of all such columns if each stands for a level.
+
+    The heading of a column is a quantity if it has a unit, or names a time. Otherwise it is a level, and the text
+    before the table states the quantity.
+    """
+    columns = [column for column in range(1, len(head)) if _has_intervals(rows, column)]
+    if not columns or len(rows) < _ROWS_AT_LEAST:
+        return None
+    first, title = columns[0], head[columns[0]]
+    if _QUANTITY.search(title):
+        quantity = title if _UNIT.search(title) else f"{words}: {title}"
+        return Series(quantity, tuple(_values(rows, head, first, [first])))
+    return Series(words, tuple(_values(rows, head, first, columns))[:_VALUES_AT_MOST])
+
+
+def _has_intervals(rows: list[list[str]], column: int) -> bool:
+    return any((match := _VALUE.match(row[column])) is not None and match["low"] for row in rows)
+
+
+def _values(rows: list[list[str]], head: list[str], first: int, columns: list[int]) -> Iterator[Measured]:
+    """Yield the values of columns; the cells before the first of them are the label of a row."""
+    for row in rows:
+        names = [
+            f"{title} {cell}" if cell.isdecimal() else cell for title, cell in zip(head, row[:first], strict=False)
+        ]
+        for column in columns:
+            match = _VALUE.match(row[column])
+            if match is None:
+                continue
+            value, low, high = (None if text is None else float(text.replace(",", "")) for text in match.group(1, 2, 3))
+            label = ", ".join([*names, *([head[column]] if len(columns) > 1 else [])])
+            yield Measured(label, row[column], value or 0.0, low, high)
+
+
+def drawing(series: Series) -> str:
+    """Draw the values from zero, each with its interval, its label and its numbers."""
+    most = max(max(row.value, row.high or 0.0) for row in series.rows) or 1.0
+    width, height = _LABEL_PX + _PLOT_PX + _VALUE_PX, _TOP_PX + _ROW_PX * len(series.rows) + 8
+
+    def x(value: float) -> float:
+        return round(_LABEL_PX + _PLOT_PX * value / most, 1)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-family="Arial, Helvetica, sans-serif" font-size="13" fill="{_INK}">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<text x="{_LABEL_PX}" y="20" font-weight="bold">{escape(series.quantity)}</text>',
+        f'<line x1="{_LABEL_PX}" x2="{_LABEL_PX}" y1="{_TOP_PX - 6}" y2="{height - 6}" stroke="{_INK}"/>',
+    ]
+    for number, row in enumerate(series.rows):
+        y = _TOP_PX + _ROW_PX * number + _ROW_PX / 2
+        parts.append(f'<line x1="{_LABEL_PX}" x2="{_LABEL_PX + _PLOT_PX}" y1="{y}" y2="{y}" stroke="{_GRID}"/>')
+        if row.low is not None and row.high is not None:
+            parts.append(
+                f'<line x1="{x(row.low)}" x2="{x(row.high)}" y1="{y}" y2="{y}" stroke="{_MARK}" stroke-width="3"/>'
+            )
+        parts.append(f'<circle cx="{x(row.value)}" cy="{y}" r="4.5" fill="{_MARK}"/>')
+        parts.append(f'<text x="{_LABEL_PX - 10}" y="{y + 4.5}" text-anchor="end">{escape(row.label)}</text>')
+        parts.append(f'<text x="{_LABEL_PX + _PLOT_PX + 12}" y="{y + 4.5}">{escape(row.shown)}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def description(series: Series) -> str:
+    """Return the values as a sentence, for readers who do not see the figure."""
+    return f"{series.quantity}: " + "; ".join(f"{row.label}: {row.shown}" for row in series.rows)
