@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from towtank.analysis.checks import answers, generator, limits, machine, network, window
+from towtank.analysis.checks import answers, course, coverage, generator, limits, machine, network, window
 from towtank.analysis.doubts import DoubtLevel
 
 NOTE, SUSPECT, INVALID = DoubtLevel.NOTE, DoubtLevel.SUSPECT, DoubtLevel.INVALID
@@ -372,3 +372,30 @@ def test_the_limits_are_those_of_the_documentation() -> None:
     assert (generator.START_LAG_OPEN_S, generator.START_LAG_CLOSED_S) == (0.001, 0.010)
     assert (generator.RECONNECTS_SHARE, generator.CONNECTION_WAIT_SHARE) == (0.5, 0.05)
     assert (machine.CLOCK_JUMP_S, limits.EXHAUSTED_SHARE) == (0.5, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("share", "transactions", "doubted"),
+    [(0.001, 2, True), (0.5, 2, True), (0.001, 1, True), (0.5, 1, False)],
+)
+def test_the_only_transaction_is_not_doubted_twice(share: float, transactions: int, doubted: bool) -> None:
+    failing = {"errors": 50, "count": 50}
+    names = dict.fromkeys([f"t{number}" for number in range(transactions)], failing)
+    summary = {"errors": {"share": share}, "unfinished": None, "transactions": names, "steps": {}, "requests": {}}
+    found = evidence(summary, steps_by_transaction={})
+    assert any("transaction t0" in doubt.message for doubt in course.errors_by_part(found)) is doubted
+
+
+@pytest.mark.parametrize(
+    ("failed", "ended", "limit", "beyond"),
+    [(1, 100, 0.01, False), (2, 100, 0.01, False), (10, 100, 0.01, True), (5, 5, 1.0, False), (0, 100, 0.0, False)],
+)
+def test_failures_beyond_chance(failed: int, ended: int, limit: float, beyond: bool) -> None:
+    assert course._beyond_chance(failed, ended, limit) is beyond
+
+
+def test_other_programs_are_known_if_they_were_measured_and_the_target_was_found() -> None:
+    assert coverage._others_known({"cpus_used": {"value": 0.1}, "not_found": []})
+    assert not coverage._others_known({"cpus_used": {"value": None}, "not_found": []})
+    assert not coverage._others_known({"cpus_used": {"value": 0.1}, "not_found": ["db"]})
+    assert not coverage._others_known(None)

@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from towtank.errors import StudyError
-from towtank.model.fitting import across, capacity, replicates
+from towtank.model.fitting import across, capacity, model_file, replicates
 from towtank.model.fitting.closed_curve import ClosedCurve
 from towtank.model.fitting.curves import Inverse
 from towtank.model.fitting.dependent_curve import DependentCurve
 from towtank.model.fitting.held_out import error_lines, error_of_band, held_out_error_interval, worst_held_out_row
 from towtank.model.fitting.measured import _from_summary
-from towtank.model.fitting.model_file import _relative_error
+from towtank.model.fitting.model_file import _relative_error, stations
 from towtank.model.fitting.selection import _because
-from towtank.model.percentiles import lone_queue
+from towtank.model.percentiles import lone_queue, mmm_percentile
 from towtank.model.stations import NODE_SEPARATOR, rates_with_servers, servers_of
 from towtank.model.waiting import mmm_wait, waits_in_turn
 
@@ -295,3 +295,48 @@ def test_a_class_waits_in_turn_at_a_queue_that_it_visits(discipline: str, name: 
         {"name": "delay", "discipline": "delay", "services": [{"class": name}]},
     ]
     assert waits_in_turn({"stations": stations}, name) is waits
+
+
+def demand(value: float | None) -> dict[str, Any]:
+    return {"demand_s": {"value": value}}
+
+
+def test_stations_take_their_time_from_the_rest_until_it_is_used_up() -> None:
+    fit = SimpleNamespace(curve=ClosedCurve(2, 1.0), parameters=np.array([0.02, 0.5]))
+    names = ("app", "db", "none", "disk", "lan", "idle")
+    resources = [SimpleNamespace(name=name, servers=3) for name in names]
+    configuration: Any = SimpleNamespace(bottleneck=lambda: SimpleNamespace(name="app"), resources=resources)
+    demands = {name: demand(value) for name, value in zip(names, (0.1, 0.25, None, 0.25, 0.125, 0.0), strict=True)}
+    found, left = stations(SimpleNamespace(fit=fit), configuration, demands)  # type: ignore[arg-type]
+    shown = [(station.name, station.servers, station.demand_s, station.error) for station in found]
+    assert shown == [("app", 2, 0.02, None), ("db", 3, 0.25, 0.0), ("disk", 3, 0.25, 0.0)]
+    assert left == 0.0
+    alone, rest = stations(SimpleNamespace(fit=fit), None, {})  # type: ignore[arg-type]
+    assert [(station.name, station.rates) for station in alone] == [("bottleneck", None)]
+    assert rest == 0.5
+
+
+def test_replicates_change_the_time_elsewhere_against_the_stations(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = np.column_stack([np.full(400, 0.03), np.linspace(0.4, 0.6, 400)])
+    monkeypatch.setattr(model_file, "at_saturation", lambda *_: every)
+    candidate: Any = SimpleNamespace(fit=SimpleNamespace(curve=ClosedCurve(2, 1.0)), replicates=None)
+    found = [model_file.Station("app", 2, 0.02, ""), model_file.Station("db", 1, 0.25, "", 0.0)]
+    rows = model_file.draws(candidate, found, 0.25)
+    assert {len(row) for row in rows.values()} == {200}
+    assert rows["app"] == pytest.approx([1.5] * 200)
+    assert rows["db"] == [1.0] * 200
+    assert rows["elsewhere"] == pytest.approx((every[::2, 1] - 0.25) / 0.25, rel=1e-4)
+    assert "elsewhere" not in model_file.draws(candidate, found, 0.0)
+
+
+def test_a_time_of_mmm_is_the_sum_of_wait_and_service() -> None:
+    # At one server the time is exponential with the rate mu - lambda. Without arrivals it is the service time alone.
+    assert mmm_percentile(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(10) / 5)
+    assert mmm_percentile(1e-9, 0.1, 3, 0.9) == pytest.approx(0.1 * math.log(10))
+    # Two servers, lambda = mu: C is 1/3 and both rates are equal, so that P(T > t) = (1 + mu t / 3) exp(-mu t).
+    time = mmm_percentile(10.0, 0.1, 2, 0.9)
+    assert (1 + 10 * time / 3) * math.exp(-10 * time) == pytest.approx(0.1)
+    # Two servers, lambda = mu / 2: C = 1/10 and theta = 1.5 mu.
+    time = mmm_percentile(5.0, 0.1, 2, 0.9)
+    both = (15 * math.exp(-10 * time) - 10 * math.exp(-15 * time)) / 5
+    assert 0.9 * math.exp(-10 * time) + 0.1 * both == pytest.approx(0.1)
