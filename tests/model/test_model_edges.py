@@ -340,3 +340,22 @@ def test_a_time_of_mmm_is_the_sum_of_wait_and_service() -> None:
     time = mmm_percentile(5.0, 0.1, 2, 0.9)
     both = (15 * math.exp(-10 * time) - 10 * math.exp(-15 * time)) / 5
     assert 0.9 * math.exp(-10 * time) + 0.1 * both == pytest.approx(0.1)
+
+
+def test_speeds_of_a_demand_that_falls_with_the_utilization() -> None:
+    # A demand that is twice as long at no use: min(j, m) / (1 + (1 - min(j - 1, m) / m)).
+    assert servers_of({"servers": 1, "rates": (0.5, 4 / 3, 2.0)}) == 2
+    assert rates_with_servers([0.5, 4 / 3, 2.0], 1) == pytest.approx([0.5, 1.0])
+    assert rates_with_servers([0.5, 4 / 3, 2.0], 4) == pytest.approx([0.5, 2 / 1.75, 2.0, 3.2, 4.0])
+
+
+def test_a_wait_at_two_servers_with_room_for_four() -> None:
+    # With lambda = mu, accepted arrivals find 0 to 3 jobs with the weights 1, 1, 1/2 and 1/4. They wait behind two jobs
+    # for one, behind three for two exponential times of the rate 2 mu.
+    time = 20 * mmm_wait(10.0, 0.1, 2, 0.9, 4)
+    assert (math.exp(-time) / 2 + math.exp(-time) * (1 + time) / 4) / 2.75 == pytest.approx(0.1)
+
+
+def test_a_class_waits_among_others() -> None:
+    station = {"name": "queue", "discipline": "priority", "services": [{"class": "b"}, {"class": "a"}]}
+    assert waits_in_turn({"stations": [station]}, "a")
