@@ -68,8 +68,8 @@ def test_the_share_that_ended_counts_failures_too() -> None:
         (104.9, 0.0, 0.0, True),
         (105.0, 0.0, 0.0, False),
         (90.0, 0.0, 0.0, True),
-        # 1.645 * hypot(10, 20) / 100 = 0.368 and 1.645 * hypot(20, 20) / 100 = 0.465; with a gain of 0.04 only the first
-        # is below a half.
+        # 1.645 * hypot(10, 20) / 100 = 0.368 and 1.645 * hypot(20, 20) / 100 = 0.465; with a gain of 0.04 only the
+        # first is below a half.
         (104.0, 10.0, 20.0, True),
         (104.0, 20.0, 20.0, False),
         (104.0, None, 0.0, False),

@@ -187,3 +187,9 @@ def test_the_half_width_is_relative_to_the_value() -> None:
     assert one < 0.01
     assert precision._half_width(np.zeros(60), np.ones(60)) is None
     assert precision._half_width(np.ones(1), np.ones(1)) is None
+
+
+def test_the_judged_part_counts_seconds_from_the_end() -> None:
+    found = record(20)
+    found.lengths_s[0] = 10.0
+    assert look(found).window_s == 15.0

@@ -30,6 +30,8 @@ def isolated(word: str) -> str:
         (f"a {HEBREW} b", f"a {isolated(HEBREW)} b"),
         (f"{HEBREW}-12", isolated(f"{HEBREW}-12")),
         (f"x{HEBREW}", isolated(f"x{HEBREW}")),
+        (f"({HEBREW})", f"({isolated(HEBREW)})"),
+        (f"({HEBREW}/{HEBREW})", f"({isolated(f'{HEBREW}/{HEBREW}')})"),
         (f"{HEBREW}- b", f"{isolated(HEBREW)}- b"),
         (f"{HEBREW} {HEBREW} c", f"{isolated(f'{HEBREW} {HEBREW}')} c"),
         (f"{HEBREW} a {HEBREW}", f"{isolated(HEBREW)} a {isolated(HEBREW)}"),

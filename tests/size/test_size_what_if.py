@@ -90,3 +90,11 @@ def test_a_mix_of_a_what_if_adds_up_to_all(monkeypatch: pytest.MonkeyPatch) -> N
             read_what_if(text, question())
     with pytest.raises(ValueError, match="of one kind"):
         read_what_if("mix web=100 %", question(rate={"x": 1.0}))
+
+
+def test_a_single_tier_needs_no_name() -> None:
+    asked = question()
+    asked.tiers = asked.tiers[:1]
+    assert read_what_if("nodes 3", asked)(Variant((Option(1, 2),), asked.load)).candidate == (Option(3, 2),)
+    with pytest.raises(ValueError, match="must name the tier"):
+        read_what_if("nodes 3", question())

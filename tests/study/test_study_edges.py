@@ -11,11 +11,15 @@ from towtank.errors import StudyError
 from towtank.study import load_study
 from towtank.study.across import is_prediction_source
 from towtank.study.claim_holds import NumberBounds, read_holds
+from towtank.study.claim_metrics import adds_up
 from towtank.study.events import Event
 from towtank.study.model import FindLimit
 from towtank.study.objectives import read_objective, read_planned_objective
+from towtank.study.schedules import split_users
+from towtank.study.search import StepUp, _refine_to
 from towtank.study.search_stages import plateau_stages, stages_after_search
 from towtank.study.shares import wrong_shares
+from towtank.study.until import require_order
 
 
 @pytest.mark.parametrize(
@@ -235,3 +239,58 @@ def test_items_are_read_back_by_the_users_that_the_study_sets(files: Files, tmp_
     files.edit("study", "order: random\n", "order: random\nread_back: {users: 3, at_most: 20 s}\n")
     study = load_study(files.study)
     assert (study.study.read_back.users, study.study.read_back.at_most) == (3, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("amount", "accepted"), [("0 /s", False), ("0.1 /s", True), (0, False), (1, True), (True, False)]
+)
+def test_an_amount_of_a_search_is_above_zero(amount: object, accepted: bool) -> None:
+    if accepted:
+        assert StepUp(by=amount).by == amount  # type: ignore[arg-type]
+    else:
+        with pytest.raises(ValueError, match="must be"):
+            StepUp(by=amount)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("at_least", "at_most", "accepted"), [(5.0, 5.0, True), (5.1, 5.0, False), (0.0, 5.0, True)])
+def test_the_shortest_time_of_a_stage_is_at_most_its_longest(at_least: float, at_most: float, accepted: bool) -> None:
+    if accepted:
+        require_order(at_least, at_most)
+    else:
+        with pytest.raises(ValueError, match="no longer than at_most"):
+            require_order(at_least, at_most)
+
+
+@pytest.mark.parametrize(("share", "accepted"), [(0.0, False), (0.001, True), (0.999, True), (1.0, False)])
+def test_a_search_is_refined_to_a_share(share: float, accepted: bool) -> None:
+    if accepted:
+        assert _refine_to(share) == share
+    else:
+        with pytest.raises(ValueError, match="above 0 % and below 100 %"):
+            _refine_to(share)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "adds"),
+    [
+        ("mean of view", True),
+        ("p95 of view", False),
+        ("max", False),
+        ("throughput", True),
+        ("errors", False),
+        ("tiers.content.utilization", False),
+        ("tiers.content.cpus_used", True),
+        ("p95 of view in steady", False),
+        ("nonsense", True),
+    ],
+)
+def test_percentiles_extremes_and_shares_do_not_add_up(quantity: str, adds: bool) -> None:
+    assert adds_up(quantity) is adds
+
+
+@pytest.mark.parametrize(
+    ("total", "shares", "parts"),
+    [(10, (0.5, 0.25, 0.25), [5, 3, 2]), (3, (1.0, 1.0), [2, 1]), (1, (0.1, 0.9), [0, 1]), (0, (1.0,), [0])],
+)
+def test_users_are_split_by_the_largest_remainders(total: int, shares: tuple[float, ...], parts: list[int]) -> None:
+    assert split_users(total, shares) == parts

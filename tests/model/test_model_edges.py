@@ -1,0 +1,361 @@
+"""Edges of fitted models: laws solved for the load, demands with and without intervals, levels that do not count."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from towtank.errors import StudyError
+from towtank.model.fitting import across, capacity, model_file, replicates
+from towtank.model.fitting.closed_curve import ClosedCurve
+from towtank.model.fitting.curves import Inverse
+from towtank.model.fitting.dependent_curve import DependentCurve
+from towtank.model.fitting.held_out import error_lines, error_of_band, held_out_error_interval, worst_held_out_row
+from towtank.model.fitting.measured import _from_summary
+from towtank.model.fitting.model_file import _relative_error, stations
+from towtank.model.fitting.selection import _because
+from towtank.model.percentiles import lone_queue, mmm_percentile
+from towtank.model.stations import NODE_SEPARATOR, rates_with_servers, servers_of
+from towtank.model.waiting import mmm_wait, waits_in_turn
+
+
+@pytest.mark.parametrize(
+    ("sigma", "kappa", "load"),
+    [(0.02, 0.001, 20.0), (0.02, 0.001, 1.0), (0.0, 0.002, 30.0), (0.05, 0.0, 12.0), (0.3, 0.0001, 50.0)],
+)
+def test_the_law_solved_for_the_load_is_its_inverse(sigma: float, kappa: float, load: float) -> None:
+    rate = 10.0 * load / (1 + sigma * (load - 1) + kappa * load * (load - 1))
+    law = Inverse({"lambda": 10.0, "sigma": sigma, "kappa": kappa})
+    assert law.load_at_response(load / rate) == pytest.approx(load)
+    assert law.throughput_at_response(load / rate) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("demand", "error"),
+    [
+        ({"value": 2.0, "low": 1.608, "high": 2.392}, 0.1),
+        ({"value": 2.0, "low": None, "high": 2.4}, 0.0),
+        ({"value": 2.0, "low": 1.6, "high": None}, 0.0),
+        ({"value": 2.0}, 0.0),
+    ],
+)
+def test_a_demand_has_the_relative_error_of_its_interval(demand: dict[str, Any], error: float) -> None:
+    assert _relative_error(demand) == pytest.approx(error, rel=1e-4)
+
+
+def test_other_programs_slow_a_dependent_bottleneck() -> None:
+    curve, parameters = DependentCurve(4, 1.0), np.array([[0.02, 0.01, 1.5]])
+    assert curve.held_up(parameters, 1.0)[0] == pytest.approx(0.02 * 4 / 3)
+    assert curve.held_up(parameters)[0] == pytest.approx(0.02)
+    assert curve.derived(parameters)["idle_demand_s"][0] == pytest.approx(0.03)
+    assert curve.demand_at(parameters, np.array([0.0, 0.5, 1.0])) == pytest.approx([0.03, 0.025, 0.02])
+
+
+def estimate(value: float, half: float | None = None) -> dict[str, Any]:
+    ends = {} if half is None else {"low": value - half, "high": value + half}
+    return {"value": value, "method": "batches", "n": 10**6, **ends}
+
+
+def run(rate: float, users: float | None = 20.0, requests: float | None = 30.0, **hosts: Any) -> dict[str, Any]:
+    found = {"throughput_per_s": estimate(rate), "users": {"asked": users}, "hosts": hosts}
+    return found if requests is None else {**found, "request_throughput_per_s": estimate(requests)}
+
+
+@pytest.mark.parametrize(
+    ("runs", "requests"),
+    [
+        ([run(10.0, requests=30.0)], 3.0),
+        ([run(10.0, requests=30.0), run(20.0, 40.0, 60.0)], 3.0),
+        ([run(10.0, requests=5.0)], 1.0),
+        ([run(10.0, requests=30.0), run(10.0, requests=None)], 1.0),
+        ([run(10.0, users=None)], 1.0),
+        ([], 1.0),
+    ],
+)
+def test_a_transaction_makes_at_least_one_request(runs: list[dict[str, Any]], requests: float) -> None:
+    assert across._requests(SimpleNamespace(runs=runs)) == pytest.approx(requests)  # type: ignore[arg-type]
+
+
+def use(cpus: float, half: float | None = None, allotted: float | None = 2.0, used: float = 0.5) -> dict[str, Any]:
+    return {"cpus_used": estimate(cpus, half), "cpus_allotted": allotted, "utilization": used}
+
+
+def test_the_demand_of_a_host_is_its_time_over_all_runs() -> None:
+    found = across._host("db", [run(10.0, db=use(1.0)), run(30.0, db=use(4.2, used=0.9))], None, 0.1)
+    assert found is not None
+    assert found.demand_s == pytest.approx(5.2 / 40)
+    # Times of 0.1 and 0.14 s have the standard deviation 0.02 * sqrt(2), and their mean the error 0.02.
+    assert found.error_s == pytest.approx(0.02)
+    assert (found.cpus, found.cpus_then, found.utilization, found.period_s) == (2.0, 2.0, 0.9, 0.1)
+    again = across._host("db", [run(10.0, db=use(1.0))], 8.0, 0.1)
+    assert again is not None
+    assert (again.cpus_then, again.error_s) == (8.0, 0.0)
+
+
+def test_the_error_of_a_single_run_is_that_within_it() -> None:
+    found = across._host("db", [run(10.0, db=use(1.0, 0.196))], None, 0.1)
+    assert found is not None
+    assert found.error_s == pytest.approx(0.01, rel=1e-3)
+
+
+@pytest.mark.parametrize("runs", [[], [run(10.0)], [run(10.0, db=use(1.0, allotted=None))], [run(0.0, db=use(1.0))]])
+def test_a_host_without_cpus_or_time_is_left_out(runs: list[dict[str, Any]]) -> None:
+    assert across._host("db", runs, None, 0.1) is None
+
+
+def test_runs_belong_to_a_place_by_all_of_its_levels() -> None:
+    def is_of(factors: dict[str, str], place: dict[str, str]) -> bool:
+        return across._is_of(SimpleNamespace(manifest={"factors": factors}), place)  # type: ignore[arg-type]
+
+    both = {"nodes": "four", "index": "present"}
+    assert is_of(both, both)
+    assert is_of(both, {"nodes": "four"})
+    assert not is_of({"nodes": "four"}, both)
+    assert not is_of({"nodes": "one", "index": "present"}, {"nodes": "four"})
+
+
+def resource(demand_s: float, servers: float = 4.0, background: float | None = 0.0, *busy: float) -> dict[str, Any]:
+    levels = [{"utilization": share} for share in busy or (0.5,)]
+    return {
+        "by_level": levels, "servers": servers, "background": {"value": background}, "demand_s": {"value": demand_s},
+    }  # fmt: skip
+
+
+def test_the_next_bottleneck_is_that_with_the_lowest_limit() -> None:
+    demands = {
+        "app": resource(0.02, 4.0, 0.0, 0.3, 0.9, 0.6),
+        "db": resource(0.02, 2.0),
+        "disk": resource(0.02, 2.0, 1.0),
+        "lan": resource(0.01, 1.0, -0.5),
+        "app / gc": resource(1.0),
+        "idle": resource(0.0),
+    }
+    candidate: Any = SimpleNamespace(fit=SimpleNamespace(curve=ClosedCurve(4, 1.0)))
+    document = {
+        "bottleneck": "app", "demands": demands, "limit_throughput": 200.0, "confidence_interval": {},
+    }  # fmt: skip
+    assert capacity._bottleneck(candidate, document) == (
+        "the resource with the highest utilization is app, 90 % at most; the limit of the curve is 200 transactions/s; "
+        "without this limit disk would be next, at 50 transactions/s"
+    )
+    assert "limit of the curve" not in str(capacity._bottleneck(candidate, {**document, "limit_throughput": None}))
+    assert capacity._bottleneck(candidate, {**document, "bottleneck": "none"}) is None
+    alone = {**document, "demands": {"app": demands["app"]}}
+    assert "would be next" not in str(capacity._bottleneck(candidate, alone))
+
+
+def summary(path: Path, **more: Any) -> Path:
+    tiers = {"db": {"cpus_allotted": 2.0}, "web": {}}
+    points = [
+        {"load": 10, "verdicts": ["valid"], "runs": ["r1"], "tiers": {"web": {}}},
+        {"load": 20, "verdicts": ["invalid", "suspect"], "runs": ["r2", "r3"], "tiers": tiers},
+        {"load": 30, "verdicts": ["invalid", "invalid"], "runs": ["r4", "r5"], "tiers": tiers},
+    ]
+    found = {"load_factor": "users", "configurations": [{"label": "a", "key": {}, "points": points}], **more}
+    path.write_text(json.dumps(found))
+    return path
+
+
+def test_levels_whose_runs_are_all_invalid_are_left_out_of_a_fit(tmp_path: Path) -> None:
+    (found,) = _from_summary(summary(tmp_path / "study-summary.json"))
+    assert [point["load"] for point in found.points] == [10, 20]
+    assert found.excluded == [{"run": "r4, r5", "load": 30, "why": "invalid"}]
+    assert [(each.name, each.servers) for each in found.resources] == [("db", 2)]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"load_factor": "rate"}'])
+def test_other_summaries_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "study-summary.json"
+    path.write_text(text)
+    with pytest.raises(StudyError):
+        _from_summary(path)
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_residuals_are_drawn_in_blocks_that_wrap_around(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    monkeypatch.setattr(replicates, "block_length", lambda _fit: length)
+    place = np.array([2.0, 0.0, 1.0, 4.0, 3.0])
+    fit: Any = SimpleNamespace(points=SimpleNamespace(count=5, place=place))
+    drawn = replicates._drawn(fit, 400, np.random.default_rng(1))
+    assert drawn.shape == (400, 5)
+    counts = np.bincount(drawn.ravel(), minlength=5)
+    assert counts.min() > 320
+    assert counts.max() < 480
+    # In the order of the places, the first three residuals of each replicate follow each other, modulo 5.
+    ordered = place[drawn][:, np.argsort(place)]
+    follows = (np.diff(ordered[:, :3]) % 5 == 1).all(axis=1)
+    assert follows.all() if length == 3 else not follows.all()
+
+
+ROWS = [
+    {"error": 0.1, "measured_throughput": 8.0, "throughput_band_95": [8.4, 9.2]},
+    {"error": -0.25, "measured_throughput": 8.0, "throughput_band_95": [5.0, 7.0]},
+]
+
+
+def test_the_worst_level_is_that_with_the_largest_error_of_either_sign() -> None:
+    assert worst_held_out_row(ROWS) is ROWS[1]
+    assert held_out_error_interval(ROWS) == (-0.375, -0.125)
+    assert held_out_error_interval([]) is None
+    assert held_out_error_interval([{"error": 0.1, "measured_throughput": 8.0}]) == (None, None)
+    assert error_of_band((None, 10.0), 8.0) == (None, 0.25)
+
+
+@pytest.mark.parametrize(
+    ("interval", "lines"),
+    [
+        ((0.125, 0.375), ["  held_out_error: 0.25", "  held_out_interval: [0.125, 0.375]"]),
+        ((0.125, None), ["  held_out_error: 0.25"]),
+        ((None, 0.375), ["  held_out_error: 0.25"]),
+        (None, ["  held_out_error: 0.25"]),
+    ],
+)
+def test_an_error_is_written_with_its_interval_if_both_ends_are_known(
+    interval: tuple[float | None, float | None] | None, lines: list[str]
+) -> None:
+    assert error_lines(0.25, interval) == lines
+
+
+def contender(name: str, aicc: float | None, held_out: bool = False) -> Any:
+    return SimpleNamespace(name=name, aicc=aicc, held_out={} if held_out else None, held_out_text=lambda: "5 %")
+
+
+def test_the_reason_for_a_curve_is_its_criterion_or_its_prediction() -> None:
+    one, two = contender("usl", 10.0), contender("closed", 25.0)
+    assert _because(one, [one], [one]) == "usl: the only curve that is not rejected"
+    assert _because(one, [one, two], [one]) == "usl: smallest AICc, 15 below closed"
+    assert _because(one, [one, two], [one, two]).startswith("usl: smallest AICc; closed within")
+    tested = contender("usl", 10.0, held_out=True)
+    assert "predicts the held-out highest load best (5 %)" in _because(tested, [tested, two], [tested, two])
+
+
+def test_speeds_of_a_station_that_serves_as_servers_count_them() -> None:
+    assert servers_of({"servers": 3, "rates": None}) == 3
+    assert servers_of({"servers": 1, "rates": (1.0, 2.0, 3.0, 3.0)}) == 3
+    assert servers_of({"servers": 1, "rates": (1.0, 1.9, 3.0, 3.0)}) is None
+    assert servers_of({"servers": 1, "rates": (1.0, 1.0)}) == 1
+    assert rates_with_servers([1.0, 2.0, 2.0], 4) == pytest.approx([1.0, 2.0, 3.0, 4.0, 4.0])
+
+
+QUEUE: dict[str, Any] = {
+    "discipline": "fcfs", "rates": None, "capacity": None, "servers": 2,
+    "services": [{"class": "a", "visits": None, "service_time_s": 0.1, "variation": None}],
+}  # fmt: skip
+
+
+def alone(station: dict[str, Any], nodes: int = 1, bounded: bool = False, **load: Any) -> Any:
+    classes = [{"name": "a", "arrival_rate_per_s": 8.0, **load}]
+    model = {"classes": classes, "pools": [], "forks": [], "routing": {}}
+    names = ["s"] if nodes == 1 else [f"s{NODE_SEPARATOR}{number}" for number in range(1, nodes + 1)]
+    return lone_queue(model, dict.fromkeys(names, station), ["s"], "a", bounded=bounded)
+
+
+def test_a_queue_alone_has_the_arrivals_of_one_node() -> None:
+    assert alone(QUEUE) == (8.0, 0.1, 2, None)
+    half = {**QUEUE, "services": [{**QUEUE["services"][0], "visits": 0.5}]}
+    assert alone(half, nodes=2) == (4.0, 0.1, 2, None)
+    assert alone(half) is None
+    assert alone(QUEUE, nodes=2) is None
+    full = {**QUEUE, "capacity": 5}
+    assert (alone(full), alone(full, bounded=True)) == (None, (8.0, 0.1, 2, 5))
+    assert alone({**QUEUE, "discipline": "ps"}) is None
+    assert alone({**QUEUE, "rates": (1.0, 1.0)}) is None
+    assert alone(QUEUE, arrivals={"distribution": "exponential"}) == (8.0, 0.1, 2, None)
+    assert alone(QUEUE, arrival_rate_per_s=None, users=5) is None
+
+
+def test_the_wait_of_one_server_is_exponential_beyond_its_share() -> None:
+    # P(W > t) = rho exp(-(mu - lambda) t): with rho = 0.5 and mu = 10 /s, 90 % wait at most ln(5) / 5 s.
+    assert mmm_wait(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(5) / 5)
+    assert mmm_wait(5.0, 0.1, 1, 0.5) == 0.0
+    assert mmm_wait(5.0, 0.1, 1, 0.49) == 0.0
+    assert mmm_wait(5.0, 0.1, 1, 0.51) > 0
+
+
+def test_a_wait_with_little_room_is_shorter() -> None:
+    # With room for two at one server and lambda = mu, an accepted arrival finds 0 or 1 jobs with equal probability. The
+    # wait behind one job is exponential: P(W > t) = exp(-mu t) / 2.
+    assert mmm_wait(10.0, 0.1, 1, 0.9, 2) == pytest.approx(0.1 * math.log(5))
+    assert mmm_wait(10.0, 0.1, 1, 0.9, 1) == 0.0
+    assert mmm_wait(10.0, 0.1, 1, 0.4, 2) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("discipline", "name", "waits"), [("fcfs", "a", True), ("ps", "a", False), ("fcfs", "b", False)]
+)
+def test_a_class_waits_in_turn_at_a_queue_that_it_visits(discipline: str, name: str, waits: bool) -> None:
+    stations = [
+        {"name": "queue", "discipline": discipline, "services": [{"class": "a"}]},
+        {"name": "delay", "discipline": "delay", "services": [{"class": name}]},
+    ]
+    assert waits_in_turn({"stations": stations}, name) is waits
+
+
+def demand(value: float | None) -> dict[str, Any]:
+    return {"demand_s": {"value": value}}
+
+
+def test_stations_take_their_time_from_the_rest_until_it_is_used_up() -> None:
+    fit = SimpleNamespace(curve=ClosedCurve(2, 1.0), parameters=np.array([0.02, 0.5]))
+    names = ("app", "db", "none", "disk", "lan", "idle")
+    resources = [SimpleNamespace(name=name, servers=3) for name in names]
+    configuration: Any = SimpleNamespace(bottleneck=lambda: SimpleNamespace(name="app"), resources=resources)
+    demands = {name: demand(value) for name, value in zip(names, (0.1, 0.25, None, 0.25, 0.125, 0.0), strict=True)}
+    found, left = stations(SimpleNamespace(fit=fit), configuration, demands)  # type: ignore[arg-type]
+    shown = [(station.name, station.servers, station.demand_s, station.error) for station in found]
+    assert shown == [("app", 2, 0.02, None), ("db", 3, 0.25, 0.0), ("disk", 3, 0.25, 0.0)]
+    assert left == 0.0
+    alone, rest = stations(SimpleNamespace(fit=fit), None, {})  # type: ignore[arg-type]
+    assert [(station.name, station.rates) for station in alone] == [("bottleneck", None)]
+    assert rest == 0.5
+
+
+def test_replicates_change_the_time_elsewhere_against_the_stations(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = np.column_stack([np.full(400, 0.03), np.linspace(0.4, 0.6, 400)])
+    monkeypatch.setattr(model_file, "at_saturation", lambda *_: every)
+    candidate: Any = SimpleNamespace(fit=SimpleNamespace(curve=ClosedCurve(2, 1.0)), replicates=None)
+    found = [model_file.Station("app", 2, 0.02, ""), model_file.Station("db", 1, 0.25, "", 0.0)]
+    rows = model_file.draws(candidate, found, 0.25)
+    assert {len(row) for row in rows.values()} == {200}
+    assert rows["app"] == pytest.approx([1.5] * 200)
+    assert rows["db"] == [1.0] * 200
+    assert rows["elsewhere"] == pytest.approx((every[::2, 1] - 0.25) / 0.25, rel=1e-4)
+    assert "elsewhere" not in model_file.draws(candidate, found, 0.0)
+
+
+def test_a_time_of_mmm_is_the_sum_of_wait_and_service() -> None:
+    # At one server the time is exponential with the rate mu - lambda. Without arrivals it is the service time alone.
+    assert mmm_percentile(5.0, 0.1, 1, 0.9) == pytest.approx(math.log(10) / 5)
+    assert mmm_percentile(1e-9, 0.1, 3, 0.9) == pytest.approx(0.1 * math.log(10))
+    # Two servers, lambda = mu: C is 1/3 and both rates are equal, so that P(T > t) = (1 + mu t / 3) exp(-mu t).
+    time = mmm_percentile(10.0, 0.1, 2, 0.9)
+    assert (1 + 10 * time / 3) * math.exp(-10 * time) == pytest.approx(0.1)
+    # Two servers, lambda = mu / 2: C = 1/10 and theta = 1.5 mu.
+    time = mmm_percentile(5.0, 0.1, 2, 0.9)
+    both = (15 * math.exp(-10 * time) - 10 * math.exp(-15 * time)) / 5
+    assert 0.9 * math.exp(-10 * time) + 0.1 * both == pytest.approx(0.1)
+
+
+def test_speeds_of_a_demand_that_falls_with_the_utilization() -> None:
+    # A demand that is twice as long at no use: min(j, m) / (1 + (1 - min(j - 1, m) / m)).
+    assert servers_of({"servers": 1, "rates": (0.5, 4 / 3, 2.0)}) == 2
+    assert rates_with_servers([0.5, 4 / 3, 2.0], 1) == pytest.approx([0.5, 1.0])
+    assert rates_with_servers([0.5, 4 / 3, 2.0], 4) == pytest.approx([0.5, 2 / 1.75, 2.0, 3.2, 4.0])
+
+
+def test_a_wait_at_two_servers_with_room_for_four() -> None:
+    # With lambda = mu, accepted arrivals find 0 to 3 jobs with the weights 1, 1, 1/2 and 1/4. They wait behind two jobs
+    # for one, behind three for two exponential times of the rate 2 mu.
+    time = 20 * mmm_wait(10.0, 0.1, 2, 0.9, 4)
+    assert (math.exp(-time) / 2 + math.exp(-time) * (1 + time) / 4) / 2.75 == pytest.approx(0.1)
+
+
+def test_a_class_waits_among_others() -> None:
+    station = {"name": "queue", "discipline": "priority", "services": [{"class": "b"}, {"class": "a"}]}
+    assert waits_in_turn({"stations": [station]}, "a")
