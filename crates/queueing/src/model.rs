@@ -98,7 +98,8 @@ pub enum Distribution {
     Gamma,
     /// Lognormal distribution, with any `scv` above 0.
     Lognormal,
-    /// Uniform distribution between 0 and twice the mean; `scv` is 1/3.
+    /// Uniform distribution, with any `scv` above 0 and at most 1/3: between 1 − √(3 scv) and 1 + √(3 scv) times the
+    /// mean.
     Uniform,
     /// Pareto (Lomax) distribution, which has a heavy tail; `scv` is above 1.
     Pareto,

@@ -77,7 +77,14 @@ impl Shape {
 
     fn parts(&self, mean: f64) -> Option<Vec<Part>> {
         let parts = match self.form {
-            Some(Distribution::Uniform) => vec![Part::uniform(2.0 * mean)],
+            Some(Distribution::Uniform) => {
+                let low = mean * lowest_of_uniform(self.scv);
+                if low > 0.0 {
+                    vec![Part::between(low, 2.0 * mean - low)]
+                } else {
+                    vec![Part::uniform(2.0 * mean)]
+                }
+            }
             _ if self.scv == 0.0 => vec![Part::poisson(mean)],
             _ if self.scv <= 1.0 => vec![Part::gamma(1.0, mean, self.scv)],
             _ => {
@@ -89,6 +96,16 @@ impl Shape {
         };
         (mean < EVENTS_FROM_ZERO).then_some(parts)
     }
+}
+
+/// Returns the lower end of a uniform distribution with a squared coefficient of variation of at most 1/3, relative to
+/// its mean. [ratio]
+#[must_use]
+pub fn lowest_of_uniform(scv: f64) -> f64 {
+    if (scv - 1.0 / 3.0).abs() < 1e-9 {
+        return 0.0;
+    }
+    (1.0 - (3.0 * scv).sqrt()).max(0.0)
 }
 
 /// Returns the probability of the shorter time in a hyperexponential distribution with balanced means.
@@ -135,6 +152,14 @@ enum Kind {
         above: f64,
         mean: f64,
     },
+    /// Uniform time between two times, during which `low` and `high` events occur on average. The probability of n
+    /// events is the difference of the probabilities of at most n events, divided by `high` − `low`.
+    Between {
+        low: f64,
+        high: f64,
+        terms: [f64; 2],
+        most: [f64; 2],
+    },
 }
 
 impl Part {
@@ -168,6 +193,20 @@ impl Part {
         }
     }
 
+    fn between(low: f64, high: f64) -> Self {
+        let terms = [low, high].map(|mean| (-mean).exp());
+        Self {
+            now: (terms[0] - terms[1]) / (high - low),
+            number: 0.0,
+            kind: Kind::Between {
+                low,
+                high,
+                terms,
+                most: terms,
+            },
+        }
+    }
+
     fn next(&mut self) -> f64 {
         let found = self.now;
         self.number += 1.0;
@@ -180,6 +219,18 @@ impl Part {
                 *term *= *mean / self.number;
                 *above = (*above - *term).max(0.0);
                 self.now = if *mean > 0.0 { *above / *mean } else { 0.0 };
+            }
+            Kind::Between {
+                low,
+                high,
+                terms,
+                most,
+            } => {
+                for (at, mean) in [*low, *high].into_iter().enumerate() {
+                    terms[at] *= mean / self.number;
+                    most[at] += terms[at];
+                }
+                self.now = ((most[0] - most[1]) / (*high - *low)).max(0.0);
             }
         }
         found
@@ -280,8 +331,12 @@ mod tests {
             form: Some(Distribution::Uniform),
             scv: 1.0 / 3.0,
         };
+        let between = Shape {
+            scv: 0.12,
+            ..uniform
+        };
         let shapes = [0.0, 0.2, 1.0, 4.0].map(Shape::unknown);
-        for shape in shapes.iter().chain([&uniform]) {
+        for shape in shapes.iter().chain([&uniform, &between]) {
             for mean in [0.3, 5.0] {
                 let found = shape.events(mean, 1e-14).unwrap().probabilities;
                 let moment = |power: i32| -> f64 {

@@ -22,6 +22,7 @@
 //! ```
 
 pub mod answer;
+mod batches;
 mod cache;
 mod calendar;
 mod clock;
@@ -32,6 +33,7 @@ mod law;
 mod layout;
 mod length;
 mod machine;
+mod patience;
 mod percentiles;
 mod plan;
 mod random;

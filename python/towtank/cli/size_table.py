@@ -159,7 +159,8 @@ def _by(scenario: Json, check: Json) -> str:
     simulated = (scenario["simulated"] or {}).get(check["objective"])
     if simulated is not None:
         return "simulated"
-    if check["objective"].startswith("p"):
+    objective = check["objective"]
+    if objective.startswith("p") or " wait " in objective:
         how = scenario["percentiles"] or ""
         return "exact" if how.startswith("exact") else "corrected" if "corrected" in how else "approximate"
     return "solved" if scenario["exact"] else "approximate"

@@ -20,8 +20,27 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ClassBehaviour(FileModel):
-    """Timeout and retries of the jobs of a class."""
+    """Patience, timeout, retries and batches of the jobs of a class."""
 
+    patience: Duration | None = Field(
+        None,
+        description=(
+            "Mean time that a job waits in the queue of a station before it gives up, exponentially distributed; a job "
+            "in service stays. Only simulation uses it."
+        ),
+    )
+    batch: float | None = Field(
+        None,
+        ge=1,
+        allow_inf_nan=False,
+        description=(
+            "Mean number of jobs that arrive together, for open classes; `rate` counts the jobs. Only simulation uses "
+            "it."
+        ),
+    )
+    batch_sizes: Literal["constant", "geometric"] | None = Field(
+        None, description="Distribution of the number of jobs in a batch; default: `constant`."
+    )
     timeout: Duration | None = Field(None, description="Timeout of each attempt of a job; only simulation uses it.")
     retries: int | None = Field(
         None,
@@ -121,9 +140,15 @@ def behaviour_document(model: ModelFile) -> dict[str, Any]:
                 "retries": job_class.retries or 0,
                 "retry_delay_s": job_class.retry_delay or 0.0,
                 "on_timeout": job_class.on_timeout or "continue",
+                "patience_s": job_class.patience,
             }
             for name, job_class in model.classes.items()
-            if job_class.timeout is not None or job_class.retries
+            if job_class.timeout is not None or job_class.retries or job_class.patience is not None
+        ],
+        "batches": [
+            {"class": name, "size": job_class.batch, "sizes": job_class.batch_sizes or "constant"}
+            for name, job_class in model.classes.items()
+            if job_class.batch is not None
         ],
         "failures": [
             {"station": name, "up_s": station.up, "down_s": station.down, "failover": station.failover}
@@ -168,6 +193,8 @@ def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
     The engine checks all other rules of a model file.
     """
     for name, job_class in model.classes.items():
+        if job_class.batch_sizes is not None and job_class.batch is None:
+            yield fault_at(tree, ("classes", name, "batch_sizes"), "must be given together with 'batch'")
         for key in ("on_timeout", "retry_delay"):
             needed = job_class.timeout is not None or (key == "retry_delay" and job_class.retries)
             if getattr(job_class, key) is not None and not needed:

@@ -27,6 +27,32 @@ pub struct Behaviour {
     pub weights: Vec<Weight>,
     /// Measured service times, by station and class.
     pub samples: Vec<Samples>,
+    /// Classes whose jobs arrive in batches.
+    pub batches: Vec<Batch>,
+}
+
+/// Distribution of the number of jobs in a batch.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchSizes {
+    /// All batches have the same size.
+    #[default]
+    Constant,
+    /// The size is geometrically distributed, from 1.
+    Geometric,
+}
+
+/// Arrivals of a class in batches: all jobs of a batch arrive at the same time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Batch {
+    /// Name of the open class. Its arrival rate counts jobs; batches arrive at this rate divided by the mean size.
+    pub class: String,
+    /// Mean number of jobs in a batch, at least 1; a whole number if the size is constant.
+    pub size: f64,
+    /// Distribution of the number of jobs in a batch.
+    #[serde(default)]
+    pub sizes: BatchSizes,
 }
 
 /// Effect on an attempt that exceeds the time limit.
@@ -58,6 +84,10 @@ pub struct Patience {
     /// Effect on an attempt that exceeds the time limit.
     #[serde(default)]
     pub on_timeout: OnTimeout,
+    /// Mean time that a job waits in the queue of a station before it gives up, > 0; exponentially distributed. A job
+    /// in service does not give up. Excludes `timeout_s`. [s]
+    #[serde(default)]
+    pub patience_s: Option<f64>,
 }
 
 /// A station that alternates between working (up) and failed (down); both times are exponentially distributed.
@@ -169,10 +199,19 @@ impl Behaviour {
     /// Returns the first feature that only the simulator supports, as a fault with its location.
     #[must_use]
     pub fn beyond_analysis(&self) -> Option<Fault> {
-        let place = (self
-            .patience
-            .first()
-            .map(|patience| vec!["classes", &patience.class, "timeout"]))
+        let place = (self.patience.first().map(|limits| {
+            let key = if limits.patience_s.is_some() {
+                "patience"
+            } else {
+                "timeout"
+            };
+            vec!["classes", &limits.class, key]
+        }))
+        .or_else(|| {
+            self.batches
+                .first()
+                .map(|batch| vec!["classes", &batch.class, "batch"])
+        })
         .or_else(|| {
             self.failures
                 .first()

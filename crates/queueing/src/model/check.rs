@@ -165,7 +165,9 @@ fn variation(variation: Variation, path: &[&str], faults: &mut Faults) {
         None => (true, ""),
         Some(Distribution::Exponential) => (near(1.0), "1"),
         Some(Distribution::Deterministic) => (near(0.0), "0"),
-        Some(Distribution::Uniform) => (near(1.0 / 3.0), "1/3"),
+        Some(Distribution::Uniform) => {
+            (scv > 0.0 && scv < 1.0 / 3.0 + 1e-9, "above 0, at most 1/3")
+        }
         Some(Distribution::Erlang) => (
             scv > 0.0 && near(1.0 / (1.0 / scv).round()),
             "1/k for k phases, such as 0.5 or 0.25",

@@ -3,13 +3,10 @@
 use super::layout::{Count, Layout};
 use super::machine::{Machine, State};
 use super::plan::{NONE, Step, Way};
-use crate::model::behaviour::{OnTimeout, Policy};
-
-/// Limit on the doublings of the pause before retries, so that the pause is at most 1024 times the first one.
-const DOUBLINGS_AT_MOST: u32 = 10;
+use crate::model::behaviour::Policy;
 
 impl Machine<'_> {
-    fn count(&mut self, class: u32, count: Count, more: f64) {
+    pub(super) fn count(&mut self, class: u32, count: Count, more: f64) {
         self.record.counts[Layout::class(class as usize, count)] += more;
     }
 
@@ -275,7 +272,7 @@ impl Machine<'_> {
     }
 
     /// Removes a waiting job from the queue of a pool.
-    fn leave_pool(&mut self, job: u32) {
+    pub(super) fn leave_pool(&mut self, job: u32) {
         let this = &self.jobs[job as usize];
         let (pool, class, waited) = (this.station, this.class as usize, self.now - this.arrived);
         self.pools[pool as usize].list.unlink(&mut self.jobs, job);
@@ -284,7 +281,7 @@ impl Machine<'_> {
         self.record.counts[self.layout.pool_wait(pool as usize, class)] += waited;
     }
 
-    fn give_all_back(&mut self, job: u32) {
+    pub(super) fn give_all_back(&mut self, job: u32) {
         for index in (0..self.pool_order.len()).rev() {
             self.give_back(job, self.pool_order[index]);
         }
@@ -354,17 +351,9 @@ impl Machine<'_> {
         self.leave_system(job);
     }
 
-    fn forget_patience(&mut self, job: u32) {
-        let class = self.jobs[job as usize].class as usize;
-        if self.plan.classes[class].timeout_s.is_some() {
-            let slot = self.timer(job) + 1;
-            self.calendar.clear(slot);
-        }
-    }
-
     /// Ends a transaction, whether it was completed or not.
     #[inline]
-    fn leave_system(&mut self, job: u32) {
+    pub(super) fn leave_system(&mut self, job: u32) {
         let class = self.jobs[job as usize].class as usize;
         self.record.levels[Layout::in_system(class)].add(self.now, -1.0);
         if self.plan.classes[class].arrivals.is_some() {
@@ -389,56 +378,5 @@ impl Machine<'_> {
         }
         self.forget_patience(job);
         self.attempt_failed(job, Count::Dropped);
-    }
-
-    /// Handles an attempt that exceeded its time limit.
-    pub fn patience_ends(&mut self, job: u32) {
-        let class = self.jobs[job as usize].class;
-        self.count(class, Count::TimedOut, 1.0);
-        if self.plan.classes[class as usize].on_timeout == OnTimeout::Continue {
-            let successor = self.new_job(class);
-            let (started, attempt) = (
-                self.jobs[job as usize].started,
-                self.jobs[job as usize].attempt,
-            );
-            self.jobs[job as usize].orphan = true;
-            let this = &mut self.jobs[successor as usize];
-            (this.started, this.attempt) = (started, attempt);
-            self.attempt_failed(successor, Count::Failed);
-            return;
-        }
-        match self.jobs[job as usize].state {
-            State::InPool => self.leave_pool(job),
-            State::Granted => {
-                let timer = self.timer(job);
-                self.calendar.clear(timer);
-            }
-            _ => self.withdraw(job),
-        }
-        self.give_all_back(job);
-        self.attempt_failed(job, Count::Failed);
-    }
-
-    /// Begins a retry after a failed attempt, or ends the transaction if no retry is left.
-    fn attempt_failed(&mut self, job: u32, why: Count) {
-        let this = &mut self.jobs[job as usize];
-        let class = this.class;
-        let plan = &self.plan.classes[class as usize];
-        if this.attempt >= plan.retries {
-            self.count(class, why, 1.0);
-            self.leave_system(job);
-            return;
-        }
-        this.attempt += 1;
-        this.state = State::Pausing;
-        let mean = plan.retry_delay_s * f64::from((this.attempt - 1).min(DOUBLINGS_AT_MOST)).exp2();
-        let pause = if mean > 0.0 {
-            mean * self.streams.retry[class as usize].exponential()
-        } else {
-            0.0
-        };
-        self.count(class, Count::Retried, 1.0);
-        let timer = self.timer(job);
-        self.calendar.set(timer, self.now + pause);
     }
 }

@@ -177,6 +177,8 @@ pub struct Streams {
     pub think: Vec<Stream>,
     pub routing: Vec<Stream>,
     pub retry: Vec<Stream>,
+    pub patience: Vec<Stream>,
+    pub batch: Vec<Stream>,
     /// Streams of random numbers for service times, by station, then by class.
     pub service: Vec<Stream>,
     pub failure: Vec<Stream>,
@@ -209,6 +211,8 @@ impl Streams {
             think: of_classes(Purpose::Think),
             routing: of_classes(Purpose::Routing),
             retry: of_classes(Purpose::Retry),
+            patience: of_classes(Purpose::Patience),
+            batch: of_classes(Purpose::Batch),
             service: services.collect(),
             failure: of_stations(Purpose::Failure),
             cache: of_stations(Purpose::Cache),
@@ -375,8 +379,10 @@ impl<'a> Machine<'a> {
             }
         } else if slot < self.layout.classes {
             self.schedule_arrival(slot);
-            let job = self.new_job(slot as u32);
-            self.begin_transaction(job);
+            for _ in 0..self.batch_size(slot) {
+                let job = self.new_job(slot as u32);
+                self.begin_transaction(job);
+            }
         } else if slot < self.layout.classes + self.layout.stations {
             self.clock_rings(slot - self.layout.classes);
         } else {

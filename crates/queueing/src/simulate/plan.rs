@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::cache::Zipf;
 use super::times::Times;
 use super::ways::Visits;
-use crate::model::behaviour::{OnTimeout, Policy};
+use crate::model::behaviour::{BatchSizes, OnTimeout, Policy};
 use crate::model::{Class, Discipline, Fault, Model, Pool};
 
 /// Index that represents no station, no pool or no job.
@@ -21,6 +21,8 @@ pub struct Plan {
     pub pools: Vec<PoolPlan>,
     pub forks: Vec<ForkPlan>,
     pub balancers: Vec<BalancerPlan>,
+    /// `true` if jobs of a class give up while they wait.
+    pub gives_up: bool,
     /// Smallest mean time in the model, used as the initial length of a slice of the record. [s]
     pub shortest_s: f64,
 }
@@ -34,6 +36,10 @@ pub struct ClassPlan {
     pub arrivals: Option<Times>,
     pub way: Way,
     pub timeout_s: Option<f64>,
+    /// Mean time that a job waits at a station before it gives up. [s]
+    pub patience_s: Option<f64>,
+    /// Sizes of batches; `None` if jobs arrive singly.
+    pub batch: Option<(f64, BatchSizes)>,
     pub retries: u32,
     pub retry_delay_s: f64,
     pub on_timeout: OnTimeout,
@@ -199,6 +205,7 @@ impl Plan {
             .collect();
         Ok(Self {
             shortest_s: shortest(model),
+            gives_up: classes.iter().any(|class| class.patience_s.is_some()),
             classes,
             stations,
             pools,

@@ -27,6 +27,10 @@ pub enum Purpose {
     Balance,
     /// Keys that are requested from a cache.
     Cache,
+    /// Times for which jobs of a class wait before they give up.
+    Patience,
+    /// Numbers of jobs of a class that arrive together.
+    Batch,
 }
 
 /// Start of the tail of the ziggurat. The constant `AREA` is the area of each of the 256 layers. Both values are from

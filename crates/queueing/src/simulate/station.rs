@@ -233,6 +233,9 @@ impl Machine<'_> {
             self.serve(job, station);
         } else {
             self.stations[station].push(&mut self.jobs, job, false);
+            if self.plan.gives_up {
+                self.start_patience(job);
+            }
         }
     }
 
@@ -274,6 +277,9 @@ impl Machine<'_> {
     /// Starts the timer of a job, for one quantum or for the remaining service time if that is shorter.
     #[inline]
     fn start_timer(&mut self, job: u32, station: usize) {
+        if self.plan.gives_up {
+            self.end_patience(job);
+        }
         let this = &mut self.jobs[job as usize];
         let slice = this.work.min(self.plan.stations[station].quantum_s);
         this.work -= slice;

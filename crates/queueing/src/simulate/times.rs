@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::random::Stream;
 use crate::model::{Distribution, Variation};
+use crate::shape::lowest_of_uniform;
 
 /// Largest number of phases of an Erlang time for which each phase is generated separately. With more phases, the time
 /// is generated from a gamma distribution.
@@ -25,8 +26,8 @@ pub enum Times {
     Hyperexponential(f64, f64, f64),
     /// Lognormal distribution. The values are the mean and the standard deviation of the logarithm of the time.
     Lognormal(f64, f64),
-    /// Uniform distribution between 0 and this time. [s]
-    Uniform(f64),
+    /// Uniform distribution between two times. [s], [s]
+    Uniform(f64, f64),
     /// Lomax distribution. The values are -1 divided by the shape, and the scale. [1], [s]
     Pareto(f64, f64),
     /// One of these measured values, with equal probabilities. [s]
@@ -54,7 +55,10 @@ impl Times {
                 let variance = (1.0 + scv).ln();
                 Self::Lognormal(mean.ln() - 0.5 * variance, variance.sqrt())
             }
-            Distribution::Uniform => Self::Uniform(2.0 * mean),
+            Distribution::Uniform => {
+                let low = mean * lowest_of_uniform(scv);
+                Self::Uniform(low, 2.0 * mean - low)
+            }
             Distribution::Pareto => {
                 // A Lomax distribution of shape a and scale b has mean b / (a - 1) and scv a / (a - 2).
                 let shape = 2.0 * scv / (scv - 1.0);
@@ -90,7 +94,13 @@ impl Times {
             }
             Self::Lognormal(mean, deviation) => [1.0_f64, 2.0, 4.0]
                 .map(|power| (power * mean + 0.5 * (power * deviation).powi(2)).exp()),
-            Self::Uniform(most) => [most / 2.0, most.powi(2) / 3.0, most.powi(4) / 5.0],
+            Self::Uniform(low, high) => {
+                // The mean of tⁿ is (highⁿ⁺¹ − lowⁿ⁺¹) / ((n + 1) (high − low)), a sum without cancellation.
+                [1, 2, 4].map(|power: i32| {
+                    let terms = (0..=power).map(|at| high.powi(at) * low.powi(power - at));
+                    terms.sum::<f64>() / f64::from(power + 1)
+                })
+            }
             Self::Pareto(exponent, scale) => {
                 let shape = -1.0 / exponent;
                 let second = 2.0 * scale.powi(2) / ((shape - 1.0) * (shape - 2.0));
@@ -138,7 +148,7 @@ impl Times {
                 mean * stream.exponential()
             }
             Self::Lognormal(mean, deviation) => (mean + deviation * stream.normal()).exp(),
-            Self::Uniform(most) => most * stream.uniform(),
+            Self::Uniform(low, high) => low + (high - low) * stream.uniform(),
             Self::Pareto(exponent, scale) => scale * (stream.uniform().powf(exponent) - 1.0),
             Self::Samples(ref values) => values[stream.below(values.len())],
         }
@@ -198,6 +208,7 @@ mod tests {
             (Distribution::Hyperexponential, 4.0, 0.06),
             (Distribution::Lognormal, 0.5, 0.01),
             (Distribution::Uniform, 1.0 / 3.0, 0.003),
+            (Distribution::Uniform, 0.12, 0.001),
         ];
         for (form, scv, within) in forms {
             let variation = Variation {
@@ -230,6 +241,12 @@ mod tests {
             (Distribution::Hyperexponential, 4.0, None),
             (Distribution::Lognormal, 8.0, Some(9.0_f64.powi(6))),
             (Distribution::Uniform, 1.0 / 3.0, Some(16.0 / 5.0)),
+            // From 0.4 to 1.6 times the mean: (1.6⁵ − 0.4⁵) / (5 · 1.2).
+            (
+                Distribution::Uniform,
+                0.12,
+                Some((1.6_f64.powi(5) - 0.4_f64.powi(5)) / 6.0),
+            ),
             (Distribution::Pareto, 1.5, None),
             (Distribution::Pareto, 5.0, Some(f64::INFINITY)),
         ];

@@ -26,19 +26,25 @@ impl Visits<'_> {
             .routing
             .iter()
             .any(|route| route.class == class.name);
+        let batch = (self.model.behaviour.batches.iter())
+            .find(|candidate| candidate.class == class.name)
+            .map(|batch| (batch.size, batch.sizes));
+        let size = batch.map_or(1.0, |(size, _)| size);
         ClassPlan {
             name: class.name.clone(),
             users: class.users.unwrap_or(0),
             think: Times::new(class.think_time_s, class.think),
             arrivals: class
                 .arrival_rate_per_s
-                .map(|rate| Times::new(1.0 / rate, class.arrivals)),
+                .map(|rate| Times::new(size / rate, class.arrivals)),
+            batch,
             way: if routed {
                 Way::Chances(self.chances(class))
             } else {
                 Way::Steps(self.steps(index))
             },
             timeout_s: patience.and_then(|limits| limits.timeout_s),
+            patience_s: patience.and_then(|limits| limits.patience_s),
             retries: patience.map_or(0, |limits| limits.retries),
             retry_delay_s: patience.map_or(0.0, |limits| limits.retry_delay_s),
             on_timeout: patience.map_or(OnTimeout::Continue, |limits| limits.on_timeout),

@@ -1,12 +1,17 @@
 //! Checks the further behaviour (`behaviour`) of a model.
 
 use super::super::{Discipline, Fault, Model, Station};
-use super::{Balancer, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight};
+use super::{
+    Balancer, Batch, BatchSizes, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight,
+};
 
 /// Limit on the number of different keys of a cache, since the table of Zipf's law has an entry for each key. [1]
 const KEYS_AT_MOST: u64 = 20_000_000;
 /// Limit on the feedback levels of a station. [1]
 const LEVELS_AT_MOST: u32 = 1_000;
+
+/// Limit on the mean number of jobs in a batch. [1]
+const BATCH_AT_MOST: f64 = 100_000.0;
 
 /// Function that adds a fault at a location in the model unless a condition holds.
 type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
@@ -48,6 +53,10 @@ pub(in crate::model) fn check(model: &Model) -> Vec<Fault> {
         .samples
         .iter()
         .for_each(|entry| samples(model, entry, &mut require));
+    behaviour
+        .batches
+        .iter()
+        .for_each(|entry| batch(model, entry, &mut require));
     faults
 }
 
@@ -105,6 +114,29 @@ fn patience(model: &Model, entry: &Patience, require: &mut Require) {
     if let Some(timeout) = entry.timeout_s {
         positive(timeout, &at("timeout"), require);
     }
+    if let Some(mean) = entry.patience_s {
+        positive(mean, &at("patience"), require);
+        require(
+            entry.timeout_s.is_none(),
+            &at("patience"),
+            "must not be given together with 'timeout'".to_owned(),
+        );
+    }
+    if entry.patience_s.is_some() {
+        for station in (model.stations.iter())
+            .filter(|station| station.service(&entry.class).is_some())
+            .filter(|station| station.discipline == Discipline::LcfsPr || !station.rates.is_empty())
+        {
+            require(
+                false,
+                &["stations", station.name.as_str(), "discipline"],
+                format!(
+                    "must have 'servers' and a queue, or no queue, as {:?} gives up while it waits",
+                    entry.class
+                ),
+            );
+        }
+    }
     non_negative(entry.retry_delay_s, &at("retry_delay"), require);
     require(
         entry.retries <= 1000,
@@ -115,11 +147,34 @@ fn patience(model: &Model, entry: &Patience, require: &mut Require) {
         .forks
         .iter()
         .any(|fork| fork.classes.is_empty() || fork.classes.contains(&entry.class));
-    let cancels = entry.on_timeout == OnTimeout::Cancel && entry.timeout_s.is_some();
+    let cancels = entry.patience_s.is_some()
+        || entry.on_timeout == OnTimeout::Cancel && entry.timeout_s.is_some();
     require(
         !(forks && cancels),
         &at("on_timeout"),
         "must be 'continue' for a class that forks, got 'cancel' instead".into(),
+    );
+}
+
+fn batch(model: &Model, entry: &Batch, require: &mut Require) {
+    let at = ["classes", entry.class.as_str(), "batch"];
+    let opened = model
+        .classes
+        .iter()
+        .any(|class| class.name == entry.class && class.arrival_rate_per_s.is_some());
+    require(
+        opened,
+        &at,
+        format!("must be of an open class, got {:?} instead", entry.class),
+    );
+    let whole = entry.sizes == BatchSizes::Geometric || entry.size.fract() == 0.0;
+    require(
+        whole && (1.0..=BATCH_AT_MOST).contains(&entry.size),
+        &at,
+        format!(
+            "must be a mean size from 1 to {BATCH_AT_MOST}, and a whole number if all batches are alike, got {} instead",
+            entry.size
+        ),
     );
 }
 
