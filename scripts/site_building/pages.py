@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from site_building.measured import description, drawing, measured
 from tracked import tracked
+
+from site_building.measured import description, drawing, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "target" / "site-pages"

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from towtank.errors import MeasurementError, ModelError
-from towtank.size import bounds, quantities, simulated, simulated_pool, trust
-from towtank.size.factors import Factor, drawn_factors
-from towtank.size.growth import GivenGrowth, HistoricGrowth
-from towtank.size.interval import Interval, _below_all, between, draws_outside, interval_of, share_between, share_text
-from towtank.size.network import Layout, _strength, _with_nodes
-from towtank.size.reading import check_sizing
-from towtank.size.scores import scores
-from towtank.size.tiers import Cost, Option, Tier, cost_of, machine_options, plain_options
+from towtank.sizing import bounds, quantities, simulated, simulated_pool, trust
+from towtank.sizing.factors import Factor, drawn_factors
+from towtank.sizing.growth import GivenGrowth, HistoricGrowth
+from towtank.sizing.interval import Interval, _below_all, between, draws_outside, interval_of, share_between, share_text
+from towtank.sizing.network import Layout, _strength, _with_nodes
+from towtank.sizing.reading import check_sizing
+from towtank.sizing.scores import scores
+from towtank.sizing.tiers import Cost, Option, Tier, cost_of, machine_options, plain_options
 from towtank.yamlfile import read
 
 

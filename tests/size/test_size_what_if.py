@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from towtank.size import what_if
-from towtank.size.load import Load
-from towtank.size.tiers import Option, Tier
-from towtank.size.what_if import Variant, read_what_if
+from towtank.sizing import what_if
+from towtank.sizing.load import Load
+from towtank.sizing.tiers import Option, Tier
+from towtank.sizing.what_if import Variant, read_what_if
 
 STATIONS = {
     "app": {"services": [{"class": "web", "visits": None, "service_time_s": 0.04}], "servers": 2},

@@ -178,7 +178,9 @@ def _verdict(document: dict[str, Any]) -> list[str]:
     unchecked = [f"not checked: {missing} (reasons in the output of --json)"] if missing else []
     relaxed = relaxed_words(dig(document, "relaxed_limits") or ())
     is_valid = document["valid"] and all(doubt.level == DoubtLevel.NOTE for doubt in doubts)
-    verdict = ["; ".join([verdict_words("valid", relaxed=relaxed), *([relaxed] if relaxed else [])])] if is_valid else []
+    verdict = (
+        ["; ".join([verdict_words("valid", relaxed=relaxed), *([relaxed] if relaxed else [])])] if is_valid else []
+    )
     return [*verdict, *lines, *([relaxed] if relaxed and not is_valid else []), *unchecked]
 
 
