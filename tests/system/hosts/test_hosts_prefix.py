@@ -16,13 +16,13 @@ def test_prefixes_are_drawn_by_the_pattern() -> None:
 @pytest.mark.parametrize(
     ("group", "host"),
     [
-        (f"/{new_prefix()}/store", "store"),
-        (f"/user.slice/{new_prefix()}/web-1", "web-1"),
-        (f"/{new_prefix()}", None),
-        (f"/{new_prefix()}/store/limited", None),
+        ("/PREFIX/store", "store"),
+        ("/user.slice/PREFIX/web-1", "web-1"),
+        ("/PREFIX", None),
+        ("/PREFIX/store/limited", None),
         ("/towtank-service/store", None),
         ("/system.slice/shop.service", None),
     ],
 )
 def test_a_control_group_of_a_host_has_its_name(group: str, host: str | None) -> None:
-    assert host_of_group(group) == host
+    assert host_of_group(group.replace("PREFIX", new_prefix())) == host
