@@ -11,7 +11,7 @@ import pytest
 import towtank.api
 
 MODULES = [f"towtank.api.{found.name}" for found in pkgutil.iter_modules(towtank.api.__path__)]
-WITH_EXAMPLES = {"towtank.api.checked", "towtank.api.frames", "towtank.api.models", "towtank.api.quantity"}
+WITH_EXAMPLES = {f"towtank.api.{name}" for name in ("checked", "frames", "measured", "models", "quantity")}
 
 
 @pytest.mark.parametrize("name", MODULES)

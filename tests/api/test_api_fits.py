@@ -170,7 +170,7 @@ def test_a_loss_is_a_share_and_each_interval_of_a_day_is_sized(tmp_path: Path) -
     model, day = tmp_path / "model.yaml", tmp_path / "day.csv"
     model.write_text("classes: {calls: {rate: 1 /s}}\nstations: {line: {capacity: 1, service_time: 1 s}}\n", "utf-8")
     day.write_text("time,load\n00:00,1\n12:00,0.5\n", "utf-8")
-    found = towtank.size_model(model, objective="loss < 60 %", cpus={"line": 1}, profile=day)
+    found = towtank.size(model, objective="loss < 60 %", cpus={"line": 1}, profile=day)
     (loss,) = found.scenarios[0].objectives
     assert loss.value is not None
     assert (loss.value.unit, loss.limit.unit) == ("ratio", "ratio")

@@ -69,9 +69,9 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Keys('{"patience"', document="engine-behaviour"),
     ),
     "docs/reference/python.md": (
-        *(Python(">>>") for _ in range(7)),
+        *(Python(">>>") for _ in range(8)),
         Shown("async def measure", because="tests/api/test_api_sessions.py cancels such a task"),
-        *(Python(">>>") for _ in range(3)),
+        *(Python(">>>") for _ in range(2)),
         Shown("def test_checkout(towtank)", because="tests/api/test_api_plugin.py runs such tests"),
         Shown("E   assert 434", because="tests/api/test_api_plugin.py compares such a message"),
     ),

@@ -37,7 +37,7 @@ def test_links_to_files_that_the_repository_does_not_have_are_found(
     (tmp_path / "docs" / "a.md").write_text("[x](../code.py) [x](../secret.txt) [x](b.md) [x](https://example.org/c)")
     monkeypatch.setattr(pages, "ROOT", tmp_path)
     monkeypatch.setattr(pages, "PAGES", tmp_path / "pages")
-    monkeypatch.setattr(pages, "tracked", lambda: (Path("docs/a.md"), Path("code.py")))
+    monkeypatch.setattr(pages, "repository", lambda: (Path("docs/a.md"), Path("code.py")))
     assert pages.copied() == [
         "docs/a.md: ../secret.txt: the repository has no such file",
         "docs/a.md: b.md: the repository has no such file",

@@ -273,7 +273,14 @@ balancers:
     behaviour = load_model(write(tmp_path, text)).document["behaviour"]
     assert behaviour == {
         "patience": [
-            {"class": "web", "timeout_s": 2.0, "retries": 2, "retry_delay_s": 0.1, "on_timeout": "cancel"},
+            {
+                "class": "web",
+                "timeout_s": 2.0,
+                "retries": 2,
+                "retry_delay_s": 0.1,
+                "on_timeout": "cancel",
+                "patience_s": None,
+            },
         ],
         "failures": [{"station": "one", "up_s": 600.0, "down_s": 5.0, "failover": "two"}],
         "balancers": [{"name": "front", "policy": "power-of-two", "stations": ["one", "two"]}],
@@ -283,6 +290,7 @@ balancers:
         "feedback": [{"station": "queue", "quantum_s": 0.01, "levels": 3}],
         "weights": [{"station": "shared", "class": "web", "weight": 2.0}],
         "samples": [{"station": "two", "class": "web", "values_s": [0.1, 0.3]}],
+        "batches": [],
     }
 
 

@@ -166,8 +166,11 @@ def test_other_objectives_are_refused_in_a_line(tmp_path: Path, capsys: Any, tex
 
 
 @pytest.mark.parametrize(("variation", "by"), [("", "exact"), (", scv: 3", "approximate")])
-def test_a_waiting_time_states_how_it_was_computed(tmp_path: Path, capsys: Any, variation: str, by: str) -> None:
+def test_a_waiting_time_states_how_it_was_computed(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, variation: str, by: str
+) -> None:
     """The mean of M/G/1 is exact, but percentiles of its waiting time are those of a gamma distribution."""
+    monkeypatch.setenv("COLUMNS", "200")
     text = f"classes: {{jobs: {{rate: 5 /s}}}}\nstations: {{app: {{service_time: 100 ms{variation}}}}}\n"
     model = written(tmp_path, "model.yaml", text)
     assert main(["size", model, "--objective", "80 % wait < 2 s", "--cpus", "app=1"]) == 0

@@ -40,7 +40,7 @@ def _sections() -> Iterator[str]:
     for name, kind in found.items():
         if isinstance(kind, type) and kind is not towtank.Session:
             yield from _class(name, kind)
-    yield "## Errors\n"
+    yield "## Types of errors\n"
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.TowtankError):
             yield from _class(f"errors.{name}", kind)
