@@ -88,7 +88,8 @@ def test_the_doubt_keeps_to_the_limit_of_the_study(run):
 def test_memory_of_nobody_is_that_of_the_host_less_that_of_the_groups(run):
     def change(document, at):
         document["host"]["memory_anonymous_bytes"] = 900 * MIB
-        document["groups"]["content"] |= {"memory_bytes": 500 * MIB, "memory_anonymous_bytes": 400 * MIB}
+        sets = {"resident_sets_bytes": 600 * MIB, "memory_bytes": 500 * MIB, "memory_anonymous_bytes": 400 * MIB}
+        document["groups"]["content"] |= sets
 
     rewrite(run.observe / "probe.ndjson", on_samples(change))
     assert machine(run)["memory_bytes"] == 500 * MIB
@@ -114,14 +115,20 @@ def test_the_best_figure_of_memory_is_taken_and_named():
     assert memory(samples(old, old), "db", 0, 1)["resident_sets_bytes"] == 90
 
 
-def test_a_figure_read_in_rounds_holds_until_the_next_round():
-    stream = samples({"memory_bytes": 10}, {}, {}, {"memory_bytes": 40}, {}, {})
-    assert memory(stream, "db", 0, 5)["memory_bytes"] == 25
-    assert memory(stream, "db", 4, 5)["memory_bytes"] == 40
+def test_memory_between_two_rounds_follows_the_resident_sets():
+    def sample(resident, **more):
+        return {"resident_sets_bytes": resident, **more}
+
+    # The ratio falls from 1/2 to 1/5 in three steps of 1/10.
+    stream = samples(
+        sample(20, memory_bytes=10), sample(20), sample(100), sample(200, memory_bytes=40), sample(200), sample(210)
+    )
+    assert memory(stream, "db", 0, 5)["memory_bytes"] == pytest.approx((10 + 8 + 30 + 40 + 40 + 42) / 6)
+    assert memory(stream, "db", 4, 5)["memory_bytes"] == pytest.approx(41)
     # No memory measurement lies in the window from 1 to 2 s.
-    assert memory(stream, "db", 1, 2)["memory_bytes"] == 10
-    late = samples({}, {}, {"memory_bytes": 30})
-    assert memory(late, "db", 0, 1)["memory_bytes"] == 30
+    assert memory(stream, "db", 1, 2)["memory_bytes"] == pytest.approx(19)
+    late = samples(sample(50), sample(50), sample(60, memory_bytes=30))
+    assert memory(late, "db", 0, 1)["memory_bytes"] == pytest.approx(25)
 
 
 def test_a_summary_of_an_older_run_says_that_its_memory_is_the_sum_of_resident_sets(run):

@@ -11,8 +11,10 @@ from synthetic_runs import write_run
 from towtank.analysis import Diagnosis, summarize_run
 from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
+from towtank.analysis.diagnosis.connections_here import AcceptQueue, ServerConnections, connections_of
 from towtank.analysis.diagnosis.of_run import of_seen
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.diagnosis.shape import Rate, Shape
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.limited_disks import LimitedDisk
@@ -496,3 +498,102 @@ def test_a_tier_of_another_machine_is_not_compared_with_this_machine(tmp_path):
     found = diagnose_run(summary)
     assert (found.cause, found.place.host) == (Cause.CPU, "far")
     assert "this machine" not in found.evidence[0]
+
+
+FULL_POOL = ServerConnections("database", 4.0, 4.0, 3.98)
+QUEUE = AcceptQueue("shop", 0.0)
+CROWDED = {"machine_used": 4.0, "others_used": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("connections", "changes", "cause", "likely"),
+    [
+        (FULL_POOL, {}, Cause.POOL, True),
+        # Some connections are idle, their number changes, or as many requests as connections are in the system.
+        (replace(FULL_POOL, busy=3.0), {}, Cause.UNKNOWN, False),
+        (replace(FULL_POOL, most=6.0), {}, Cause.UNKNOWN, False),
+        (FULL_POOL, {"throughput": 100.0, "response_s": 0.04}, Cause.UNKNOWN, False),
+        # Several requests may share one connection.
+        (ServerConnections("cache", 1.0, 1.0, 1.0), {}, Cause.POOL, False),
+        (replace(FULL_POOL, waiting_for_lock=2.9), {}, Cause.LOCK, True),
+        (replace(FULL_POOL, waiting_for_lock=1.0), {}, Cause.POOL, True),
+        # Other programs delay a small part of the requests that hold a connection, or most of them.
+        (FULL_POOL, {**CROWDED, "waits": 0.6}, Cause.POOL, True),
+        (FULL_POOL, {**CROWDED, "waits": 3.0}, Cause.MACHINE, True),
+    ],
+)
+def test_connections_to_a_server_behind_the_target(connections, changes, cause, likely):
+    shop = replace(SHOP, waits=changes.get("waits", 0.0))
+    others = {key: value for key, value in changes.items() if key != "waits"}
+    found = of_seen(seen(shop, connections=(connections,), accept_queues=(QUEUE,), **others))
+    assert (found.cause, found.is_likely) == (cause, likely)
+    if cause is Cause.POOL:
+        assert (found.place.tier, found.place.part) == ("shop", f"connections to {connections.server}")
+    if cause is Cause.LOCK:
+        assert (found.place.tier, found.place.part) == ("database", "lock of the database")
+
+
+def test_idle_connections_are_evidence_against_a_pool():
+    found = of_seen(seen(SHOP, connections=(replace(FULL_POOL, busy=1.2),)))
+    assert "1.2 of 4 connections to database were busy on average" in found.evidence
+
+
+def test_connections_that_wait_to_be_accepted_show_that_all_workers_are_busy():
+    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5),)))
+    assert (found.cause, found.place.part) == (Cause.POOL, "workers that accept connections")
+    assert found.evidence == ("11.5 connections wait on average until shop accepts them",)
+
+
+def test_connections_are_read_from_the_series_of_a_summary():
+    values = {"server_connections": (4.0, 5.0), "server_connections_busy": (3.5, 4.0)}
+    series = {f'{name}{{to="db"}}': {"mean": mean, "max": most} for name, (mean, most) in values.items()}
+    assert connections_of({"connections.here": series}) == (ServerConnections("db", 4.0, 5.0, 3.5),)
+    assert series_of({"connections.here": series}) == []
+
+
+def test_refusals_are_the_cause_although_other_programs_fill_the_machine():
+    refusing = {"errors": 0.8, "errors_answered": 0.8, "kinds": {"status_4xx": 800}}
+    assert of_seen(seen(replace(SHOP, waits=1.0), **CROWDED, **refusing)).cause is Cause.ERRORS
+    timeouts = {"errors": 0.8, "errors_answered": 0.0, "kinds": {"timeout": 800}}
+    assert of_seen(seen(replace(SHOP, waits=1.0), **CROWDED, **timeouts)).cause is Cause.MACHINE
+
+
+@pytest.mark.parametrize(
+    ("shape", "rate", "text"),
+    [
+        (Shape(Rate(100.0, 98.0, 102.0), 100.0, 91.0), None, "throughput was 91 % of its later value"),
+        (Shape(Rate(100.0, 98.0, 102.0), 100.0, 55.0), None, None),
+        (Shape(Rate(100.0, 98.0, 102.0), 100.0, None), None, None),
+        (Shape(Rate(20.0, 19.0, 21.0), 20.0, 91.0), None, "throughput falls from 91 /s during the ramp to 20 /s"),
+        (Shape(Rate(80.0, 79.0, 81.0, "report"), 100.0, 91.0), None, "on `report` that no observed resource explains"),
+        (Shape(Rate(100.0, None, None), 100.0, None), 200.0, "of 200 arrivals per second, 100 are served"),
+        (
+            Shape(Rate(40.0, 39.0, 41.0), 40.0, None, ((4.0, 39.0), (16.0, 40.0), (32.0, 40.0))),
+            None,
+            "throughput stays at about 40 /s from 4 to 32 users",
+        ),
+    ],
+)
+def test_a_limit_that_no_resource_explains_is_stated_with_its_number(shape, rate, text):
+    found = of_seen(seen(SHOP, shape=shape, rate=rate, users=None if rate else 16.0, throughput=shape.total_per_s))
+    said = "; ".join(found.evidence)
+    assert (found.cause, "a limit of about" in said) == (Cause.UNKNOWN, text is not None and "falls" not in text)
+    assert text is None or text in said
+    assert found.place.transaction == (shape.steady.transaction if text else None)
+
+
+@pytest.mark.parametrize(
+    ("used", "waits", "cause"),
+    [
+        (0.5, 2.0, Cause.MACHINE),
+        # At times, no thread of the system needs a CPU.
+        (0.1, 0.5, Cause.UNKNOWN),
+        # Threads that need hardly any CPU time wait each time they wake up.
+        (0.01, 1.2, Cause.UNKNOWN),
+    ],
+)
+def test_other_programs_limit_a_system_that_needs_the_cpus_all_the_time(used, waits, cause):
+    found = of_seen(seen(replace(SHOP, cpus_used=used, waits=waits), **CROWDED))
+    assert found.cause is cause
+    if cause is Cause.UNKNOWN:
+        assert any("of its threads wait for a CPU on average" in text for text in found.evidence)

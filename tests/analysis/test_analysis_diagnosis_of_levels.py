@@ -99,6 +99,7 @@ def test_a_collapse_is_no_plateau(recorded):
     runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((4, 40.0), (16, 97.0), (32, 38.0))]
     found = diagnosed(runs)
     assert "throughput falls from 97 /s at 16 to 38 /s at 32 users" in found.evidence[0]
+    assert not any("a limit of about" in text for text in found.evidence)
 
 
 def test_a_last_load_that_a_failure_spoilt_is_left_out(recorded):
@@ -114,9 +115,26 @@ def test_a_limit_that_no_resource_explains_is_not_known(recorded):
     runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
     found = diagnosed(runs)
     assert (found.cause, found.sure) == (Cause.UNKNOWN, 0.0)
-    assert "no observed resource explains this" in found.evidence[0]
-    assert "from 4 to 32 users" in found.evidence[0]
+    assert found.evidence[0] == "throughput stays at about 40.2 /s from 4 to 32 users"
+    limit_text = "a limit of about 40.2 (39.8 to 40.6) /s that no observed resource explains"
+    assert found.evidence[1] == f"{limit_text}: a lock, a pool or something behind"
     assert "metrics" in found.settle
+
+
+def test_a_limit_that_no_resource_explains_names_the_transaction_that_waits(recorded):
+    runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
+    for run in runs:
+        users = run["users"]["asked"]
+        of = next(iter(run["transactions"].values()))
+        of |= {"throughput_per_s": Estimate(8.0, 7.9, 8.1, "batches", 20).document(), "count": 80}
+        means = {"front": 0.01, "report": users / 32}
+        run["transactions"] = {
+            name: of | {"response_time_s": of["response_time_s"] | {"mean": Estimate(mean).document()}}
+            for name, mean in means.items()
+        }
+    found = diagnosed(runs)
+    assert (found.cause, found.place.transaction) == (Cause.UNKNOWN, "report")
+    assert "a limit of about 8.00 (7.90 to 8.10) /s on `report` that no observed" in found.evidence[1]
 
 
 def test_a_load_below_every_limit(recorded):
@@ -181,3 +199,44 @@ def test_no_run_at_all():
     found = diagnose_levels([], limit([], None))
     assert found.cause is Cause.UNKNOWN
     assert found.unknown
+
+
+def with_connections(run, busy, most=4.0):
+    """Return a run with 4 connections to a database, of which the given number was busy on average."""
+    values = {"server_connections": {"mean": 4.0, "max": most}, "server_connections_busy": {"mean": busy, "max": 4.0}}
+    series = {f'{name}{{to="database"}}': found for name, found in values.items()}
+    return run | {"services": run["services"] | {"connections.here": series}}
+
+
+def test_a_pool_without_metrics_over_levels(recorded):
+    loads = ((1, 10.0, 0.4), (4, 39.0, 1.6), (16, 97.0, 3.9), (32, 98.0, 4.0))
+    found = diagnosed([with_connections(run_at(recorded, n, x, x * 0.001), busy) for n, x, busy in loads])
+    assert (found.cause, found.place.part, found.sure) == (Cause.POOL, "connections to database", 0.7)
+    assert "throughput stays at about 98 /s from 16 to 32 users" in found.evidence
+
+
+def test_a_server_behind_a_pool_that_takes_longer_under_load_may_be_the_limit(recorded):
+    loads = ((1, 10.0, 0.1), (4, 39.0, 1.6), (16, 97.0, 3.9), (32, 98.0, 4.0))
+    found = diagnosed([with_connections(run_at(recorded, n, x, x * 0.001), busy) for n, x, busy in loads])
+    assert (found.cause, found.is_likely) == (Cause.POOL, False)
+    slower = "a request occupies a connection to database for 40.8 ms, at the lowest load for 10 ms"
+    assert found.against == (f"{slower}: database may be the limit",)
+
+
+def held_lock(run, held):
+    """Return a run whose server has a counter of the time for which a lock was held. [s/s]"""
+    return run | {"services": {"content": {"leader_lock_held_seconds_total": {"kind": "counter", "per_s": held}}}}
+
+
+def test_a_lock_that_is_held_at_every_load_needs_a_load_far_below_the_limit(recorded):
+    def of(*loads):
+        runs = [held_lock(run_at(recorded, users, rate, 0.01), held) for users, rate, held in loads]
+        points = [aggregate("users", run["users"]["asked"], [run]) for run in runs]
+        return diagnose_levels(points, {"kind": "unknown", "evidence": "throughput stays"})
+
+    flat = ((16, 40.0, 1.0), (32, 40.2, 1.0))
+    assert (of(*flat).cause, of(*flat).is_likely) == (Cause.LOCK, False)
+    assert of((1, 10.0, 0.25), *flat).sure == 0.7
+    always = of((1, 10.0, 1.0), *flat)
+    assert not always.is_likely
+    assert always.against[0].startswith("the same limit appears at the lowest load")

@@ -8,7 +8,7 @@ use crate::cgroup::CgroupCpu;
 use crate::json::Json;
 use crate::kin::{Kin, Trace};
 use crate::ledger::{Balance, CpuTotal, Ledger, add};
-use crate::memory::{self, Pace};
+use crate::memory::{self, Pace, Rounds};
 use crate::own_cgroup::{CpuTime, OwnCgroup};
 use crate::pids::CgroupTasks;
 use crate::ports::Networks;
@@ -40,8 +40,8 @@ pub struct Reader<'a> {
     pub now_ns: u64,
     /// Process ids of the root processes of all groups.
     pub roots: &'a [u32],
-    /// `true` if the kernel reports the proportional set size of processes (PSS).
-    pub has_proportional: bool,
+    /// Whether the proportional set sizes of processes (PSS) are measured in this sample.
+    pub memory_rounds: Rounds,
     /// CPU time that the last measurements of the memory of all groups took. [ns]
     pub memory_took_ns: u64,
     /// `true` if the kernel randomizes the memory layout of each program.
@@ -414,10 +414,11 @@ impl Group {
         let resident = standing.resident_pages.map(|pages| pages * with.page_bytes);
         json.count("resident_sets_bytes", resident);
         let (resident, processes) = (resident.unwrap_or(0), self.members.len() as u64);
+        let (took_ns, rounds) = (with.memory_took_ns, with.memory_rounds);
         let is_due = self
             .pace
-            .is_due(with.now_ns, resident, processes, with.memory_took_ns);
-        if !with.has_proportional || !is_due {
+            .is_due(with.now_ns, resident, processes, took_ns, rounds);
+        if !is_due {
             return;
         }
         let pids = self.members.keys().copied();

@@ -17,11 +17,13 @@ use crate::text;
 
 const KIB: u64 = 1024;
 /// Pause between measurements of a steady group, as a multiple of the CPU time that the last measurements took. It
-/// limits the cost to 0.5 % of one CPU. [1]
-const REST_WHEN_STEADY: u64 = 200;
+/// limits the cost to 0.1 % of one CPU. [1]
+const REST_WHEN_STEADY: u64 = 1000;
 /// Pause between measurements of a changing group, as a multiple of the CPU time that the last measurements took. It
-/// limits the cost to 2 % of one CPU. [1]
-const REST_WHEN_CHANGED: u64 = 50;
+/// limits the cost to 0.5 % of one CPU. [1]
+const REST_WHEN_CHANGED: u64 = 200;
+/// Pause before the measurement in the last sample, as a multiple of the CPU time that the last measurements took. [1]
+const REST_BEFORE_END: u64 = 20;
 /// Reciprocal of the relative change of memory or processes above which a group counts as changed: 1/10. [1]
 const CHANGE: u64 = 10;
 
@@ -55,6 +57,17 @@ struct Round {
     processes: u64,
 }
 
+/// Samples in which the proportional sets of groups are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounds {
+    /// In no sample, since the kernel does not provide proportional sets.
+    Never,
+    /// In each sample for which [`Pace`] determines that a measurement is due.
+    WhenDue,
+    /// In this sample, since the probe ends after it, unless a measurement was made just before it.
+    AtEnd,
+}
+
 /// Determines when the memory of a group is to be measured again.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
@@ -64,15 +77,28 @@ pub struct Pace {
 impl Pace {
     /// Returns `true` if a measurement of the group is due. `resident` is the sum of the resident sets of the group,
     /// and `all_took_ns` the CPU time that the last measurements of all groups took.
+    ///
+    /// Readers of the samples estimate the memory between two measurements from the resident sets, so the last sample
+    /// has a measurement, too.
     #[must_use]
-    pub fn is_due(&self, now_ns: u64, resident: u64, processes: u64, all_took_ns: u64) -> bool {
+    pub fn is_due(
+        &self,
+        now_ns: u64,
+        resident: u64,
+        processes: u64,
+        all_took_ns: u64,
+        rounds: Rounds,
+    ) -> bool {
+        if rounds == Rounds::Never {
+            return false;
+        }
         let Some(last) = self.last else { return true };
         let differs = |now: u64, then: u64| now.abs_diff(then) > then / CHANGE;
         let changed = differs(resident, last.resident) || differs(processes, last.processes);
-        let rest = if changed {
-            REST_WHEN_CHANGED
-        } else {
-            REST_WHEN_STEADY
+        let rest = match (rounds, changed) {
+            (Rounds::AtEnd, _) => REST_BEFORE_END,
+            (_, true) => REST_WHEN_CHANGED,
+            (_, false) => REST_WHEN_STEADY,
         };
         now_ns.saturating_sub(last.at_ns) >= all_took_ns.saturating_mul(rest)
     }
@@ -146,6 +172,7 @@ pub fn round(
 
 #[cfg(test)]
 mod tests {
+    use super::Rounds::{AtEnd, WhenDue};
     use super::*;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -165,16 +192,19 @@ mod tests {
     #[test]
     fn a_round_waits_for_a_multiple_of_what_the_last_one_took() {
         let mut pace = Pace::default();
-        assert!(pace.is_due(0, 1000, 5, 0));
-        // After a measurement of 0.1 s of CPU time: 200 x 0.1 s = 20 s for a steady group, 50 x 0.1 s = 5 s for a
-        // changed group.
+        assert!(pace.is_due(0, 1000, 5, 0, WhenDue));
+        // After a measurement of 0.1 s of CPU time: 1000 x 0.1 s = 100 s for a steady group, 200 x 0.1 s = 20 s for a
+        // changed group, 20 x 0.1 s = 2 s before the last sample.
         pace.note(0, SECOND_NS / 10, 1000, 5);
-        let all_ns = pace.took_ns();
-        assert!(!pace.is_due(19 * SECOND_NS, 1100, 5, all_ns));
-        assert!(pace.is_due(20 * SECOND_NS, 1100, 5, all_ns));
-        assert!(!pace.is_due(4 * SECOND_NS, 1101, 5, all_ns));
-        assert!(pace.is_due(5 * SECOND_NS, 1101, 5, all_ns));
-        assert!(pace.is_due(5 * SECOND_NS, 1000, 6, all_ns));
+        let is_due = |seconds, resident, processes, rounds| {
+            let all_ns = pace.took_ns();
+            pace.is_due(seconds * SECOND_NS, resident, processes, all_ns, rounds)
+        };
+        assert!(!is_due(99, 1100, 5, WhenDue) && is_due(100, 1100, 5, WhenDue));
+        assert!(!is_due(19, 1101, 5, WhenDue) && is_due(20, 1101, 5, WhenDue));
+        assert!(is_due(20, 1000, 6, WhenDue));
+        assert!(!pace.is_due(u64::MAX, 1101, 5, pace.took_ns(), Rounds::Never));
+        assert!(!is_due(1, 1000, 5, AtEnd) && is_due(2, 1000, 5, AtEnd));
     }
 
     #[test]
@@ -188,8 +218,8 @@ mod tests {
         }
         let all_ns = large.took_ns() + small.iter().map(Pace::took_ns).sum::<u64>();
         for pace in small.iter().chain([&large]) {
-            assert!(!pace.is_due(4 * SECOND_NS, 1000, 5, all_ns));
-            assert!(pace.is_due(5 * SECOND_NS, 1000, 5, all_ns));
+            assert!(!pace.is_due(20 * SECOND_NS, 1000, 5, all_ns, WhenDue));
+            assert!(pace.is_due(21 * SECOND_NS, 1000, 5, all_ns, WhenDue));
         }
     }
 

@@ -196,6 +196,9 @@ impl FileCount {
     }
 }
 
+/// Number of samples in a row in which the threads of a quiet process are not read. [1]
+const QUIET_AT_MOST: u32 = 3;
+
 fn ended(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
 }
@@ -211,6 +214,10 @@ pub struct ProcessReader {
     open_files_limit: Option<u64>,
     processes_limit: Option<u64>,
     threads: Threads,
+    /// Number of samples in a row in which the threads were not read.
+    quiet: u32,
+    /// Time of the last sample. [ns]
+    at_ns: u64,
 }
 
 impl ProcessReader {
@@ -219,14 +226,16 @@ impl ProcessReader {
     pub fn new(proc: &Path, pid: u32) -> Self {
         let folder = proc.join(pid.to_string());
         Self {
-            stat: ProcFile::new(folder.join("stat")),
-            statm: ProcFile::new(folder.join("statm")),
-            io: ProcFile::new(folder.join("io")),
+            stat: ProcFile::of_one_record(folder.join("stat")),
+            statm: ProcFile::of_one_record(folder.join("statm")),
+            io: ProcFile::of_one_record(folder.join("io")),
             fd: folder.join("fd"),
-            limits: ProcFile::new(folder.join("limits")),
+            limits: ProcFile::of_one_record(folder.join("limits")),
             open_files_limit: None,
             processes_limit: None,
             threads: Threads::new(folder.join("task")),
+            quiet: 0,
+            at_ns: 0,
         }
     }
 
@@ -257,21 +266,51 @@ impl ProcessReader {
             .flatten();
         let open_files = count.count(&self.fd);
         let open_files_limit = self.limit_for(open_files, buffer);
-        let switches = self.threads.read(buffer, stat.threads);
-        Some(Usage {
+        let usage = Usage {
             stat,
             io,
             resident_pages: resident,
             open_files,
             open_files_limit,
             processes_limit: self.processes_limit,
+            ..Usage::default()
+        };
+        let before_ns = std::mem::replace(&mut self.at_ns, sys::monotonic_ns());
+        if let Some(last) = last.filter(|last| self.is_quiet(last, &stat)) {
+            let growth = Growth::between((0, 0, before_ns), (0, 0, self.at_ns));
+            return Some(Usage {
+                switches: last.switches,
+                growth,
+                busiest_thread: last.busiest_thread.map(|(tid, _)| tid).zip(growth),
+                ..usage
+            });
+        }
+        let switches = self.threads.read(buffer, stat.threads);
+        Some(Usage {
             switches,
             growth: self
                 .threads
                 .growth()
                 .or_else(|| self.growth_in_ticks(&last?.stat, &stat)),
             busiest_thread: self.threads.busiest(),
+            ..usage
         })
+    }
+
+    /// Returns `true` if the threads of the process need not be read, because the process used less than a clock tick
+    /// of CPU time since the last sample. Reading them is the largest part of the cost of a group. Their counters never
+    /// fall, so a later sample contains what this one lacks.
+    fn is_quiet(&mut self, last: &Usage, now: &Stat) -> bool {
+        let before = &last.stat;
+        let is_same = before.cpu_ticks() == now.cpu_ticks()
+            && before.threads == now.threads
+            && last.growth.is_some();
+        self.quiet = if is_same && self.quiet < QUIET_AT_MOST {
+            self.quiet + 1
+        } else {
+            0
+        };
+        self.quiet > 0
     }
 
     /// Returns the increase of the CPU time of the process from `before` to `now`, including threads that ended in
@@ -405,6 +444,29 @@ mod tests {
         assert_eq!(
             FileCount::Entries.count(Path::new("/proc/self/no-such-fd")),
             Some(0)
+        );
+    }
+
+    #[test]
+    fn threads_of_a_quiet_process_are_read_in_every_fourth_sample() {
+        let mut reader = ProcessReader::new(Path::new("/no/such/proc"), 1);
+        let growth = Growth::between((0, 0, 1), (0, 0, 2));
+        let last = Usage {
+            growth,
+            ..Usage::default()
+        };
+        let (idle, mut busy) = (Stat::default(), Stat::default());
+        busy.own[0] = 1;
+        let quiet: Vec<bool> = (0..8).map(|_| reader.is_quiet(&last, &idle)).collect();
+        assert_eq!(quiet, [true, true, true, false, true, true, true, false]);
+        let forked = Stat {
+            threads: 2,
+            ..Stat::default()
+        };
+        assert!(!reader.is_quiet(&last, &busy) && !reader.is_quiet(&last, &forked));
+        assert!(
+            !reader.is_quiet(&Usage::default(), &idle),
+            "without two readings, no growth is known"
         );
     }
 }

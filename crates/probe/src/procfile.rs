@@ -43,6 +43,7 @@ pub struct ProcFile {
     path: PathBuf,
     file: Option<File>,
     unknown: bool,
+    is_one_record: bool,
 }
 
 impl ProcFile {
@@ -53,6 +54,20 @@ impl ProcFile {
             path: path.into(),
             file: None,
             unknown: false,
+            is_one_record: false,
+        }
+    }
+
+    /// Creates a file that the kernel produces as a whole, such as the files of a process.
+    ///
+    /// A read that does not fill the buffer then has the end of the file, and no further read must find the end. The
+    /// kernel produces other files, such as lists of sockets, record by record, and may leave a part of the buffer
+    /// unused.
+    #[must_use]
+    pub fn of_one_record(path: impl Into<PathBuf>) -> Self {
+        Self {
+            is_one_record: true,
+            ..Self::new(path)
         }
     }
 
@@ -85,7 +100,12 @@ impl ProcFile {
             }
             match file.read_at(&mut buffer.bytes[buffer.length..], buffer.length as u64) {
                 Ok(0) => return Ok(()),
-                Ok(count) => buffer.length += count,
+                Ok(count) => {
+                    buffer.length += count;
+                    if self.is_one_record && buffer.length < buffer.bytes.len() {
+                        return Ok(());
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -131,14 +151,17 @@ mod tests {
     #[test]
     fn a_longer_file_than_the_buffer_is_read_whole() {
         let path = std::env::temp_dir().join(format!("towtank-probe-long-{}", std::process::id()));
-        std::fs::write(&path, vec![b'x'; 3 * BUFFER_BYTES + 5])
-            .expect("a file in the temporary folder");
-        let mut buffer = Buffer::default();
-        let reading = ProcFile::new(&path).read(&mut buffer);
+        let lengths = [3 * BUFFER_BYTES + 5, BUFFER_BYTES, 2 * BUFFER_BYTES];
+        for (length, open) in lengths.into_iter().zip([
+            ProcFile::new,
+            ProcFile::of_one_record,
+            ProcFile::of_one_record,
+        ]) {
+            std::fs::write(&path, vec![b'x'; length]).expect("a file in the temporary folder");
+            let mut buffer = Buffer::default();
+            let reading = open(path.clone()).read(&mut buffer);
+            assert_eq!((reading, buffer.text().len()), (Reading::Whole, length));
+        }
         std::fs::remove_file(&path).expect("the file is ours");
-        assert_eq!(
-            (reading, buffer.text().len()),
-            (Reading::Whole, 3 * BUFFER_BYTES + 5)
-        );
     }
 }

@@ -105,7 +105,7 @@ pub struct Sampler {
     own_memory: ProcFile,
     observer: Option<ProcFile>,
     pace: Option<Pace>,
-    has_proportional: bool,
+    memory_rounds: memory::Rounds,
     images_are_drawn: bool,
     count: FileCount,
     tick_ns: u64,
@@ -136,7 +136,11 @@ impl Sampler {
                 .observer
                 .map(|pid| ProcFile::new(roots.proc.join(format!("{pid}/stat")))),
             pace: options.has_pace.then(Pace::start),
-            has_proportional: memory::is_offered(&roots.proc),
+            memory_rounds: if memory::is_offered(&roots.proc) {
+                memory::Rounds::WhenDue
+            } else {
+                memory::Rounds::Never
+            },
             images_are_drawn: images_are_drawn(&roots.proc),
             count: FileCount::detect(&roots.proc),
             tick_ns,
@@ -199,6 +203,14 @@ impl Sampler {
         self.json.as_str()
     }
 
+    /// Takes the last sample, immediately and outside of the sampling grid, and returns its document.
+    pub fn last_sample(&mut self) -> &str {
+        if self.memory_rounds == memory::Rounds::WhenDue {
+            self.memory_rounds = memory::Rounds::AtEnd;
+        }
+        self.sample(0)
+    }
+
     fn sample_groups(&mut self) {
         let refreshed = !self.groups.is_empty() && self.table.refresh(&mut self.buffer);
         self.networks.begin();
@@ -214,7 +226,7 @@ impl Sampler {
             page_bytes: self.page_bytes,
             now_ns: sys::monotonic_ns(),
             roots: &roots,
-            has_proportional: self.has_proportional,
+            memory_rounds: self.memory_rounds,
             memory_took_ns: self.groups.iter().map(Group::memory_took_ns).sum(),
             images_are_drawn: self.images_are_drawn,
         };
@@ -323,7 +335,7 @@ pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
     loop {
         match sys::wait_until(schedule.next_ns().min(end_ns), input.open) {
             Wake::Signal => {
-                writer.write(sampler.sample(0))?;
+                writer.write(sampler.last_sample())?;
                 return Ok(EndReason::Signal);
             }
             Wake::Deadline if schedule.next_ns() > end_ns => return Ok(EndReason::Duration),
@@ -336,7 +348,7 @@ pub fn run(options: &Options, stream: &mut dyn Write) -> io::Result<EndReason> {
                     sampler.follow(&command);
                 }
                 if !input.open && options.until_stdin_closes {
-                    writer.write(sampler.sample(0))?;
+                    writer.write(sampler.last_sample())?;
                     return Ok(EndReason::InputClosed);
                 }
             }

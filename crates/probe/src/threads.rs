@@ -196,8 +196,8 @@ impl Thread {
     fn new(folder: &std::path::Path, number: u32) -> Self {
         Self {
             number,
-            schedstat: ProcFile::new(folder.join("schedstat")),
-            status: ProcFile::new(folder.join("status")),
+            schedstat: ProcFile::of_one_record(folder.join("schedstat")),
+            status: ProcFile::of_one_record(folder.join("status")),
             ran: None,
             sum: Switches::UNKNOWN,
             seen: None,

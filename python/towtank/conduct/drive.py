@@ -362,7 +362,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
 
     with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
         run.event("observation_started")
-        with watching_targets(run, plan, {}, observation.add_group, {"": watched}):
+        with watching_targets(run, plan, {}, observation.add_group, {"": watched}, interval_s=_SAMPLES_EVERY_S):
             yield partial(observation.add_group, GENERATOR_GROUP)
     run.event("observation_stopped", failures=observation.failures())
 

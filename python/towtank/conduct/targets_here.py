@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
+from towtank.observe import ScrapeError, ScrapingThread
 from towtank.results import GENERATOR_GROUP, WATCHED_KIND, RunFolder
 from towtank.system import (
+    ConnectionScraper,
     SeenServer,
     is_descendant,
     is_this_machine,
@@ -36,6 +38,8 @@ def watching_targets(
     own: Mapping[str, int],
     add_group: Callable[[str, int], None],
     named: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    *,
+    interval_s: float = 1.0,
 ) -> Iterator[None]:
     """Find the servers of a plan on this machine, and observe them as tiers inside the `with` block.
 
@@ -57,6 +61,8 @@ def watching_targets(
     named : mapping of str to sequence of int
         Processes that the user named, by the name of their tier. Several processes of one tier are numbered. An empty
         name stands for the name of the program.
+    interval_s : float, default 1.0
+        Interval at which connections between servers are counted. [s]
     """
     watch = _Watch(plan, own, add_group)
     watch.take_named(named)
@@ -65,9 +71,17 @@ def watching_targets(
         run.update(targets_here=watch.places)
     watch.record(run)
     watch.start()
+    scrapers = [watch.connections()] if watch.servers() else []
+    for scraper in scrapers:
+        # The scraper has to see the connections before the load, to know how an idle connection looks.
+        with suppress(ScrapeError):
+            scraper.scrape()
+    counting = ScrapingThread(scrapers, run.observe, interval_s)
+    counting.start()
     try:
         yield
     finally:
+        counting.stop()
         watch.stop()
         watch.record(run)
 
@@ -100,6 +114,14 @@ class _Watch:
         self._seen: dict[str, SeenServer] = {}
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def servers(self) -> Mapping[str, int]:
+        """Return the root process of each server that is observed at this time, by name."""
+        return {name: pid for name, pid in (self._own | self._roots).items() if name != GENERATOR_GROUP}
+
+    def connections(self) -> ConnectionScraper:
+        """Return the scraper that counts the connections between the observed servers."""
+        return ConnectionScraper(self.servers, {host_and_port(address)[1] for address in self._names})
 
     def take_named(self, named: Mapping[str, Sequence[int]]) -> None:
         """Observe the processes that the user named on the command line."""

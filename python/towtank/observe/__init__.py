@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from towtank.observe.scraper import ScrapeError as ScrapeError
     from towtank.observe.scraper import Scraper as Scraper
     from towtank.observe.scraper import series_name as series_name
+    from towtank.observe.scraping import ScrapingThread as ScrapingThread
     from towtank.observe.sqlite import SqliteScraper as SqliteScraper
 
 __getattr__, __dir__ = door(
@@ -55,6 +56,7 @@ __getattr__, __dir__ = door(
         "prometheus": "PrometheusScraper",
         "redis": "RedisScraper ask_redis",
         "scraper": "ScrapeError Scraper series_name",
+        "scraping": "ScrapingThread",
         "sqlite": "SqliteScraper",
     },
 )

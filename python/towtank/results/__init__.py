@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from towtank.results.observe import REMOTE_PROBE_ENDING as REMOTE_PROBE_ENDING
     from towtank.results.observe import THIS_MACHINE as THIS_MACHINE
     from towtank.results.observe import WATCHED_KIND as WATCHED_KIND
+    from towtank.results.observe import ConnectionSeries as ConnectionSeries
     from towtank.results.observe import ProbeStream as ProbeStream
     from towtank.results.observe import ServiceStream as ServiceStream
     from towtank.results.segments import RecordedInterval as RecordedInterval
@@ -92,8 +93,8 @@ __getattr__, __dir__ = door(
         "lines": "Damage",
         "manifests": "RunManifest read_object usable_part",
         "observe": (
-            "GENERATOR_GROUP MEMBER_REQUESTS NOT_ATTRIBUTED PROBE_FILE ProbeStream REMOTE_PROBE_ENDING ServiceStream "
-            "THIS_MACHINE WATCHED_KIND"
+            "ConnectionSeries GENERATOR_GROUP MEMBER_REQUESTS NOT_ATTRIBUTED PROBE_FILE ProbeStream "
+            "REMOTE_PROBE_ENDING ServiceStream THIS_MACHINE WATCHED_KIND"
         ),
         "segments": "RecordedInterval RecordedSeries Recording names_of stages_of",
         "stored": (

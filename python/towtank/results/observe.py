@@ -32,6 +32,20 @@ MEMBER_REQUESTS = "balancer_member_requests_total"
 """
 
 
+class ConnectionSeries:
+    """Names of the stream and of the series about connections between servers of this machine.
+
+    Series of a server to which a target has connections have the label `to`, series of a target have the label `of`.
+    """
+
+    STREAM = "connections.here"  # A service name contains no dot, so no service has this stream.
+    CONNECTIONS = "server_connections"
+    BUSY = "server_connections_busy"
+    WAITING_FOR_LOCK = "server_connections_waiting_for_lock"
+    ACCEPT_QUEUE = "accept_queue"
+    ACCEPT_QUEUE_LIMIT = "accept_queue_limit"
+
+
 @dataclass
 class ProbeStream:
     """Samples of a probe on one host.

@@ -13,6 +13,7 @@ from towtank.doors import door
 if TYPE_CHECKING:
     from towtank.system.build import build_system as build_system
     from towtank.system.command_files import files_of_commands as files_of_commands
+    from towtank.system.connection_scraper import ConnectionScraper as ConnectionScraper
     from towtank.system.copies import host_and_service_names as host_and_service_names
     from towtank.system.copies import host_copies as host_copies
     from towtank.system.host_model import HOST_PROVIDERS as HOST_PROVIDERS
@@ -65,6 +66,7 @@ __getattr__, __dir__ = door(
     {
         "build": "build_system",
         "command_files": "files_of_commands",
+        "connection_scraper": "ConnectionScraper",
         "copies": "host_and_service_names host_copies",
         "host_model": "HOST_PROVIDERS NamespacesHost SshHost",
         "hosts.cleaning": "clean_dead",

@@ -125,6 +125,14 @@ def servers_behind(
     return found - given
 
 
+def listening_in(root: int, proc: Path = _PROC) -> tuple[set[int], list[int]]:
+    """Return the TCP ports on which a process or its descendants listen, and the ids of these processes, parents
+    first.
+    """
+    machine = _Machine(proc)
+    return machine.ports_of(machine.held_by_tree(root)), machine.tree(root)
+
+
 def parent(pid: int, proc: Path = _PROC) -> int | None:
     """Return the id of the parent of a process; None if the process has no parent or has ended."""
     return _parent(f"{proc}/{pid}/stat")
@@ -192,13 +200,18 @@ class _Machine:
 
     def held_by_tree(self, root: int) -> set[str]:
         """Return the inodes of all sockets that a process or its descendants hold open."""
-        inodes: set[str] = set()
-        ahead = [root]
-        while ahead:
-            pid = ahead.pop()
-            inodes.update(self.held(pid))
-            ahead += self._children.get(pid, [])
-        return inodes
+        return {inode for pid in self.tree(root) for inode in self.held(pid)}
+
+    def tree(self, root: int) -> list[int]:
+        """Return the ids of a process and its descendants, parents first."""
+        pids = [root]
+        for pid in pids:  # The list grows while it is read.
+            pids += self._children.get(pid, [])
+        return pids
+
+    def ports_of(self, inodes: set[str]) -> set[int]:
+        """Return the ports of the given sockets that accept connections."""
+        return {port for _, port, inode in self._listening if inode in inodes}
 
     def held(self, pid: int) -> dict[str, str]:
         """Return the paths of the sockets that a process holds open, by inode; empty if its open files are not

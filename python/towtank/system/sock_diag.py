@@ -24,6 +24,11 @@ _UNIX_REQUEST, _UNIX = struct.Struct("=BBHIII8x"), struct.Struct("=BBBxI8x")
 # Formats of the request for TCP sockets, and of each message in the response. The request ends with an empty socket
 # description, which selects all sockets; ports are in network byte order.
 _TCP_REQUEST, _TCP = struct.Struct("=BBBxI48x"), struct.Struct("=xB2x2s2s16s16s12x16xI")
+# The same request for sockets with given ports, and the fields of a message from which queues and times are read: bytes
+# that were not read, bytes that were not acknowledged, and the attribute `tcp_info`.
+_PORTS_REQUEST, _QUEUES = struct.Struct("=BBBxI2s2s44x"), struct.Struct("=56xII")
+_INFO_ATTRIBUTE = 2
+_INFO = struct.Struct("=44xI4xII92xII")
 _RECEIVED_BYTES = 1 << 17
 
 
@@ -68,6 +73,99 @@ class TcpSocket:
     listens: bool
     own: tuple[bytes, int]
     peer: tuple[bytes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSocket:
+    """Connected TCP socket of a client, with its traffic.
+
+    Attributes
+    ----------
+    inode : str
+        Number by which `/proc/PID/fd` names the socket.
+    unread, unacknowledged : int
+        Bytes that were received and that the client has not read, and bytes that the client wrote and that the server
+        has not acknowledged. [byte]
+    sent_ms, received_ms, acknowledged_ms : int
+        Time since data was last sent, since data was last received, and since any acknowledgement was received, in
+        steps of the kernel's clock. [ms]
+    segments_received, segments_sent : int
+        Segments with data. [1]
+    """
+
+    inode: str
+    unread: int
+    unacknowledged: int
+    sent_ms: int
+    received_ms: int
+    acknowledged_ms: int
+    segments_received: int
+    segments_sent: int
+
+    @property
+    def waits(self) -> bool | None:
+        """True if the client has sent a request and has not read the response, False if it has; None if both happened
+        in the same step of the kernel's clock.
+
+        Notes
+        -----
+        An acknowledgement without data that follows a request shows that the server works on it: Linux sends it after
+        at most 0.2 s. A later acknowledgement answers a probe of an idle connection. A connection without
+        responses for `_ONE_WAY_MS` may be used in one direction only, and counts as idle.
+        """
+        if self.received_ms > _ONE_WAY_MS:
+            return False
+        if self.unread or self.unacknowledged or self.sent_ms < self.received_ms:
+            return True
+        if self.received_ms < self.sent_ms:
+            return False
+        is_alone = self.acknowledged_ms < self.received_ms
+        return True if is_alone and self.sent_ms - self.acknowledged_ms <= _ACKNOWLEDGED_WITHIN_MS else None
+
+
+_ONE_WAY_MS = 10_000
+_ACKNOWLEDGED_WITHIN_MS = 250
+
+
+def clients_of(port: int) -> list[ClientSocket] | None:
+    """Return the client sockets of this machine that are connected to a port of any address; None if the kernel does
+    not report them.
+    """
+    wanted = port.to_bytes(2, "big")
+    found = _with_ports(1 << _CONNECTED, own=bytes(2), peer=wanted, extension=1 << _INFO_ATTRIBUTE - 1)
+    return None if found is None else [client for message in found if (client := _client(message)) is not None]
+
+
+def accept_queues(port: int) -> list[tuple[int, int]] | None:
+    """Return the number of connections that wait to be accepted, and its limit, for each socket that listens on a port;
+    None if the kernel does not report them.
+    """
+    found = _with_ports(1 << _LISTENS, own=port.to_bytes(2, "big"), peer=bytes(2), extension=0)
+    return None if found is None else [_QUEUES.unpack_from(message) for message in found]
+
+
+def _with_ports(states: int, *, own: bytes, peer: bytes, extension: int) -> list[bytes] | None:
+    """Return the messages about TCP sockets in given states with given ports in network byte order; port 0 stands for
+    any port.
+    """
+    found = []
+    for family in (socket.AF_INET, socket.AF_INET6):
+        request = _PORTS_REQUEST.pack(family, socket.IPPROTO_TCP, extension, states, own, peer)
+        messages = _answer(request)
+        if messages is None:
+            return None
+        found += messages
+    return found
+
+
+def _client(message: bytes) -> ClientSocket | None:
+    """Parse a message with the attribute `tcp_info`; None if the kernel left the attribute out."""
+    *_, inode = _TCP.unpack_from(message)
+    info = _attributes(message, _TCP.size).get(_INFO_ATTRIBUTE, b"")
+    if len(info) < _INFO.size:
+        return None
+    unread, unacknowledged = _QUEUES.unpack_from(message)
+    return ClientSocket(str(inode), unread, unacknowledged, *_INFO.unpack_from(info))
 
 
 def unix_sockets() -> list[UnixSocket]:
@@ -119,16 +217,22 @@ def _messages(channel: socket.socket) -> Iterator[bytes]:
 def _unix_socket(message: bytes) -> UnixSocket:
     """Parse a message `unix_diag_msg` of the kernel with its attributes."""
     _, _, state, inode = _UNIX.unpack_from(message)
-    at, found = _UNIX.size, {}
+    found = _attributes(message, _UNIX.size)
+    peer = int.from_bytes(found.get(_PEER, b""), sys.byteorder)
+    place = (found[_NAME], found.get(_VFS, b"")) if found.get(_NAME) else ()
+    return UnixSocket(str(inode), state == _LISTENS, place, str(peer) if peer else None)
+
+
+def _attributes(message: bytes, at: int) -> dict[int, bytes]:
+    """Return the attributes of a message by kind, which begin at a given position."""
+    found = {}
     while at + _ATTRIBUTE.size <= len(message):
         length, kind = _ATTRIBUTE.unpack_from(message, at)
         if length < _ATTRIBUTE.size:
             break
         found[kind] = message[at + _ATTRIBUTE.size : at + length]
         at += _aligned(length)
-    peer = int.from_bytes(found.get(_PEER, b""), sys.byteorder)
-    place = (found[_NAME], found.get(_VFS, b"")) if found.get(_NAME) else ()
-    return UnixSocket(str(inode), state == _LISTENS, place, str(peer) if peer else None)
+    return found
 
 
 def _tcp_socket(message: bytes, length: int) -> TcpSocket:

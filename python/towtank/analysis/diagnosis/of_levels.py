@@ -9,18 +9,18 @@ from typing import Any
 
 from towtank.analysis.aggregation import Point
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
+from towtank.analysis.diagnosis.connection_signs import occupied_s
 from towtank.analysis.diagnosis.of_run import diagnose_run
-from towtank.analysis.diagnosis.seen import Seen, objects_at
+from towtank.analysis.diagnosis.run_values import objects_at
+from towtank.analysis.diagnosis.seen import Seen
+from towtank.analysis.diagnosis.shape import Rate, flat_over, has_fallen
+from towtank.analysis.diagnosis.sign import WEAK
 from towtank.analysis.diagnosis.signs import signs
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 from towtank.estimates import few_digits
 
-_FLAT = 0.10
-"""Throughput counts as flat between two load levels if it grows by at most this share, in (0, 1)."""
-_MORE_LOAD = 1.4
-"""A flat throughput between two load levels shows a limit only if the loads differ by at least this factor. [1]"""
 _SEVERAL_LEVELS, _SUPPORTED, _MEASURED, _WEAK = 0.95, 0.7, 0.9, 0.3
 """Degrees of belief in a cause.
 
@@ -29,6 +29,10 @@ several load levels show. `_MEASURED`: smallest degree of a measured cause. `_WE
 exists even at the lowest load.
 """
 _FAR_LOWER = 0.7
+_SLOWER = 2.0
+"""A server behind a pool takes longer under load if the time for which a request occupies a connection grows by at
+least this factor. The time is known from a few samples only, so the factor is high. [1]
+"""
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
 
@@ -58,13 +62,15 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _none(found, evidence)
     flat = _flat(ended)
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
-        return _not_known(found, flat, evidence, limit)
+        return _not_known(found, flat, evidence, limit, ended)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
         # The lowest load can fill a disk by itself: at higher loads the system joins several writes to one.
         most = _SUPPORTED if found.cause is Cause.DISK else _WEAK
         sure, against = min(sure, most), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
-    elif flat and kind in _DECISIVE and not against:
+    elif found.cause is Cause.POOL and (slower := _slower_behind(ended[0], top)) is not None:
+        sure, against = min(sure, WEAK), (slower, *against)
+    elif flat and (found.is_likely or _is_far_lower(ended[0], top)) and kind in _DECISIVE and not against:
         sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
     place = found.place
     if found.cause not in (Cause.ERRORS, Cause.GENERATOR, Cause.MACHINE):
@@ -88,7 +94,7 @@ def _none(found: Diagnosis, evidence: str) -> Diagnosis:
 
 def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
     """Return True if the resource is at its limit even at the lowest load, although throughput is far lower there."""
-    if lowest is top or (lowest.throughput.value or 0.0) > _FAR_LOWER * (top.throughput.value or 0.0):
+    if not _is_far_lower(lowest, top):
         return False
     tier = found.place.tier
     if found.cause is Cause.CPU and tier is not None and _cpus(lowest, tier) < _FAR_LOWER * _cpus(top, tier):
@@ -101,6 +107,29 @@ def _is_so_without_load(found: Diagnosis, lowest: Point, top: Point) -> bool:
 def _cpus(point: Point, tier: str) -> float:
     """Return the most CPUs that a tier uses in a run of a load level; 0 if unknown. [1]"""
     return max((lookup(run, ("tiers", tier, "cpus_used", "value")) or 0.0 for run in point.usable), default=0.0)
+
+
+def _is_far_lower(lowest: Point, top: Point) -> bool:
+    """Return True if throughput at the lowest load is far below that at the load that shows the limit.
+
+    Without such a load, a value that is at its limit at every load cannot be distinguished from a value that the load
+    brings to its limit.
+    """
+    return lowest is not top and (lowest.throughput.value or 0.0) <= _FAR_LOWER * (top.throughput.value or 0.0)
+
+
+def _slower_behind(lowest: Point, top: Point) -> str | None:
+    """Return the evidence that a server behind a pool of connections takes longer under load, so that it may be the
+    limit instead of the pool; None if no such server was observed.
+    """
+    first, last = Seen.of(lowest.usable[0]), Seen.of(top.usable[0])
+    before = {found.server: occupied_s(found, first) for found in first.connections}
+    for found in last.connections:
+        alone, now = before.get(found.server), occupied_s(found, last)
+        if found.all_are_busy and alone and now and now >= _SLOWER * alone:
+            times = f"{few_digits(1e3 * now)} ms, at the lowest load for {few_digits(1e3 * alone)} ms"
+            return f"a request occupies a connection to {found.server} for {times}: {found.server} may be the limit"
+    return None
 
 
 def _showing(points: Sequence[Point], kind: LimitKind) -> Point:
@@ -138,19 +167,7 @@ def _flat(points: Sequence[Point]) -> str | None:
     highest load.
     """
     known = [(point.load, rate) for point in points if (rate := point.throughput.value) is not None]
-    if len(known) < 2:
-        return None
-    last_load, last = known[-1]
-    flat = [(load, rate) for load, rate in known[:-1] if last <= (1 + _FLAT) * rate and last_load >= _MORE_LOAD * load]
-    if not flat:
-        return None
-    unit = "users" if points[0].kind == "users" else "arrivals per second"
-    most_load, most = max(flat, key=lambda entry: entry[1])
-    if most > (1 + _FLAT) * last:
-        fall = f"from {few_digits(most, 4)} /s at {few_digits(most_load, 6)} to {few_digits(last, 4)} /s"
-        return f"throughput falls {fall} at {few_digits(last_load, 6)} {unit}"
-    loads = f"from {few_digits(flat[0][0], 6)} to {few_digits(last_load, 6)} {unit}"
-    return f"throughput stays at about {few_digits(last, 4)} /s {loads}"
+    return flat_over(known, "users" if points[0].kind == "users" else "arrivals per second")
 
 
 def _slowed(points: Sequence[Point]) -> str | None:
@@ -169,7 +186,9 @@ def _slowed(points: Sequence[Point]) -> str | None:
     return most if most is not None and len(grown) > 1 and grown[most] > total / 2 else None
 
 
-def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any]) -> Diagnosis:
+def _not_known(
+    found: Diagnosis, flat: str | None, evidence: str, limit: Mapping[str, Any], points: Sequence[Point]
+) -> Diagnosis:
     """Return the diagnosis for runs in which no resource was measured at its limit."""
     kind, resource = LimitKind(dig(limit, "kind")), dig(limit, "resource")
     if kind is LimitKind.CPU and resource:
@@ -179,13 +198,25 @@ def _not_known(found: Diagnosis, flat: str | None, evidence: str, limit: Mapping
         if found.cause is Cause.NONE and kind is LimitKind.UNDECIDED:
             return found
         return replace(found, cause=Cause.UNKNOWN, sure=0.0, evidence=(evidence, *found.evidence))
-    settle = "provide metrics of locks, pools and waits (`metrics:` of the service), or profile the target"
+    rate = _limit_rate(points)
     return Diagnosis(
         Cause.UNKNOWN,
-        evidence=(
-            f"{flat}; no observed resource explains this, perhaps a lock, a pool or another service does",
-            evidence,
-        ),
+        Place(transaction=None if rate is None else rate.transaction),
+        evidence=tuple(dict.fromkeys((flat, *((rate.limit,) if rate else ()), evidence, *found.evidence))),
         unknown=found.unknown,
-        settle=settle,
+        settle="provide metrics of locks, pools and waits (`metrics:` of the service), or profile the target",
     )
+
+
+def _limit_rate(points: Sequence[Point]) -> Rate | None:
+    """Return the throughput at the highest load, of the transaction that the limit slows down most if there is one.
+
+    None if throughput was higher at a lower load, because it then has no limit that stays.
+    """
+    last, slowed = points[-1], _slowed(points)
+    if has_fallen([value for point in points if (value := point.throughput.value) is not None]):
+        return None
+    if slowed is not None and (rate := Rate.of(last.usable[0], slowed)) is not None:
+        return rate
+    total = last.throughput
+    return None if total.value is None else Rate(total.value, total.low, total.high)

@@ -8,8 +8,10 @@ from typing import Any
 
 from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
+from towtank.analysis.diagnosis.connection_signs import spare_connections
 from towtank.analysis.diagnosis.seen import Seen
-from towtank.analysis.diagnosis.signs import Sign, failures, signs
+from towtank.analysis.diagnosis.sign import Sign
+from towtank.analysis.diagnosis.signs import disturbance, failures, signs
 from towtank.analysis.diagnosis.single_user import serial_signs
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.estimates import few_digits
@@ -160,14 +162,20 @@ def missing(seen: Seen) -> tuple[str, ...]:
 
 def _not_known(seen: Seen) -> Diagnosis:
     busiest = _busiest(seen)
-    evidence = [f"no observed resource is at its limit: {busiest}"] if busiest else []
+    shape = () if seen.shape is None else seen.shape.evidence(seen.rate)
+    evidence = list(shape)
+    evidence += [f"no observed resource is at its limit: {busiest}"] if busiest else []
+    evidence += [*spare_connections(seen), *disturbance(seen)]
     if seen.errors > ERRORS_SHARE:
         evidence.append(failures(seen))
-    if seen.users:
+    if shape:
+        settle = "provide metrics of locks, pools and waits of the target, or profile it"
+    elif seen.users:
         text = f"repeat with {2 * seen.users:g} users"
         settle = f"{text}: if throughput stays the same, something delays requests (a lock, a pool, another service); "
         settle += "if it doubles, the load is below the limit"
     else:
         settle = "repeat at half the rate, and compare response times"
     waits = ("locks, pools and waits inside the target, which metrics of the target would show",) if seen.tiers else ()
-    return Diagnosis(Cause.UNKNOWN, Place(), 0.0, tuple(evidence), unknown=(*missing(seen), *waits), settle=settle)
+    place = Place(transaction=seen.shape.steady.transaction if seen.shape is not None and shape else None)
+    return Diagnosis(Cause.UNKNOWN, place, 0.0, tuple(evidence), unknown=(*missing(seen), *waits), settle=settle)

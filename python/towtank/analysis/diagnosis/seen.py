@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus, limited_links, shared_cpus
+from towtank.analysis.diagnosis.connections_here import (
+    AcceptQueue,
+    ServerConnections,
+    accept_queues_of,
+    connections_of,
+)
+from towtank.analysis.diagnosis.run_values import objects_at
+from towtank.analysis.diagnosis.shape import Shape
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.limited_disks import LimitedDisk, limited_disks
@@ -112,6 +120,12 @@ class Seen:
         Metrics that the services report.
     disks : tuple of LimitedDisk
         Disks whose use was measured against a limit.
+    connections : tuple of ServerConnections
+        Connections between servers of this machine.
+    accept_queues : tuple of AcceptQueue
+        Accept queues of the targets on this machine.
+    shape : Shape or None
+        Throughput during the ramp and after it; None if nothing was completed.
     """
 
     tiers: tuple[Tier, ...]
@@ -137,6 +151,9 @@ class Seen:
     transactions: tuple[str, ...]
     series: tuple[Series, ...] = ()
     disks: tuple[LimitedDisk, ...] = ()
+    connections: tuple[ServerConnections, ...] = ()
+    accept_queues: tuple[AcceptQueue, ...] = ()
+    shape: Shape | None = None
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
@@ -174,6 +191,9 @@ class Seen:
             transactions=tuple(objects_at(summary, "transactions")),
             series=tuple(series_of(objects_at(summary, "services"))),
             disks=tuple(limited_disks(summary)),
+            connections=connections_of(objects_at(summary, "services")),
+            accept_queues=accept_queues_of(objects_at(summary, "services")),
+            shape=Shape.of(summary),
         )
 
     @property
@@ -181,16 +201,23 @@ class Seen:
         """True if the load is a single user without pauses, so that requests neither overlap nor wait for others."""
         return self.users == 1 and self.think_s == 0
 
+    @property
+    def in_flight(self) -> float:
+        """Mean number of transactions in the system by Little's law; 0 if unknown. [1]"""
+        return (self.throughput or 0.0) * (self.response_s or 0.0)
+
+    @property
+    def target(self) -> str | None:
+        """Name of the only tier on this machine that is a target; None if there are several, or none is known."""
+        names = {queue.target for queue in self.accept_queues}
+        return names.pop() if len(names) == 1 else None
+
     def has(self, kind: DoubtKind, *levels: str) -> str | None:
         """Return the message of the doubt of the given kind, if it has one of the given levels; None otherwise."""
         level, message = self.doubts.get(str(kind), ("", ""))
         return message if level in levels else None
 
 
-def objects_at(document: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object that a document contains under a path of keys; an empty mapping if a key is missing."""
-    found = dig(document, *path)
-    return found if isinstance(found, Mapping) else {}
 
 
 def _failing(summary: Mapping[str, Any]) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from towtank.analysis.checks.course import ERRORS_SHARE
-from towtank.analysis.diagnosis import waits
+from towtank.analysis.diagnosis import connection_signs, waits
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.diagnosis.sign import WEAK, Sign
 from towtank.analysis.doubts import DoubtKind, DoubtLevel
 from towtank.analysis.system.limited_disks import AT_LIMIT
 from towtank.estimates import few_digits
@@ -44,44 +44,29 @@ _MOSTLY_OWN = 0.5
 """A fully used machine is attributed to the system if the system has at least this share of the CPU use of all
 programs other than the generator, in (0, 1).
 """
-_LEAST_DEMAND = 0.5
+_LEAST_DEMAND = 0.9
+"""Other programs count as the cause only if, on average, at least this many threads of the system use a CPU or wait for
+one. [1]
+
+With fewer, there are times at which no thread of the system needs a CPU, so the CPUs are not what requests queue for.
+"""
 _WAITS_OF_USE = 0.25
 """Other programs count as the cause only if many threads of the system wait for a CPU: their mean number is at least
 this multiple of the CPUs that the tiers use. [1]
 
 CPU use and waiting threads together must also be at least `_LEAST_DEMAND`.
 """
+_WAITS_AT_MOST = 20.0
+"""Other programs count as the cause only if the waiting threads of the system are at most this multiple of the CPUs
+that it uses. [1]
+
+Threads that compute get their share of the CPUs. Threads that wait far longer than they run wake up often and need
+hardly any CPU time, so something else limits them.
+"""
 MANY_ERRORS = 0.1
 """Failures may be what limits throughput if at least this share of the requests fails, in (0, 1)."""
 _MOST_OF_TIME = 0.5
-_WEAK = 0.4
-"""Degree of belief in a cause for which the evidence is weak, in (0, 1)."""
 _OTHER_LOAD = "repeat with more load threads, or from another machine: throughput rises if this is the cause"
-
-
-@dataclass(frozen=True)
-class Sign:
-    """Sign of a limit: a cause, where it was found, and the evidence.
-
-    Attributes
-    ----------
-    cause : Cause
-    place : Place
-    sure : float
-        Degree of belief that this cause limits throughput, from a single load level, in (0, 1).
-    evidence, against : tuple of str
-    settle : str
-    busy : float or None
-        Share of time in which the CPU was busy, if the limit is a single CPU. [1]
-    """
-
-    cause: Cause
-    place: Place
-    sure: float
-    evidence: tuple[str, ...]
-    settle: str
-    against: tuple[str, ...] = ()
-    busy: float | None = None
 
 
 def signs(seen: Seen) -> list[Sign]:
@@ -91,9 +76,10 @@ def signs(seen: Seen) -> list[Sign]:
     -----
     A limit that hides other limits comes before them. A generator at its limit comes first, because it offers less load
     than requested. Control groups and processes that use all of their CPU time come next, because other programs do not
-    change their limit. Other programs follow. If most requests fail, the failures may use up the CPUs, so they come
-    before the CPUs. Fewer failures come late, because they often result from another limit. A generator that is busy
-    but below its limit comes late, too.
+    change their limit. Other programs follow, unless a lock, a pool or refusals explain the throughput and the threads
+    of the system hardly wait for a CPU in comparison. If most requests fail, the failures may use up the CPUs, so they
+    come before the CPUs. Fewer failures come late, because they often result from another limit. A generator that is
+    busy but below its limit comes late, too.
     """
     return [found for rule in _RULES for found in rule(seen)]
 
@@ -116,26 +102,66 @@ def _busy_generator(seen: Seen) -> Iterator[Sign]:
         )
     for kind in (DoubtKind.GENERATOR_SATURATED, DoubtKind.GENERATOR_STALLED):
         if message := seen.has(kind, DoubtLevel.SUSPECT):
-            yield Sign(Cause.GENERATOR, Place(), _WEAK, (message,), _OTHER_LOAD)
+            yield Sign(Cause.GENERATOR, Place(), WEAK, (message,), _OTHER_LOAD)
 
 
 def _other_programs(seen: Seen) -> Iterator[Sign]:
+    if not _is_limited_besides(seen):
+        yield from _machine(seen)
+
+
+def _besides_other_programs(seen: Seen) -> Iterator[Sign]:
+    if _is_limited_besides(seen):
+        yield from _machine(seen)
+
+
+def _is_limited_besides(seen: Seen) -> bool:
+    """Return True if a lock, a pool or refusals explain the throughput, even if other programs use the CPUs.
+
+    Of the requests that hold a lock or a connection, only a small part may then wait for a CPU.
+    """
+    if seen.errors_answered >= _MOSTLY_ERRORS:
+        return True
+    rules = (connection_signs.database_locks, _locks, _pools, connection_signs.full_connections)
+    found = [sign for rule in rules for sign in rule(seen) if sign.sure > WEAK]
+    held = sum(each.busy for each in seen.connections if each.all_are_busy) or 1.0
+    return bool(found) and _waiting(seen) < _WAITS_OF_USE * held
+
+
+def _waiting(seen: Seen) -> float:
+    """Return the mean number of threads of the system that wait for a CPU. [1]"""
+    return sum(tier.waits or 0.0 for tier in seen.tiers)
+
+
+def _machine(seen: Seen) -> Iterator[Sign]:
     message = seen.has(DoubtKind.INTERFERENCE, DoubtLevel.INVALID) or seen.has(
         DoubtKind.NOT_ATTRIBUTED, DoubtLevel.INVALID
     )
     if not _foreign(seen) and (message is None or seen.others_used is not None):
         return
     own = sum(tier.cpus_used or 0.0 for tier in seen.tiers)
-    waiting = sum(tier.waits or 0.0 for tier in seen.tiers)
-    if own + waiting < _LEAST_DEMAND or waiting < _WAITS_OF_USE * own:
-        # The samples show that the threads of the system hardly wait for CPUs, so other programs do not limit the
-        # system.
+    waiting = _waiting(seen)
+    if own + waiting < _LEAST_DEMAND or not _WAITS_OF_USE * own <= waiting <= _WAITS_AT_MOST * own:
+        # The samples show that the threads of the system hardly wait for CPUs or hardly need them, so other programs do
+        # not limit the system.
         return
     if seen.others_used is not None:
         used = f"{seen.others_used:.2f} of {seen.machine_cpus:g} CPUs"
         message = f"programs outside system and generator use {used}, and no CPU is idle"
     settle = "stop the other programs and repeat"
     yield Sign(Cause.MACHINE, Place(part="CPUs of this machine"), 0.9, (str(message),), settle)
+
+
+def disturbance(seen: Seen) -> tuple[str, ...]:
+    """Return a sentence about other programs that fill the machine, and how many threads of the system wait for a CPU
+    because of them; empty if the machine is not full of them.
+    """
+    if not _foreign(seen):
+        return ()
+    waiting = few_digits(_waiting(seen))
+    return (
+        f"other programs leave no CPU idle and delay the system: {waiting} of its threads wait for a CPU on average",
+    )
 
 
 def _foreign(seen: Seen) -> bool:
@@ -314,7 +340,7 @@ def _wait_sign(cause: Cause, wait: waits.Wait, settle: str) -> Sign:
     if waits.is_waited_for(wait) and wait.waiting is not None:
         waiting = f"{few_digits(wait.waiting)} requests wait for it on average"
         return Sign(cause, place, 0.9, (wait.text, waiting), settle)
-    return Sign(cause, place, _WEAK, (wait.text,), settle)
+    return Sign(cause, place, WEAK, (wait.text,), settle)
 
 
 def _of_one_cpu(used: float | None, cpus: float | None) -> float | None:
@@ -345,8 +371,12 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     _cpus,
     _disks,
     _links,
+    connection_signs.database_locks,
     _locks,
     _pools,
+    connection_signs.full_connections,
+    connection_signs.long_accept_queues,
+    _besides_other_programs,
     _some_fail,
     _busy_generator,
 )

@@ -17,7 +17,8 @@ from dataclasses import replace
 
 from towtank.analysis.diagnosis.answer import Cause, Place
 from towtank.analysis.diagnosis.seen import Seen
-from towtank.analysis.diagnosis.signs import MOST_OF_ONE, ONE_CPU, Sign, signs
+from towtank.analysis.diagnosis.sign import Sign
+from towtank.analysis.diagnosis.signs import MOST_OF_ONE, ONE_CPU, signs
 
 _SURE = 0.9
 _RESOURCES = (Cause.CPU, Cause.QUOTA, Cause.DISK, Cause.LINK)

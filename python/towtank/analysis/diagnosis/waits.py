@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import islice
 
 from towtank.estimates import few_digits
+from towtank.results import ConnectionSeries
 
 _LOCKS = frozenset({"lock", "locks", "mutex", "held", "semaphore", "critical", "exclusive"})
 _WAITS = frozenset({"wait", "waits", "waiting", "waited", "waiters", "pending", "queued", "blocked", "acquire"})
@@ -98,6 +99,7 @@ def series_of(services: Mapping[str, Mapping[str, Mapping[str, object]]]) -> lis
     return [
         Series(service, key, name == "per_s", float(value))
         for service, table in services.items()
+        if service != ConnectionSeries.STREAM
         for key, found in (table or {}).items()
         # The series `_count` of a histogram of seconds has `seconds` in its name, but its values are counts and not
         # times.

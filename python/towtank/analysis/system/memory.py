@@ -61,16 +61,18 @@ def anonymous_bytes(samples: Samples, group: str, start_s: float, end_s: float) 
 
 
 def _in_rounds(samples: Samples, group: str, key: str, start_s: float, end_s: float) -> float | None:
-    """Return the mean over a window of a gauge that the probe does not read for every sample.
+    """Return the mean over a window of a gauge of memory that the probe does not read for every sample.
 
-    Samples without a reading repeat the last value. It stays valid, because the probe reads the gauge early if resident
-    sets or the number of processes change.
+    Between two readings, the value is the sum of resident sets, which each sample has, times the ratio of both. The
+    ratio is interpolated linearly between the readings; before the first and after the last reading it is constant.
     """
     rounds = samples.pairs("groups", group, key)
-    if not rounds:
+    resident = samples.pairs("groups", group, "resident_sets_bytes")
+    at_round = dict(resident)
+    ratios = [(at, value / at_round[at]) for at, value in rounds if at_round.get(at)]
+    inside = [(at, size) for at, size in resident if start_s <= at <= end_s]
+    if not ratios or not inside:
         return None
-    inside = [at for at in samples.times_s if start_s <= at <= end_s]
-    times = np.array([at for at, _ in rounds])
-    # Samples before the first reading get the value of the first reading.
-    last = np.maximum(np.searchsorted(times, inside, side="right") - 1, 0)
-    return float(np.mean([rounds[place][1] for place in last])) if inside else None
+    at_rounds, of_resident = np.array(ratios).T
+    times, sizes = np.array(inside).T
+    return float(np.mean(sizes * np.interp(times, at_rounds, of_resident)))

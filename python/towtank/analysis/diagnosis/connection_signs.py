@@ -1,0 +1,72 @@
+"""Finds signs of a limit in the connections between servers of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from towtank.analysis.diagnosis.answer import Cause, Place
+from towtank.analysis.diagnosis.connections_here import ServerConnections
+from towtank.analysis.diagnosis.seen import Seen
+from towtank.analysis.diagnosis.sign import WEAK, Sign
+from towtank.estimates import few_digits
+
+_LIKELY = 0.7
+"""Degree of belief in a pool whose connections are all busy: the server behind it may be the cause, too."""
+
+
+def database_locks(seen: Seen) -> Iterator[Sign]:
+    """Yield a sign for each database in which statements wait for a lock."""
+    for found in seen.connections:
+        if found.is_locked:
+            text = (
+                f"{few_digits(found.waiting_for_lock or 0.0)} of {few_digits(found.number)} connections to "
+                f"{found.server} wait for a lock of the database on average"
+            )
+            settle = "find the statement that holds the lock (in PostgreSQL `pg_locks`), and shorten its transaction"
+            yield Sign(Cause.LOCK, Place(found.server, part="lock of the database"), 0.9, (text,), settle)
+
+
+def full_connections(seen: Seen) -> Iterator[Sign]:
+    """Yield a sign for each server whose connections are all busy while more requests are in the system."""
+    for found in seen.connections:
+        if not found.holds_back(seen.in_flight) or found.is_locked:
+            continue
+        number = few_digits(found.number)
+        text = (
+            f"all of the {number} connections to {found.server} are busy ({few_digits(found.busy)} on average), "
+            f"while {few_digits(seen.in_flight)} requests are in the system"
+        )
+        place = Place(seen.target, part=f"connections to {found.server}")
+        shared = found.number < 2
+        against = ("several requests may share a single connection at the same time",) if shared else ()
+        yield Sign(Cause.POOL, place, WEAK if shared else _LIKELY, (text,), _settle(found, seen), against)
+
+
+def _settle(found: ServerConnections, seen: Seen) -> str:
+    occupied = occupied_s(found, seen)
+    taken = "" if occupied is None else f", where it occupies a connection for {few_digits(1e3 * occupied)} ms"
+    return (
+        f"enlarge the pool and repeat: throughput rises if this is the cause; if requests then take longer in "
+        f"{found.server}{taken}, {found.server} is the limit"
+    )
+
+
+def occupied_s(found: ServerConnections, seen: Seen) -> float | None:
+    """Return the mean time for which a transaction occupies connections to a server, by Little's law; None without
+    throughput. [s]
+    """
+    return found.busy / seen.throughput if seen.throughput else None
+
+
+def long_accept_queues(seen: Seen) -> Iterator[Sign]:
+    """Yield a sign for each target that lets connections wait because none of its workers accepts them."""
+    for queue in seen.accept_queues:
+        if queue.is_long:
+            text = f"{few_digits(queue.waiting)} connections wait on average until {queue.target} accepts them"
+            settle = f"add workers to {queue.target}, or find what occupies them: throughput rises if this is the cause"
+            yield Sign(Cause.POOL, Place(queue.target, part="workers that accept connections"), 0.7, (text,), settle)
+
+
+def spare_connections(seen: Seen) -> tuple[str, ...]:
+    """Return a sentence for each server whose connections were not all busy: their number does not limit the system."""
+    return tuple(found.text for found in seen.connections if not found.all_are_busy)

@@ -1,0 +1,122 @@
+"""Finds pools, locks and busy workers from the connections between servers of this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from towtank.analysis.system.rates import lookup
+from towtank.estimates import few_digits
+from towtank.results import ConnectionSeries
+
+ALL_BUSY = 0.90
+"""All connections to a server count as busy if, on average, at least this share of them is, in (0, 1]."""
+_CONSTANT = 0.95
+"""The number of connections counts as constant if its mean is at least this share of its maximum, in (0, 1]."""
+_MORE_REQUESTS = 1.25
+"""A pool may delay requests if there are at least this many requests per connection, and at least one more. [1]"""
+_WAIT_FOR_LOCK = 0.45
+"""A lock of the database may be the limit if at least this share of the busy connections waits for one, in (0, 1].
+
+With two busy connections, half of them waits for the lock and the other holds it.
+"""
+_QUEUED = 1.0
+"""The workers of a target may be the limit if at least this many connections wait on average to be accepted. [1]"""
+_LABEL = re.compile(r'(?P<name>[a-z_]+)\{(?:to|of)="(?P<server>[^"]*)"\}')
+
+
+@dataclass(frozen=True)
+class ServerConnections:
+    """Connections of programs on this machine to a server, as means over the window.
+
+    Attributes
+    ----------
+    server : str
+        Name of the tier to which the connections lead.
+    number, most : float
+        Number of connections, and its maximum. [1]
+    busy : float
+        Connections on which the client waited for a response. [1]
+    waiting_for_lock : float or None
+        Connections whose statement waited for a lock of the database; None if the server does not report it. [1]
+    """
+
+    server: str
+    number: float
+    most: float
+    busy: float
+    waiting_for_lock: float | None = None
+
+    @property
+    def all_are_busy(self) -> bool:
+        """True if the number of connections did not change, and all of them were busy nearly all the time."""
+        return self.number >= 1 and self.number >= _CONSTANT * self.most and self.busy >= ALL_BUSY * self.number
+
+    @property
+    def is_locked(self) -> bool:
+        """True if a large part of the busy connections waited for a lock of the database."""
+        waiting = self.waiting_for_lock or 0.0
+        return self.busy > 1 and waiting >= _WAIT_FOR_LOCK * self.busy
+
+    @property
+    def text(self) -> str:
+        """Number of connections and how many were busy, as text."""
+        return f"{few_digits(self.busy)} of {few_digits(self.number)} connections to {self.server} were busy on average"
+
+    def holds_back(self, in_flight: float) -> bool:
+        """Return True if all connections were busy, while considerably more requests were in the system. [1]"""
+        return self.all_are_busy and in_flight >= max(self.number + 1, _MORE_REQUESTS * self.number)
+
+
+@dataclass(frozen=True)
+class AcceptQueue:
+    """Connections to a target that waited to be accepted, as mean over the window. [1]"""
+
+    target: str
+    waiting: float
+
+    @property
+    def is_long(self) -> bool:
+        """True if connections had to wait nearly all the time."""
+        return self.waiting >= _QUEUED
+
+
+def connections_of(services: Mapping[str, Any]) -> tuple[ServerConnections, ...]:
+    """Return the connections to each server, from the entry `services` of a run summary."""
+    return tuple(
+        ServerConnections(server, number, most, busy, _mean(found, ConnectionSeries.WAITING_FOR_LOCK))
+        for server, found in _by_server(services).items()
+        if (number := _mean(found, ConnectionSeries.CONNECTIONS)) is not None
+        and (most := lookup(found, (ConnectionSeries.CONNECTIONS, "max"))) is not None
+        and (busy := _mean(found, ConnectionSeries.BUSY)) is not None
+    )
+
+
+def accept_queues_of(services: Mapping[str, Any]) -> tuple[AcceptQueue, ...]:
+    """Return the accept queue of each target on this machine, from the entry `services` of a run summary."""
+    return tuple(
+        AcceptQueue(target, waiting)
+        for target, found in _by_server(services).items()
+        if (waiting := _mean(found, ConnectionSeries.ACCEPT_QUEUE)) is not None
+    )
+
+
+def _mean(found: Mapping[str, Any], name: str) -> float | None:
+    return lookup(found, (name, "mean"))
+
+
+def _by_server(services: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the series about connections by the name of the server, and by their name without labels."""
+    found: dict[str, dict[str, object]] = {}
+    for name, server, values in _series(services):
+        found.setdefault(server, {})[name] = values
+    return found
+
+
+def _series(services: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    for key, values in (services.get(ConnectionSeries.STREAM) or {}).items():
+        if labelled := _LABEL.fullmatch(key):
+            name, server = labelled.groups()
+            yield name, server, values
