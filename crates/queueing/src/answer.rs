@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::bounds::Range;
+use crate::stated::Within;
 
 /// A list of pairs of name and value, in the order of the model.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,9 +56,11 @@ pub struct Answer {
     pub method: String,
     /// `true` if the solution method is exact for this model.
     pub exact: bool,
-    /// Largest relative error of mean response times that simulations found for this method; `None` for exact answers.
-    /// [ratio]
+    /// Largest relative deviation of a mean response time from its value within its range in `within`; `None` for exact
+    /// answers. [ratio]
     pub approximate_within: Option<f64>,
+    /// Ranges that hold the true values of an approximate answer; `None` for exact answers.
+    pub within: Option<Within>,
     /// Bounds of throughput and response time, by class. They do not depend on the solution method.
     pub bounds: Named<ClassBounds>,
     /// Residuals of the operational laws, which every answer must satisfy.

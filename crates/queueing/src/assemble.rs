@@ -28,12 +28,16 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
             )
         })
         .collect();
-    let pools = (0..network.holds.len()).map(|pool| {
-        (
-            network.holds[pool].name.clone(),
-            pool_answer(network, solution, pool),
-        )
-    });
+    let pools = Named(
+        (0..network.holds.len())
+            .map(|pool| {
+                (
+                    network.holds[pool].name.clone(),
+                    pool_answer(network, solution, pool),
+                )
+            })
+            .collect(),
+    );
     let bounds = Named(
         (0..names.len())
             .map(|class| (names[class].clone(), class_bounds(network, class)))
@@ -42,21 +46,43 @@ pub fn answer(network: &Network, solution: &Solution) -> Answer {
     let stations = Named(stations);
     let checks = checks(network, &classes, &stations, &bounds);
     let mut warnings = solution.warnings.clone();
-    let approximate_within = stated::response_error(network, solution);
+    let within = stated::within(
+        network,
+        solution,
+        &stated::Values {
+            classes: &classes,
+            stations: &stations,
+            pools: &pools,
+            bounds: (bounds.0.iter())
+                .map(|(_, range)| ends(range.response_time_s))
+                .collect(),
+            least: (0..names.len())
+                .map(|class| without_waiting(network, class))
+                .collect(),
+        },
+    );
+    let approximate_within =
+        (within.as_ref()).map(|ranges| stated::response_error(ranges, &classes));
     warnings.extend(approximate_within.map(warning_of));
     warnings.extend(checks.warnings());
     Answer {
         schema: "towtank/solve/1",
-        pools: Named(pools.collect()),
+        pools,
         method: solution.method.clone(),
         exact: solution.exact,
         approximate_within,
+        within,
         classes,
         stations,
         bounds,
         checks,
         warnings,
     }
+}
+
+/// Returns the ends of a range; infinity if it has no upper bound.
+fn ends(range: Range) -> [f64; 2] {
+    [range.lower, range.upper.unwrap_or(f64::INFINITY)]
 }
 
 /// Describes the largest error of an approximation in a sentence.

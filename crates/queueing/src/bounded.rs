@@ -4,6 +4,7 @@
 //! arrival or by rank, or they share the servers.
 
 mod figures;
+mod moves;
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,8 +46,12 @@ enum Order {
     Turn,
     /// All jobs are in service at once and share the servers equally.
     Shared,
-    /// The jobs with the best ranks are in service; they interrupt jobs with worse ranks.
+    /// The jobs with the best ranks are in service; they interrupt jobs with worse ranks. The state does not record
+    /// which jobs have begun service, which has no effect with exponential service times.
     Interrupted,
+    /// As [`Order::Interrupted`], and the state records the phases of the jobs that have begun service. An interrupted
+    /// job continues before other jobs of its rank begin.
+    Resumed,
 }
 
 /// A station with a limited capacity, as a Markov chain.
@@ -73,12 +78,22 @@ struct Incoming {
 /// Jobs that have the same service times. A state of the chain contains the number of these jobs in each phase of
 /// service, in entries that begin at index `first`.
 struct Kind {
+    /// Rank of the jobs, counted from 0 for the best rank; 0 without ranks.
+    queue: usize,
     mean: f64,
     phases: Phases,
     first: usize,
 }
 
 type State = Vec<u16>;
+
+impl Kind {
+    fn count(&self, state: &State) -> u64 {
+        (state[self.first..self.first + self.phases.count()].iter())
+            .map(|&count| u64::from(count))
+            .sum()
+    }
+}
 
 /// Solves the Markov chain of a station; `None` if the chain is too large. Squared coefficients of variation below
 /// `floor` are raised to `floor`.
@@ -106,23 +121,21 @@ pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> 
 
 impl<'a> Bounded<'a> {
     fn of(center: &'a Center, streams: &[Stream], capacity: u64, floor: f64) -> Self {
+        let exponential =
+            (streams.iter()).all(|stream| center.shape(stream.class).is_like_exponential());
         let order = match (center.discipline, center.preemptive) {
             (Discipline::Ps | Discipline::LcfsPr, _) => Order::Shared,
-            (Discipline::Priority, true) => Order::Interrupted,
+            (Discipline::Priority, true) if exponential => Order::Interrupted,
+            (Discipline::Priority, true) => Order::Resumed,
             _ => Order::Turn,
         };
-        let shape = |class: usize| match order {
-            // The state does not record the phase in which a job was interrupted. Service times are therefore replaced
-            // by exponential ones, for which the phase does not matter.
-            Order::Interrupted => 1.0,
-            _ => center.scv[class].max(floor),
-        };
+        let shape = |class: usize| center.scv[class].max(floor);
         let alike = |class: usize| {
             (
                 center.service_time[class].to_bits(),
                 shape(class).to_bits(),
                 match order {
-                    Order::Interrupted => center.rank[class],
+                    Order::Interrupted | Order::Resumed => center.rank[class],
                     _ => 0,
                 },
             )
@@ -163,10 +176,9 @@ impl<'a> Bounded<'a> {
                     .unwrap_or(0),
             })
             .collect();
-        let queues = if order == Order::Turn {
-            ranks.len().max(1)
-        } else {
-            0
+        let queues = match order {
+            Order::Turn | Order::Resumed => ranks.len().max(1),
+            Order::Shared | Order::Interrupted => 0,
         };
         let mut first = incoming.len() + queues;
         let kinds = (classes.iter())
@@ -174,6 +186,7 @@ impl<'a> Bounded<'a> {
                 let phases = Phases::of(shape(class));
                 first += phases.count();
                 Kind {
+                    queue: queue(class),
                     mean: center.service_time[class],
                     first: first - phases.count(),
                     phases,
@@ -226,12 +239,54 @@ impl<'a> Bounded<'a> {
     /// probabilities.
     fn joined(&self, state: &State, stream: usize, present: u64) -> Vec<(f64, State)> {
         let incoming = &self.streams[stream];
-        if self.order == Order::Turn && present >= self.servers {
+        let waits = match self.order {
+            Order::Turn => present >= self.servers,
+            Order::Resumed => self.up_to(state, incoming.queue) >= self.servers,
+            Order::Shared | Order::Interrupted => false,
+        };
+        if waits {
             let mut next = state.clone();
             next[self.streams.len() + incoming.queue] += 1;
             return vec![(1.0, next)];
         }
         self.started(state, incoming.kind)
+    }
+
+    /// Returns the number of jobs of ranks up to `rank`.
+    fn up_to(&self, state: &State, rank: usize) -> u64 {
+        let from = self.streams.len();
+        let waiting: u64 = (0..=rank).map(|queue| u64::from(state[from + queue])).sum();
+        waiting
+            + (0..=rank)
+                .map(|queue| self.begun(state, queue))
+                .sum::<u64>()
+    }
+
+    /// Returns the number of jobs of a rank that have begun service.
+    fn begun(&self, state: &State, rank: usize) -> u64 {
+        (self.kinds.iter())
+            .filter(|kind| kind.queue == rank)
+            .map(|kind| kind.count(state))
+            .sum()
+    }
+
+    /// Returns the best rank with a job that begins service when a server becomes free.
+    fn next(&self, state: &State) -> Option<usize> {
+        let from = self.streams.len();
+        let mut left = self.servers;
+        for queue in 0..self.queues {
+            if self.order == Order::Resumed {
+                let begun = self.begun(state, queue);
+                if begun >= left {
+                    return None;
+                }
+                left -= begun;
+            }
+            if state[from + queue] > 0 {
+                return Some(queue);
+            }
+        }
+        None
     }
 
     /// Begins the service of a job of the group `kind`. Returns one next state for each phase in which the service can
@@ -252,7 +307,7 @@ impl<'a> Bounded<'a> {
     /// probabilities.
     fn followed(&self, state: &State) -> Vec<(f64, State)> {
         let from = self.streams.len();
-        let Some(queue) = (0..self.queues).find(|queue| state[from + queue] > 0) else {
+        let Some(queue) = self.next(state) else {
             return vec![(1.0, state.clone())];
         };
         let mut left = state.clone();
@@ -266,86 +321,6 @@ impl<'a> Bounded<'a> {
                     .map(move |(share, next)| (share * self.shares[number], next))
             })
             .collect()
-    }
-
-    /// Returns all transitions out of a state, as pairs of rate and next state.
-    fn moves(&self, state: &State) -> Vec<(f64, State)> {
-        let mut found = self.arrivals(state);
-        found.extend(self.services(state));
-        found
-    }
-
-    fn arrivals(&self, state: &State) -> Vec<(f64, State)> {
-        let (present, mut found) = (self.present(state), Vec::new());
-        for number in 0..self.streams.len() {
-            let incoming = &self.streams[number];
-            let mut ends = vec![(incoming.rate, state.clone())];
-            if let Some(gaps) = &incoming.gaps {
-                let phase = state[number] as usize;
-                let rate = gaps.rates[phase] * incoming.rate;
-                if gaps.goes_on[phase] > 0.0 {
-                    let mut next = state.clone();
-                    next[number] += 1;
-                    found.push((rate * gaps.goes_on[phase], next));
-                }
-                let ended = rate * (1.0 - gaps.goes_on[phase]);
-                ends = (gaps.begin.iter().enumerate())
-                    .map(|(begin, share)| {
-                        let mut next = state.clone();
-                        next[number] = begin as u16;
-                        (ended * share, next)
-                    })
-                    .collect();
-            }
-            for (rate, after) in ends.into_iter().filter(|(rate, _)| *rate > 0.0) {
-                if present < self.capacity {
-                    let joined = self.joined(&after, number, present);
-                    found.extend(joined.into_iter().map(|(share, next)| (rate * share, next)));
-                } else {
-                    found.push((rate, after));
-                }
-            }
-        }
-        found
-    }
-
-    fn services(&self, state: &State) -> Vec<(f64, State)> {
-        let (present, mut found) = (self.present(state), Vec::new());
-        let pace = self.pace(present);
-        let mut left = self.servers;
-        for kind in &self.kinds {
-            for phase in 0..kind.phases.count() {
-                let mut served = u64::from(state[kind.first + phase]);
-                if self.order == Order::Interrupted {
-                    served = served.min(left);
-                    left -= served;
-                }
-                if served == 0 {
-                    continue;
-                }
-                let rate = served as f64 * pace * kind.phases.rates[phase] / kind.mean;
-                let on = kind.phases.goes_on[phase];
-                let mut next = state.clone();
-                next[kind.first + phase] -= 1;
-                if on < 1.0 {
-                    let after = if self.order == Order::Turn {
-                        self.followed(&next)
-                    } else {
-                        vec![(1.0, next.clone())]
-                    };
-                    found.extend(
-                        after
-                            .into_iter()
-                            .map(|(share, next)| (rate * (1.0 - on) * share, next)),
-                    );
-                }
-                if on > 0.0 {
-                    next[kind.first + phase + 1] += 1;
-                    found.push((rate * on, next));
-                }
-            }
-        }
-        found
     }
 
     /// Returns all reachable states, grouped by the number of jobs; `None` if a group has more than the allowed number

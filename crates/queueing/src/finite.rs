@@ -10,6 +10,8 @@ use crate::shape::Shape;
 
 /// Name of the approximation that merges all classes into one.
 pub(crate) const MERGED: &str = "G/G/m/K (merged classes)";
+/// Name of a solution that is extrapolated from chains with far fewer phases than the variation of times needs.
+pub(crate) const EXTRAPOLATED: &str = "Markov chain of phases, extrapolated";
 /// Lower limits on the squared coefficients of variation of times in the Markov chain with phases. A smaller limit
 /// needs more phases, so the limits are tried in this order until the chain is small enough. [1]
 const FLOORS: [f64; 3] = [0.125, 0.25, 0.5];
@@ -296,8 +298,23 @@ fn by_phases(center: &Center, rates: &[f64], streams: &[Stream], capacity: u64) 
         } else {
             (found.jobs, found.loss)
         };
+        // An extrapolation can undershoot the jobs in service, which are the least that the station holds.
+        let jobs: Vec<f64> = (jobs.iter().zip(&loss).zip(streams))
+            .map(|((&jobs, loss), stream)| {
+                let served = stream.rate * (1.0 - loss) * center.service_time[stream.class];
+                if least < floor && matches!(center.speed, Speed::Servers(_)) {
+                    jobs.max(served)
+                } else {
+                    jobs
+                }
+            })
+            .collect();
         let exact = shapes_known && least >= floor && is_markov(center, streams);
-        return Some(spread(rates.len(), streams, &jobs, &loss, exact));
+        let mut found = spread(rates.len(), streams, &jobs, &loss, exact);
+        if least < floor && floor > FLOORS[0] {
+            found.formula = EXTRAPOLATED;
+        }
+        return Some(found);
     }
     None
 }
@@ -350,10 +367,16 @@ fn is_markov(center: &Center, streams: &[Stream]) -> bool {
         !ranked || center.rank[one.class] == center.rank[other.class]
     };
     if center.preemptive && ranked {
-        return exponential
-            && pairs
-                .filter(|(one, other)| together(one, other))
-                .all(|(one, other)| alike(one, other));
+        // At one server, at most one job of a rank has begun service. At several servers it is not known which of the
+        // jobs is interrupted, which has no effect with exponential service times.
+        let one_each =
+            (pairs.clone()).all(|(one, other)| one.class == other.class || !together(one, other));
+        let known = center.speed == Speed::Servers(1) && one_each;
+        return known
+            || exponential
+                && pairs
+                    .filter(|(one, other)| together(one, other))
+                    .all(|(one, other)| alike(one, other));
     }
     if center.discipline == Discipline::LcfsPr {
         return false;

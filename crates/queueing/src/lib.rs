@@ -52,5 +52,5 @@ pub mod simulate;
 pub mod solve;
 pub mod special;
 mod speed;
-mod stated;
+pub mod stated;
 pub mod stay;

@@ -100,7 +100,12 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     let visit = match center.capacity {
         Some(capacity) if load > 0.0 && center.is_queue() => (capacity <= TABLE_AT_MOST)
             .then(|| finite::solve(center, &rates, &at_visits(center, gaps), come, capacity)),
-        _ if load < limit => Some(open::solve(center, &rates, come)),
+        _ if load < limit => {
+            let by_rank: Vec<f64> = (0..rates.len())
+                .map(|class| up_to_rank(center, &rates, gaps, class))
+                .collect();
+            Some(open::solve(center, &rates, come, &by_rank))
+        }
         _ => None,
     };
     Stop { rates, visit }
@@ -181,6 +186,26 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
         .map(|class| shares(class) * (streams[class].scv - 1.0))
         .sum();
     1.0 + weight * mixed
+}
+
+/// Returns the squared coefficient of variation of the times between arrivals of the classes whose rank is better than
+/// or equal to that of `class`.
+fn up_to_rank(center: &Center, rates: &[f64], gaps: &[Shape], class: usize) -> f64 {
+    let only: Vec<f64> = (rates.iter().enumerate())
+        .map(|(other, &rate)| {
+            if center.rank[other] <= center.rank[class] {
+                rate
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    together(
+        center,
+        &only,
+        gaps,
+        open::load(center, &only) / center.speed.limit(),
+    )
 }
 
 /// Returns the squared coefficient of variation of the times between departures from a station. As in Whitt's method,

@@ -4,6 +4,8 @@
 //! is used, and the answer names it. A model without a steady state is refused with a fault that names the overloaded
 //! resource.
 
+mod refusals;
+
 use crate::aggregate;
 use crate::amva::{self, Estimate};
 use crate::answer::Answer;
@@ -95,8 +97,8 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
 
 /// Solves a network without caches.
 fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> {
-    let mut faults = unsteady(whole);
-    faults.extend(beyond_methods(whole));
+    let mut faults = refusals::unsteady(whole);
+    faults.extend(refusals::beyond_methods(whole));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -115,56 +117,6 @@ fn solve_network(whole: &Network, method: Method) -> Result<Answer, Vec<Fault>> 
     }
     solution.extend_pools(whole, &network);
     Ok(assemble::answer(whole, &solution))
-}
-
-/// Returns faults for stations that no method of solution supports.
-fn beyond_methods(network: &Network) -> Vec<Fault> {
-    (network.centers.iter())
-        .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
-        .map(|center| {
-            let message = "must not be 'lcfs-pr' for solving if there are several servers, unless all classes have the \
-                           same exponential service time: simulate";
-            Fault::new(&["stations", &center.name, "discipline"], message)
-        })
-        .collect()
-}
-
-/// Returns faults for stations that open classes overload, and for stations whose tables would be too long.
-fn unsteady(network: &Network) -> Vec<Fault> {
-    let stops = row::stops(network);
-    let mut faults = Vec::new();
-    for (index, center) in network.centers.iter().enumerate() {
-        let rates = &stops[index].rates;
-        let load: f64 = (rates.iter().zip(&center.demand))
-            .map(|(rate, need)| rate * need)
-            .sum();
-        let utilization = load / center.speed.limit();
-        if center
-            .capacity
-            .is_some_and(|capacity| capacity > TABLE_AT_MOST)
-        {
-            let message = format!(
-                "must be at most {TABLE_AT_MOST} for solving, got {} instead",
-                center.capacity.unwrap_or(0)
-            );
-            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
-        } else if center.discipline == Discipline::Priority && stops[index].is_merged() {
-            let message = "must be smaller for solving, since ranks differ and the Markov chain of this station is too large: simulate";
-            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
-        } else if center.capacity.is_none() && utilization >= 1.0 {
-            faults.push(Fault::new(
-                &["stations", &center.name],
-                overloaded(utilization),
-            ));
-        }
-    }
-    faults
-}
-
-fn overloaded(utilization: f64) -> String {
-    format!(
-        "must have a utilization below 1 for a steady state, got {utilization:.4} from the arrivals of open classes"
-    )
 }
 
 fn choose(network: &Network) -> Result<Solution, Vec<Fault>> {
@@ -249,7 +201,7 @@ fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Sol
             pools::solve_open(network).map_err(|(pool, utilization)| {
                 vec![Fault::new(
                     &["pools", &network.holds[pool].name],
-                    overloaded(utilization),
+                    refusals::overloaded(utilization),
                 )]
             })?
         } else {
@@ -266,7 +218,7 @@ fn with_pools(network: &Network, closed: &[usize], open: &[usize]) -> Result<Sol
             if utilization >= 1.0 {
                 return Err(vec![Fault::new(
                     &["pools", &hold.name],
-                    overloaded(utilization),
+                    refusals::overloaded(utilization),
                 )]);
             }
         }

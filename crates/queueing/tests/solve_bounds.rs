@@ -79,3 +79,79 @@ fn last_come_first_served_at_several_servers_is_refused() {
     assert_eq!(faults[0].path, ["stations", "s", "discipline"]);
     assert!(solve(&model(value(1.0)), Method::Exact).is_ok());
 }
+
+/// Poisson arrivals at a disk with varying times (scv 4), behind it a CPU that both classes share. The times at the CPU
+/// are those of an event simulation.
+#[test]
+fn stated_ranges_hold_the_times_behind_a_station_with_varying_times() {
+    let both = |short: f64, long: f64, scv: f64| {
+        json!([{"class": "short", "service_time_s": short, "variation": {"scv": scv}},
+            {"class": "long", "service_time_s": long, "variation": {"scv": scv}}])
+    };
+    for (scv, short, long) in [(4.0, 1.28, 11.0), (0.0, 0.92, 8.6)] {
+        let found = answer(json!({
+            "classes": [{"name": "short", "arrival_rate_per_s": 0.4}, {"name": "long", "arrival_rate_per_s": 0.4}],
+            "stations": [{"name": "disk", "services": both(0.8, 0.8, scv)},
+                {"name": "cpu", "discipline": "ps", "services": both(0.2, 1.8, 1.0)}]}));
+        let within = found.within.as_ref().expect("the answer is approximate");
+        for (class, time) in [("short", short), ("long", long)] {
+            let [low, high] = within.stations["cpu"][&*format!("residence_time_s.{class}")];
+            assert!(
+                low <= time && time <= high,
+                "{scv} {class}: {low} to {high}"
+            );
+            assert!(high < 4.0 * time && low > time / 4.0);
+        }
+        // The disk is M/G/1, which is exact also if the network is not.
+        let [low, high] = within.stations["disk"]["residence_time_s.short"];
+        assert!((low - high).abs() < 1e-12);
+        assert!(within.stations["cpu"]["loss_probability"][1] <= 0.0);
+    }
+}
+
+/// Losses, throughput and utilization of a full station have ranges that agree with each other.
+#[test]
+fn stated_ranges_of_a_full_station_hold_its_loss() {
+    let found = answer(json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.8, "arrivals": {"scv": 0.3}}],
+        "stations": [{"name": "s", "capacity": 10, "services":
+            [{"class": "jobs", "service_time_s": 1.0, "variation": {"scv": 0.3}}]}]}));
+    let within = found.within.expect("the answer is approximate");
+    let [least, most] = within.classes["jobs"]["dropped_per_s"];
+    let lost = found.classes["jobs"].dropped_per_s;
+    assert!(0.0 < lost && least < lost && lost < most);
+    let [low, high] = within.classes["jobs"]["throughput_per_s"];
+    assert!((low - (0.8 - most)).abs() < 1e-12 && (high - (0.8 - least)).abs() < 1e-12);
+    let used = within.stations["s"]["utilization"];
+    assert!((used[0] - low).abs() < 1e-12 && (used[1] - high).abs() < 1e-12);
+    let [low, high] = within.classes["jobs"]["response_time_s"];
+    let time = found.classes["jobs"].response_time_s;
+    let stated = found.approximate_within.expect("the answer is approximate");
+    assert!((stated - (high / time - 1.0).max(1.0 - low / time)).abs() < 1e-12);
+}
+
+/// Eight users interrupt three others at one server, which they use almost all of the time. The time of the three is
+/// 3,550 s by simulation, and 83 s by mean value analysis.
+#[test]
+fn a_class_that_is_overtaken_for_ever_has_no_upper_end() {
+    let services =
+        json!([{"class": "hi", "service_time_s": 1.0}, {"class": "lo", "service_time_s": 1.0}]);
+    let found = answer(json!({
+        "classes": [{"name": "hi", "users": 8, "think_time_s": 2.0, "priority": 1},
+            {"name": "lo", "users": 3, "think_time_s": 2.0, "priority": 2}],
+        "stations": [{"name": "cpu", "discipline": "priority", "preemptive": true, "services": services}]}));
+    let within = found.within.expect("the answer is approximate");
+    let [low, high] = within.classes["lo"]["response_time_s"];
+    assert!(low < 3550.0 && high.is_infinite());
+    assert!(within.classes["lo"]["throughput_per_s"][0] == 0.0);
+    assert!(found.approximate_within.is_some_and(|error| error >= 1.0));
+}
+
+/// Exact answers state no ranges.
+#[test]
+fn exact_answers_have_no_ranges() {
+    let found = answer(json!({
+        "classes": [{"name": "jobs", "arrival_rate_per_s": 0.8}],
+        "stations": [{"name": "s", "services": [{"class": "jobs", "service_time_s": 1.0}]}]}));
+    assert!(found.exact && found.within.is_none() && found.approximate_within.is_none());
+}

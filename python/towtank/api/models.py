@@ -135,9 +135,10 @@ class Solution:
 
     @property
     def approximate_within(self) -> Quantity | None:
-        """Known relative error of the mean response time for this approximate method on similar networks. [ratio]
+        """Largest relative deviation of a mean response time from its stated range, at least 1 if a range has no upper
+        end. [ratio]
 
-        None if the method is exact.
+        None if the method is exact. The ranges of all values are under `within` in `document`.
         """
         found = self._document.get("approximate_within")
         return None if found is None else Quantity(float(found), RATIO)

@@ -280,7 +280,7 @@ fn constant_times_in_a_shared_room() {
     assert!(visit.exact && visit.loss == 0.0);
     near(visit.jobs[0], 0.6, 1e-12);
     let visit = solve(&center, &[0.6], &[gaps(Distribution::Gamma, 0.25)], 0.25, 3);
-    assert!(!visit.exact && visit.formula == "Markov chain of phases");
+    assert!(!visit.exact && visit.formula == EXTRAPOLATED);
 }
 
 /// Independently written chains with Erlang service times of 32 and 64 phases lose 3.594 % and 3.517 % of the jobs.
@@ -291,4 +291,55 @@ fn constant_times_at_two_servers_are_extrapolated() {
     assert!(!visit.exact && visit.formula == "Markov chain of phases");
     near(visit.loss, 0.0344, 0.04);
     near(visit.jobs[0], 3.484, 0.004);
+}
+
+/// A second rank that hardly ever arrives leaves the first rank alone: M/G/1/K. Its phases of service remain after an
+/// interruption.
+#[test]
+fn a_rank_that_interrupts_an_empty_rank_is_alone() {
+    for scv in [0.25, 4.0] {
+        let alone = poisson(&center(1, &[1.0], scv, Discipline::Fcfs), &[0.8], 6);
+        let mut ranked = center(1, &[1.0, 3.0], scv, Discipline::Priority);
+        ranked.preemptive = true;
+        for rates in [[0.8, 1e-9], [1e-9, 0.8 / 3.0]] {
+            let visit = poisson(&ranked, &rates, 6);
+            assert!(visit.exact);
+            let own = usize::from(rates[0] < rates[1]);
+            near(visit.losses[own], alone.losses[0], 1e-6);
+            near(visit.jobs[own], alone.jobs[0], 1e-6);
+        }
+    }
+}
+
+/// A room of 14 jobs that loses hardly any is M/G/1 with interruption (Jaiswal, *Priority Queues*, 1968), with Erlang
+/// service times.
+#[test]
+fn interrupting_ranks_in_a_large_room_are_those_without_a_limit() {
+    let mut ranked = center(1, &[1.0, 1.0], 0.25, Discipline::Priority);
+    ranked.preemptive = true;
+    let visit = poisson(&ranked, &[0.15, 0.1], 14);
+    assert!(visit.exact && visit.loss < 1e-7, "{visit:?}");
+    // R_1 = S + λ_1 E[S²] / 2 / (1 − ρ_1), R_2 = S / (1 − ρ_1) + (λ_1 + λ_2) E[S²] / 2 / ((1 − ρ_1) (1 − ρ)).
+    near(visit.jobs[0] / 0.15, 1.0 + 0.15 * 1.25 / 2.0 / 0.85, 1e-6);
+    near(
+        visit.jobs[1] / 0.1,
+        1.0 / 0.85 + 0.25 * 1.25 / 2.0 / (0.85 * 0.75),
+        1e-6,
+    );
+}
+
+/// Two numbers of phases are extrapolated to constant times. The jobs are never fewer than those in service.
+#[test]
+fn an_extrapolation_has_no_negative_wait() {
+    let mut ranked = center(1, &[1.0, 1.0], 0.0, Discipline::Priority);
+    ranked.preemptive = true;
+    let arrivals = [
+        gaps(Distribution::Gamma, 0.5),
+        gaps(Distribution::Exponential, 1.0),
+    ];
+    let rates = [0.364, 0.836];
+    let visit = solve(&ranked, &rates, &arrivals, 1.0, 21);
+    for (class, rate) in rates.iter().enumerate() {
+        assert!(visit.jobs[class] >= rate * (1.0 - visit.losses[class]));
+    }
 }

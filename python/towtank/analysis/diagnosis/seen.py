@@ -218,8 +218,6 @@ class Seen:
         return message if level in levels else None
 
 
-
-
 def _failing(summary: Mapping[str, Any]) -> str | None:
     """Return the transaction with more than half of all failures; None if no transaction has that many, or if the run
     has a single transaction.

@@ -1,0 +1,76 @@
+//! Reasons for which a network is not solved.
+
+use super::TABLE_AT_MOST;
+use crate::model::{Discipline, Fault};
+use crate::network::{Load, Network};
+use crate::row;
+
+/// Returns faults for stations that no method of solution supports.
+pub(super) fn beyond_methods(network: &Network) -> Vec<Fault> {
+    let mut faults = regular(network);
+    faults.extend(interrupted_stacks(network));
+    faults
+}
+
+/// Returns faults for full stations where several classes arrive at equal intervals and have constant service times,
+/// since it then depends on the first arrivals of the classes how many jobs are dropped.
+fn regular(network: &Network) -> Vec<Fault> {
+    let even = |class: usize| matches!(network.loads[class], Load::Open { poisson: false, scv, .. } if scv == 0.0);
+    (network.centers.iter())
+        .filter(|center| center.capacity.is_some() && center.visitors().count() > 1)
+        .filter(|center| (center.visitors()).all(|class| even(class) && center.scv[class] == 0.0))
+        .map(|center| {
+            let message = "must be left out for solving, since several classes arrive at equal intervals and have constant service times: simulate";
+            Fault::new(&["stations", &center.name, "capacity"], message)
+        })
+        .collect()
+}
+
+fn interrupted_stacks(network: &Network) -> Vec<Fault> {
+    (network.centers.iter())
+        .filter(|center| center.discipline == Discipline::LcfsPr && !center.is_product_form())
+        .map(|center| {
+            let message = "must not be 'lcfs-pr' for solving if there are several servers, unless all classes have the \
+                           same exponential service time: simulate";
+            Fault::new(&["stations", &center.name, "discipline"], message)
+        })
+        .collect()
+}
+
+/// Returns faults for stations that open classes overload, and for stations whose tables would be too long.
+pub(super) fn unsteady(network: &Network) -> Vec<Fault> {
+    let stops = row::stops(network);
+    let mut faults = Vec::new();
+    for (index, center) in network.centers.iter().enumerate() {
+        let rates = &stops[index].rates;
+        let load: f64 = (rates.iter().zip(&center.demand))
+            .map(|(rate, need)| rate * need)
+            .sum();
+        let utilization = load / center.speed.limit();
+        if center
+            .capacity
+            .is_some_and(|capacity| capacity > TABLE_AT_MOST)
+        {
+            let message = format!(
+                "must be at most {TABLE_AT_MOST} for solving, got {} instead",
+                center.capacity.unwrap_or(0)
+            );
+            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
+        } else if center.discipline == Discipline::Priority && stops[index].is_merged() {
+            let message = "must be smaller for solving, since ranks differ and the Markov chain of this station is too large: simulate";
+            faults.push(Fault::new(&["stations", &center.name, "capacity"], message));
+        } else if center.capacity.is_none() && utilization >= 1.0 {
+            faults.push(Fault::new(
+                &["stations", &center.name],
+                overloaded(utilization),
+            ));
+        }
+    }
+    faults
+}
+
+pub(super) fn overloaded(utilization: f64) -> String {
+    format!(
+        "must have a utilization below 1 for a steady state, got {utilization:.4} from the arrivals of open classes"
+    )
+}

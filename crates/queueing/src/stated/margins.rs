@@ -1,0 +1,322 @@
+//! Largest observed errors of each kind of approximation.
+//!
+//! The error of a time is stated as a factor of the part of it that is spent waiting, and the error of a loss as a
+//! factor of the loss. The logarithm of the factor is a sum of terms that grow with the variation of arrivals and
+//! services, the differences between classes, and the number of servers. The coefficients are the least whose sums
+//! exceed the error of every simulated network (linear programming), rounded up.
+
+mod kinds;
+
+use crate::model::Discipline;
+use crate::network::{Center, Load, Network, Speed};
+use crate::solve::Solution;
+
+use super::Ends;
+
+/// Share of the time without waiting by which a time may be off in addition to the factor of its wait. [ratio]
+const MORE: f64 = 0.05;
+/// The same for the time at one of several stations. [ratio]
+const MORE_OF_SEVERAL: f64 = 0.2;
+/// Difference by which a loss may be off in addition to its factor. [ratio]
+const MORE_LOSS: f64 = 1e-4;
+
+/// Utilization by better ranks above which the wait of a closed class has no upper end. The few moments in which such a
+/// class is served depend on details that mean value analysis does not know. [ratio]
+const OVERTAKEN: f64 = 0.9;
+
+/// Quantities on which the error of an approximation depends, in the order of [`Coefficients`]; see [`Traits::list`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traits {
+    /// Largest difference of a squared coefficient of variation of times between arrivals from 1.
+    arrivals: f64,
+    /// Largest difference of a squared coefficient of variation of service times from 1.
+    services: f64,
+    /// Logarithm of the ratio of the longest to the shortest mean service time.
+    times: f64,
+    /// 1 − 1 / m for m servers.
+    servers: f64,
+    /// 1 behind a station whose departures are not Poisson, otherwise 0.
+    behind: f64,
+}
+
+/// Terms of the logarithm of a factor: a constant, and one coefficient for each of [`Traits`].
+pub(super) type Coefficients = [f64; 6];
+
+/// Factors by which a value of the solver may be too large and too small, as coefficients of their logarithms.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Factors {
+    pub(super) large: Coefficients,
+    pub(super) small: Coefficients,
+}
+
+/// Factor by which a value may be too large, and factor by which it may be too small.
+#[derive(Clone, Copy, Debug)]
+pub struct Margin {
+    large: f64,
+    small: f64,
+    more: f64,
+}
+
+/// Margin of an exact value.
+pub const EXACT: Margin = Margin {
+    large: 1.0,
+    small: 1.0,
+    more: 0.0,
+};
+
+/// Margins of times and losses at a station.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    waits: Margin,
+    losses: Option<Margin>,
+}
+
+impl Traits {
+    fn list(self) -> Coefficients {
+        let Self {
+            arrivals,
+            services,
+            times,
+            servers,
+            behind,
+        } = self;
+        [1.0, arrivals, services, times, servers, behind]
+    }
+
+    /// Returns the traits of one station. `upstream` are those of the stations before it.
+    fn of(network: &Network, center: &Center, upstream: Self) -> Self {
+        let visitors: Vec<usize> = center.visitors().collect();
+        let largest = |each: &dyn Fn(usize) -> f64| {
+            visitors
+                .iter()
+                .map(|&class| each(class))
+                .fold(0.0, f64::max)
+        };
+        let arrivals = largest(&|class| match network.loads[class] {
+            Load::Open {
+                scv,
+                poisson: false,
+                ..
+            } => (scv - 1.0).abs(),
+            _ => 0.0,
+        });
+        let times = visitors.iter().map(|&class| center.service_time[class]);
+        let (shortest, longest) = times.fold((f64::INFINITY, 0.0_f64), |(least, most), time| {
+            (least.min(time), most.max(time))
+        });
+        Self {
+            arrivals: arrivals.max(upstream.services),
+            services: largest(&|class| (center.scv[class] - 1.0).abs()),
+            times: if longest > 0.0 {
+                (longest / shortest).ln()
+            } else {
+                0.0
+            },
+            servers: match center.speed {
+                Speed::Servers(servers) => 1.0 - 1.0 / f64::from(servers),
+                _ => 0.0,
+            },
+            behind: upstream.behind,
+        }
+    }
+
+    /// Returns the largest of each trait of two stations.
+    fn or(self, other: Self) -> Self {
+        Self {
+            arrivals: self.arrivals.max(other.arrivals),
+            services: self.services.max(other.services),
+            times: self.times.max(other.times),
+            servers: self.servers.max(other.servers),
+            behind: self.behind.max(other.behind),
+        }
+    }
+}
+
+impl Factors {
+    fn margin(&self, traits: Traits, more: f64) -> Margin {
+        let factor = |terms: &Coefficients| {
+            let sum: f64 = terms
+                .iter()
+                .zip(traits.list())
+                .map(|(term, value)| term * value)
+                .sum();
+            sum.exp()
+        };
+        Margin {
+            large: factor(&self.large),
+            small: factor(&self.small),
+            more,
+        }
+    }
+}
+
+impl Margin {
+    /// Returns the range of a time whose part `least` is not spent waiting. [s]
+    #[must_use]
+    pub fn around(&self, least: f64, time: f64) -> Ends {
+        let wait = (time - least).max(0.0);
+        let more = self.more * least;
+        [
+            least + (wait / self.large - more).max(0.0),
+            if wait > 0.0 {
+                least + wait * self.small + more
+            } else {
+                least + more
+            },
+        ]
+    }
+}
+
+impl Margin {
+    /// Returns this margin, without an upper end if closed classes of better ranks leave hardly any time at a station, and
+    /// with fewer ends for jobs that follow each other at equal distances.
+    fn limited(self, network: &Network, solution: &Solution, station: usize, class: usize) -> Self {
+        let center = &network.centers[station];
+        let closed = !network.closed().is_empty();
+        let overtaken = closed
+            && center.demand[class] > 0.0
+            && better(solution, center, station, class) > OVERTAKEN;
+        let in_step = in_step(network, class) && self.more > 0.0;
+        let elsewhere = closed || !network.holds.is_empty() || !network.splits.is_empty();
+        Self {
+            large: if in_step { f64::INFINITY } else { self.large },
+            small: if overtaken || in_step && elsewhere {
+                f64::INFINITY
+            } else {
+                self.small
+            },
+            ..self
+        }
+    }
+}
+
+impl Kind {
+    /// Returns the margin of the time of a class at the station.
+    #[must_use]
+    pub fn margin(
+        &self,
+        network: &Network,
+        solution: &Solution,
+        station: usize,
+        class: usize,
+    ) -> Margin {
+        self.waits.limited(network, solution, station, class)
+    }
+}
+
+/// Returns the range of the share of arrivals that stations of these kinds drop.
+#[must_use]
+pub fn losses(kinds: &[Kind], loss: f64) -> Ends {
+    let known = kinds.iter().filter_map(|kind| kind.losses);
+    let (mut large, mut small, mut more) = (1.0_f64, 1.0_f64, 0.0);
+    for margin in known {
+        large = large.max(margin.large);
+        small = small.max(margin.small);
+        more += margin.more;
+    }
+    [
+        (loss / large - more).max(0.0),
+        (loss * small + more).min(1.0),
+    ]
+}
+
+/// Returns the margin of the response time of a class in a network that is not solved station by station; `None` if it
+/// is.
+#[must_use]
+pub fn whole(network: &Network, solution: &Solution, class: usize) -> Option<Margin> {
+    let (responses, _) = kinds::network(network, &solution.method)?;
+    let margin = responses.margin(all(network), MORE);
+    let stations = 0..network.centers.len();
+    Some(stations.fold(margin, |margin, station| {
+        margin.limited(network, solution, station, class)
+    }))
+}
+
+/// Returns `true` if a class has constant service times at several stations. Jobs then follow each other at equal
+/// distances, and wait far less or, in a closed network that they begin together, far more than other jobs.
+fn in_step(network: &Network, class: usize) -> bool {
+    let visited = || {
+        (network.centers.iter())
+            .filter(move |center| center.is_queue() && center.demand[class] > 0.0)
+    };
+    visited().count() > 1 && visited().all(|center| center.scv[class] == 0.0)
+}
+
+/// Returns the utilization of a station by classes of better ranks than `class`.
+fn better(solution: &Solution, center: &Center, station: usize, class: usize) -> f64 {
+    if center.discipline != Discipline::Priority {
+        return 0.0;
+    }
+    let used: f64 = (center.visitors())
+        .filter(|&other| center.rank[other] < center.rank[class])
+        .map(|other| solution.flow[other][station] * center.demand[other])
+        .sum();
+    used / center.speed.limit()
+}
+
+/// Returns the margin of waits for pools.
+#[must_use]
+pub fn pool_waits(network: &Network, solution: &Solution) -> Margin {
+    kinds::pool_waits(network, &solution.method).margin(all(network), MORE_OF_SEVERAL)
+}
+
+/// Returns the kind of each station.
+#[must_use]
+pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
+    if let Some((_, stays)) = kinds::network(network, &solution.method) {
+        let several = (network.centers.iter())
+            .filter(|center| center.is_queue())
+            .count()
+            > 1;
+        let waits = stays.margin(all(network), if several { MORE_OF_SEVERAL } else { MORE });
+        return vec![
+            Kind {
+                waits,
+                losses: None
+            };
+            network.centers.len()
+        ];
+    }
+    let mut upstream = Traits::default();
+    let mut found = Vec::new();
+    for center in &network.centers {
+        let traits = Traits::of(network, center, upstream);
+        found.push(one(solution, center, traits));
+        if center.is_queue() && (!center.is_product_form() || center.capacity.is_some()) {
+            upstream.behind = 1.0;
+            upstream.services = upstream.services.max(traits.services);
+        }
+    }
+    found
+}
+
+/// Returns the kind of a station of open classes.
+fn one(solution: &Solution, center: &Center, traits: Traits) -> Kind {
+    let poisson = traits.arrivals == 0.0 && traits.behind == 0.0;
+    if !center.is_queue() || poisson && center.capacity.is_none() && kinds::is_exact(center) {
+        return Kind {
+            waits: EXACT,
+            losses: None,
+        };
+    }
+    let (waits, losses) = kinds::station(center, &solution.method);
+    Kind {
+        waits: waits.margin(
+            traits,
+            if traits.behind > 0.0 {
+                MORE_OF_SEVERAL
+            } else {
+                MORE
+            },
+        ),
+        losses: losses.map(|factors| factors.margin(traits, MORE_LOSS)),
+    }
+}
+
+/// Returns the largest of each trait over all stations with a queue.
+fn all(network: &Network) -> Traits {
+    (network.centers.iter())
+        .filter(|center| center.is_queue())
+        .map(|center| Traits::of(network, center, Traits::default()))
+        .fold(Traits::default(), Traits::or)
+}

@@ -1,0 +1,139 @@
+"""Compares the ranges that approximate solutions state with the simulator, at random single stations and networks.
+
+`TOWTANK_STATIONS` and `TOWTANK_NETWORKS` are their numbers. By default both are small; the certification of a release
+uses 400 and 200, and longer simulations.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from certification import Section, Tabled, percent
+from random_networks import STRETCH, network
+from random_stations import station
+from stated_ranges import RATIOS, Ranged, ranged
+
+from towtank.model import SimulationSettings, simulate_models, solve_models
+
+FIRST = 200
+"""Number of the first model. The ranges were determined from models with smaller numbers, and with 1000 and more."""
+FEW = 12
+COUNTS = {
+    "station": int(os.environ.get("TOWTANK_STATIONS", FEW)),
+    "network": int(os.environ.get("TOWTANK_NETWORKS", FEW)),
+}
+WHOLE = min(COUNTS.values()) > FEW
+EVENTS = {"station": 2_000_000, "network": 1_500_000} if WHOLE else dict.fromkeys(COUNTS, 100_000)
+WIDEST = 2.0
+"""Largest ratio of a stated error to the error seen, at the 95th percentile. [1]"""
+DERIVED = ("jobs", "throughput", "utilization")
+"""Quantities whose ranges follow from those of times and losses; they may be wider."""
+MANY = 10.0
+"""Stated error from which it is not given as a number. [ratio]"""
+CHANCE = 500
+"""Number of values of exact solutions of which one may lie outside of its widened interval by chance."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Comparisons of all random models of a kind.
+
+    Attributes
+    ----------
+    compared : list of tuple of int, bool and Ranged
+        Seed of the model, True if its solution is exact, and a value of the solution.
+    refused : dict of int to str
+        Message of the first fault of each refused model, by seed.
+    """
+
+    compared: list[tuple[int, bool, Ranged]]
+    refused: dict[int, str]
+
+
+@cache
+def grid(kind: str) -> Grid:
+    seeds = range(FIRST, FIRST + COUNTS[kind])
+    drawn = [station(seed) if kind == "station" else network(seed)[2] for seed in seeds]
+    found = Grid([], {})
+    for seed, model, solved in zip(seeds, drawn, solve_models(drawn), strict=True):
+        if "answer" not in solved:
+            found.refused[seed] = solved["faults"][0]["message"]
+            continue
+        simulated = _simulated(model, seed, EVENTS[kind])
+        # A simulation that did not reach a steady state has no interval to compare with.
+        if simulated["steady"]:
+            rows = ranged(model, solved["answer"], simulated)
+            found.compared.extend((seed, solved["answer"]["exact"], row) for row in rows)
+    return found
+
+
+def _simulated(model: dict[str, Any], seed: int, events: int) -> dict[str, Any]:
+    settings = SimulationSettings(precision=0.003, events=events, seed=seed + 1)
+    return dict(simulate_models([model], settings)["answers"][0])
+
+
+def _by_quantity(kind: str, *, exact: bool) -> Iterator[tuple[str, list[tuple[int, Ranged]]]]:
+    groups: dict[str, list[tuple[int, Ranged]]] = defaultdict(list)
+    for seed, is_exact, row in grid(kind).compared:
+        if is_exact == exact:
+            groups[row.quantity].append((seed, row))
+    yield from sorted(groups.items())
+
+
+SECTION = Section(
+    "Ranges that solutions state",
+    "models | quantity | exact | values | outside | stated error, 95 of 100 at most | used of it, 95 of 100 at most",
+    f"{COUNTS['station']} random single stations (1 to 64 servers, every order of service, with and without a limited "
+    "capacity, squared coefficients of variation of arrivals and services from 0 to 4, service times that differ up to "
+    f"50 times) and {COUNTS['network']} random networks. Simulated 95 % intervals, stretched {STRETCH} times, meet the "
+    "stated ranges, and the values of exact solutions. A stated error is at most twice as large as the error seen, at "
+    "the 95th percentile, for times and losses; the ranges of jobs, throughput and utilization follow from these. "
+    "Errors of loss and utilization are differences, others are relative. Time-outs are refused.",
+)
+
+
+@pytest.mark.certify
+@pytest.mark.parametrize("kind", COUNTS)
+def test_no_value_is_outside_its_stated_range(kind: str, tabled: Tabled) -> None:
+    for quantity, rows in _by_quantity(kind, exact=False):
+        outside = sum(row.outside > 0 for _, row in rows)
+        errors = [(_stated(row), row.used) for _, row in rows if row.used is not None]
+        wide, used = np.quantile(errors, 0.95, axis=0) if errors else (math.nan, math.nan)
+        cells = [percent(float(wide)) if wide < MANY else "many times", percent(float(used))] if errors else ["", ""]
+        tight = not WHOLE or not errors or quantity in DERIVED or used >= 1 / WIDEST
+        counts = (str(len(rows)), str(outside))
+        tabled(SECTION, f"{kind}s", quantity, "no", *counts, *cells, holds=not outside and tight)
+    for quantity, rows in _by_quantity(kind, exact=True):
+        outside = sum(row.outside > 0 for _, row in rows)
+        counts = (str(len(rows)), str(outside))
+        holds = outside <= max(1, len(rows) // CHANCE)
+        tabled(SECTION, f"{kind}s", quantity, "yes", *counts, "", "", holds=holds)
+
+
+def _stated(row: Ranged) -> float:
+    """Return the larger stated error of a value: a difference for loss and utilization, otherwise relative. [ratio]"""
+    error = max(min(row.high, 1e9) - row.solved, row.solved - row.low)
+    return error if row.quantity in RATIOS or row.solved == 0 else error / row.solved
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_most_models_are_answered_and_others_name_simulation(kind: str) -> None:
+    refused = grid(kind).refused
+    assert len(refused) <= 0.4 * COUNTS[kind], refused
+    known = ("simulate", "for a steady state")
+    assert all(any(words in message for words in known) for message in refused.values()), refused
+
+
+def test_time_outs_are_refused_by_their_place() -> None:
+    impatient = next(model for model in map(station, range(200)) if "behaviour" in model)
+    fault = solve_models([impatient])[0]["faults"][0]
+    assert fault["path"] == ["classes", "c0", "timeout"]
+    assert "simulate" in fault["message"]
