@@ -40,7 +40,7 @@ pub struct Reader<'a> {
     pub now_ns: u64,
     /// Process ids of the root processes of all groups.
     pub roots: &'a [u32],
-    /// Whether the proportional set sizes of processes (PSS) are measured in this sample.
+    /// Rounds in which the proportional set sizes of processes (PSS) are measured.
     pub memory_rounds: Rounds,
     /// CPU time that the last measurements of the memory of all groups took. [ns]
     pub memory_took_ns: u64,
