@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from results_1 import RESULTS_1, copy_of_results_1
+from results_1 import COMMITTED, copy_of_results_1
 from write_results_1 import DATABASE_SHARE, DEMANDS_S, LEVELS, THINK_S, WEIGHTS
 
 from towtank.analysis import narrative, study_verdict, summarize_study
@@ -145,7 +145,7 @@ def test_the_objective_is_judged_per_configuration(summary):
 
 
 def test_the_committed_summaries_are_read_and_agree(summary):
-    committed = json.loads((RESULTS_1 / "study-summary.json").read_text("utf-8"))
+    committed = json.loads((COMMITTED / "study-summary.json").read_text("utf-8"))
     assert committed["schema"] == summary["schema"]
     for old, new in zip(committed["configurations"], summary["configurations"], strict=True):
         for first, second in zip(old["points"], new["points"], strict=True):

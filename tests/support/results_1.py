@@ -5,13 +5,20 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from towtank.results.folder import ResultsFolder
 
-RESULTS_1 = Path(__file__).parent.parent / "data" / "results-1"
+COMMITTED = Path(__file__).parent.parent / "data" / "results-1"
+"""The folder in the repository, which tests only read."""
+
+_COPIES = tempfile.TemporaryDirectory(prefix="towtank-results-1-")
+
+RESULTS_1 = Path(shutil.copytree(COMMITTED, Path(_COPIES.name) / "results-1"))
+"""A copy of it for this process: a command that opens a results folder writes the summaries that are out of date."""
 
 
 def copy_of_results_1(folder: Path) -> ResultsFolder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ class ScrapingThread:
 
     Parameters
     ----------
-    scrapers : list of Scraper
+    scrapers : sequence of Scraper
         Scrapers, one for each service.
     folder : Path
         Folder for the streams.
@@ -132,7 +133,7 @@ class ScrapingThread:
         Interval between scrapes of a service. [s]
     """
 
-    def __init__(self, scrapers: list[Scraper], folder: Path, interval_s: float) -> None:
+    def __init__(self, scrapers: Sequence[Scraper], folder: Path, interval_s: float) -> None:
         self._targets = [_Target(scraper, folder) for scraper in scrapers]
         self._interval_ns = round(interval_s * NANOSECONDS)
         self._stop = threading.Event()
