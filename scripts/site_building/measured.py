@@ -30,10 +30,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Series:
-    """Values of one column of a table, with the title of the column."""
+    """Values of a table that are drawn, with their quantity, and the number of further values of the table."""
 
     quantity: str
     rows: tuple[Measured, ...]
+    not_drawn: int = 0
 
 
 def measured(page: str) -> Series | None:
@@ -78,8 +79,14 @@ def _series(head: list[str], rows: list[list[str]], words: str) -> Series | None
     first, title = columns[0], head[columns[0]]
     if _QUANTITY.search(title):
         quantity = title if _UNIT.search(title) else f"{words}: {title}"
-        return Series(quantity, tuple(_values(rows, head, first, [first])))
-    return Series(words, tuple(_values(rows, head, first, columns))[:_VALUES_AT_MOST])
+        return _cut(quantity, list(_values(rows, head, first, [first])), 1)
+    return _cut(words, list(_values(rows, head, first, columns)), len(columns))
+
+
+def _cut(quantity: str, values: list[Measured], columns: int) -> Series:
+    """Return as many rows of a table as a figure has room for, `columns` values each."""
+    room = _VALUES_AT_MOST - _VALUES_AT_MOST % columns
+    return Series(quantity, tuple(values[:room]), max(len(values) - room, 0))
 
 
 def _has_intervals(rows: list[list[str]], column: int) -> bool:
@@ -131,4 +138,17 @@ def drawing(series: Series) -> str:
 
 def description(series: Series) -> str:
     """Return the values as a sentence, for readers who do not see the figure."""
-    return f"{series.quantity}: " + "; ".join(f"{row.label}: {row.shown}" for row in series.rows)
+    values = "; ".join(f"{row.label}: {row.shown}" for row in series.rows)
+    return f"{series.quantity}: {values}{_rest(series)}"
+
+
+def note(series: Series) -> str:
+    """Return the text below the figure."""
+    return (
+        "Measured, with 95 % intervals where they are known; the page of the study has machine and date"
+        f"{_rest(series)}."
+    )
+
+
+def _rest(series: Series) -> str:
+    return f"; the table of the page has {series.not_drawn} more values" if series.not_drawn else ""

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from tracked import tracked
 
-from site_building.measured import description, drawing, measured
+from site_building.measured import description, drawing, measured, note
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "target" / "site-pages"
@@ -127,8 +127,7 @@ def figure(study: Path, text: str) -> list[str]:
         return [f"![Figure of the study {study.name}](../{drawn})\n"] if (PAGES / drawn).is_file() else []
     (study / _FIGURE).write_text(drawing(series), "utf-8")
     words = description(series).replace("[", "(").replace("]", ")")
-    note = "Measured, with 95 % intervals where they are known; the page of the study has machine and date."
-    return [f"![{words}]({study.name}/{_FIGURE})\n", f"{note}\n"]
+    return [f"![{words}]({study.name}/{_FIGURE})\n", f"{note(series)}\n"]
 
 
 def navigation() -> list[Any]:

@@ -71,6 +71,20 @@ def test_measured_values_of_a_page_are_drawn_as_they_stand() -> None:
     assert measured("# Study\n\n| a | b [1] |\n|---|---|\n| x | 1 [0, 2] |\n| y | 1 [0, 2] |\n") is None
 
 
+def test_a_figure_states_how_many_values_of_a_long_table_it_leaves_out() -> None:
+    from site_building.measured import description, measured, note  # noqa: PLC0415
+
+    rows = "".join(f"| `t{number}` | 1 [0, 2] | 2 [1, 3] | 3 [2, 4] | 4 [3, 5] | 5 [4, 6] |\n" for number in range(6))
+    head = "## Measured here\n\nMilliseconds:\n\n| | `a` | `b` | `c` | `d` | `e` |\n|---|---|---|---|---|---|\n"
+    series = measured(f"{head}{rows}")
+    assert series is not None and (len(series.rows), series.rows[-1].label, series.not_drawn) == (20, "t3, e", 10)
+    assert note(series).endswith("the table of the page has 10 more values.")
+    assert description(series).endswith("; the table of the page has 10 more values")
+    series = measured(f"{head}{rows[: rows.index('| `t3`')]}")
+    assert series is not None and (len(series.rows), series.not_drawn) == (15, 0)
+    assert "more values" not in note(series) + description(series)
+
+
 def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
     from site_building.links import faults  # noqa: PLC0415
 
