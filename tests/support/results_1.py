@@ -15,7 +15,7 @@ from towtank.results.folder import ResultsFolder
 COMMITTED = Path(__file__).parent.parent / "data" / "results-1"
 """The folder in the repository, which tests only read."""
 
-_COPIES = tempfile.TemporaryDirectory(prefix="towtank-results-1-")
+_COPIES = tempfile.TemporaryDirectory(prefix="results-1-")
 
 RESULTS_1 = Path(shutil.copytree(COMMITTED, Path(_COPIES.name) / "results-1"))
 """A copy of it for this process: a command that opens a results folder writes the summaries that are out of date."""
