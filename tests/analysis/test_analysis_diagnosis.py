@@ -582,6 +582,33 @@ def test_a_limit_that_no_resource_explains_is_stated_with_its_number(shape, rate
     assert found.place.transaction == (shape.steady.transaction if text else None)
 
 
+FLAT = Shape(Rate(175.0, None, None, "report"), 214.9, 172.0)
+STEEP = Shape(Rate(175.0, None, None, "report"), 214.9, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("used", "waits", "shape", "cause"),
+    [
+        # Two interpreters that each use 0.9 CPUs, because their threads pass a lock to one another.
+        (1.79, 1.09, FLAT, Cause.CPU),
+        (1.65, 1.09, FLAT, Cause.UNKNOWN),
+        (1.79, 0.4, FLAT, Cause.UNKNOWN),
+        (1.79, 1.09, STEEP, Cause.UNKNOWN),
+        (1.79, 1.09, None, Cause.UNKNOWN),
+    ],
+)
+def test_nearly_full_cpus_are_the_cause_if_threads_wait_and_throughput_is_flat(used, waits, shape, cause):
+    tier = replace(SHOP, cpus_used=used, cpus_allotted=2.0, waits=waits)
+    found = of_seen(seen(tier, machine_cpus=2.0, machine_used=used + 0.02, shape=shape))
+    assert found.cause is cause
+    if cause is Cause.CPU:
+        assert (found.sure, found.against) == (0.6, ("the CPUs of shop are idle for 10 % of the time",))
+        assert "no observed resource" not in " ".join(found.evidence)
+        full_pool = (gauge("shop_pool_connections_in_use", 3.95), gauge("shop_pool_size", 4))
+        observed = seen(tier, machine_cpus=2.0, machine_used=used + 0.02, shape=shape, series=full_pool)
+        assert of_seen(observed).cause is Cause.POOL
+
+
 @pytest.mark.parametrize(
     ("used", "waits", "cause"),
     [

@@ -22,6 +22,12 @@ MACHINE_FULL = 0.95
 """A machine counts as full if programs use at least this share of its CPUs, in (0, 1]."""
 TIER_FULL = 0.90
 """A tier counts as saturated if it uses at least this share of the CPUs allotted to it, in (0, 1]."""
+_NEARLY_FULL = 0.85
+"""A tier that uses at least this share of its CPUs, in (0, 1], may be the limit if throughput does not follow the load,
+its threads wait for CPUs, and nothing else explains the limit.
+
+Threads that pass a lock of their interpreter to one another leave a part of the CPUs idle at any load.
+"""
 THROTTLED = 0.05
 """The CPU limit of a control group counts as reached if the group is throttled for at least this share of time. [1]"""
 DISK_FULL = AT_LIMIT
@@ -300,6 +306,19 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
     yield Sign(Cause.CPU, Place(most.name), sure, (text,), settle, against)
 
 
+def _nearly_full_cpus(seen: Seen) -> Iterator[Sign]:
+    if seen.shape is None or not (shape := seen.shape.evidence(seen.rate)):
+        return
+    for tier in seen.tiers:
+        used, cpus, waits = tier.cpus_used or 0.0, tier.cpus_allotted, tier.waits or 0.0
+        if tier.group is not None or not cpus or used < _NEARLY_FULL * cpus or waits < _WAITS_OF_USE * used:
+            continue
+        text = f"{tier.name} uses {used:.2f} of its {cpus:g} CPUs, and {few_digits(waits)} of its threads wait for one"
+        idle = f"the CPUs of {tier.name} are idle for {100 * (1 - used / cpus):.0f} % of the time"
+        settle = f"repeat with more CPUs or workers for {tier.name}: throughput rises if this is the cause"
+        yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.6, (text, shape[-1]), settle, (idle,))
+
+
 def _disks(seen: Seen) -> Iterator[Sign]:
     for disk in sorted(seen.disks, key=lambda disk: -disk.utilization):
         if disk.utilization >= DISK_FULL:
@@ -378,5 +397,6 @@ _RULES: tuple[Callable[[Seen], Iterator[Sign]], ...] = (
     connection_signs.long_accept_queues,
     _besides_other_programs,
     _some_fail,
+    _nearly_full_cpus,
     _busy_generator,
 )
