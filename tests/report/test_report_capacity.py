@@ -14,7 +14,7 @@ import report_synthetic as synthetic
 from results_1 import copy_of_results_1
 
 from towtank.estimates import FEW_DIGITS
-from towtank.report.content import capacity_model, demand_table, limits, misfits, model_trust
+from towtank.report.content import capacity_model, demand_table, limits, model_trust
 from towtank.report.document import Table
 from towtank.report.figures import FIGURES, MAIN, capacity_curve, residuals, utilization_by_load
 from towtank.report.pictures import static_svg
@@ -98,49 +98,6 @@ def test_names_of_knees_do_not_cover_each_other(results: Results) -> None:
     ]
     assert len(names) == 3
     assert near == []
-
-
-def fitted(*levels: tuple[float, float, float | None, float]) -> dict[str, Any]:
-    """Return a fitted model. Each level has a load, the measured throughput, its standard error, and the throughput of
-    the curve.
-
-    Users think for 1 s.
-    """
-    points = [
-        {"name": f"r{number}", "load": load, "throughput": seen, "standard_error": error, "fitted_throughput": curve,
-         "response_s": load / seen - 1.0, "think_s": 1.0}
-        for number, (load, seen, error, curve) in enumerate(levels)
-    ]  # fmt: skip
-    return {"label": "nodes one", "points": points}
-
-
-def test_a_curve_that_misses_a_level_by_two_standard_errors_says_so() -> None:
-    # At 160 users, the measured throughput is 55.1 /s with a standard error of 1.59 /s, while the fitted curve predicts
-    # 67.1 /s.
-    configuration = fitted((20, 19.2, 0.72, 18.9), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 67.1))
-    (callout,) = misfits.callouts([configuration])
-    said = callout.content[0][0].text
-    assert (
-        "by more than two standard errors from the throughput measured at 160; at 160 the difference is +21.8 %" in said
-    )
-    assert said.endswith("Its predictions there and at higher loads may have errors of this size or larger.")
-    assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, False, True]
-    last = list(residuals.misfits(configuration))[-1]
-    assert last.fitted_response_s == pytest.approx(160 / 67.1 - 1)
-
-
-def test_a_miss_says_nothing_of_higher_levels_that_the_curve_meets() -> None:
-    configuration = fitted((20, 19.2, 0.2, 25.0), (20, 19.1, 0.2, 25.0), (45, 41.3, 1.2, 41.2), (160, 55.1, 1.59, 55.0))
-    (callout,) = misfits.callouts([configuration])
-    said = callout.content[0][0].text
-    assert "at 20 the difference is +30.9 %. Its predictions there may have errors of this size." in said
-    assert "higher loads" not in said
-
-
-def test_a_curve_within_its_intervals_or_without_any_is_not_blamed() -> None:
-    configuration = fitted((20, 19.2, 0.72, 18.9), (160, 55.1, None, 67.1))
-    assert list(misfits.callouts([configuration])) == []
-    assert [found.is_beyond for found in residuals.misfits(configuration)] == [False, None]
 
 
 def test_every_level_of_a_fit_stands_in_a_table(results: Results) -> None:

@@ -166,3 +166,29 @@ def test_work_that_remains_from_the_interval_before_is_a_doubt(
     doubted = any("the work of the busier interval" in doubt for doubt in found["trust"]["doubts"])
     assert doubted == late
     assert late or left <= REMAINS_AT_MOST
+
+
+@pytest.mark.parametrize(
+    ("day", "late"),
+    [
+        ("08:00,100\n08:30,100\n", None),
+        ("08:00,50\n08:30,100\n", None),
+        ("08:00,100\n08:30,50\n", "08:30 to 09:00"),
+        ("00:00,50\n00:30,60\n01:00,100\n", None),
+        ("00:00,50\n00:30,60\n23:30,100\n", "00:00 to 00:30"),
+    ],
+    ids=["equal", "rising", "falling", "a part of the day", "a whole day"],
+)
+def test_work_remains_only_from_a_busier_interval_just_before(
+    tmp_path: Path, capsys: Any, day: str, late: str | None
+) -> None:
+    """Calls of 180 s leave more than 5 % of a fall in half an hour. The last interval of a whole day precedes the
+    first.
+    """
+    found = sized(
+        capsys, written(tmp_path, "model.yaml", AGENTS), "--objective", "80 % wait < 20 s",
+        "--cpus", "agents=1..30", "--profile", written(tmp_path, "day.csv", f"time,load\n{day}"),
+    )  # fmt: skip
+    doubts = [doubt for doubt in found["trust"]["doubts"] if "the work of the busier interval" in doubt]
+    begins = [] if late is None else [f"the work of the busier interval before {late} remains in it: "]
+    assert [doubt[: len(begin)] for doubt, begin in zip(doubts, begins, strict=True)] == begins

@@ -79,6 +79,8 @@ def test_the_command_line_sets_them_too(files: Files) -> None:
         ("{at: steady + 4 s, do: pause, service: content}", "must have for to pause"),
         ("{at: steady + 4 s, do: cut, host: here, for: 1 s, disk: data}", "must not have disk to cut"),
         ("{at: steady + 10 s, do: kill, service: content}", "must lie within stage steady of 5 s"),
+        ("{at: steady + 5 s, do: kill, service: content}", "must lie within stage steady of 5 s"),
+        ("{at: 8.2 s, do: kill, service: content}", "must lie within the load of 8.2 s"),
         ("{at: stedy + 1 s, do: kill, service: content}", "did you mean 'steady'"),
         ("{at: steady + 1 s, do: kill, service: contnt}", "did you mean 'content'"),
         ("{at: steady + 1 s, do: cut, host: here, for: 1 s}", "must be a host of provider namespaces"),
@@ -95,6 +97,13 @@ def test_faults_are_reported_at_their_place(files: Files, event: str, words: str
     assert fits, str(found.value)
     assert fits[0].line == line
     assert fits[0].where.startswith("events.lost")
+
+
+@pytest.mark.parametrize("at", ["steady + 4999 ms", "8199 ms"])
+def test_an_event_may_happen_until_the_end_of_its_stage_and_of_the_load(files: Files, at: str) -> None:
+    with_events(files, f"events:\n  lost: {{at: {at}, do: kill, service: content}}\n")
+    study = load_study(files.folder / "study.yaml", preset="quick")
+    assert all(list(run.events) == ["lost"] for run in study.design())
 
 
 def test_a_level_must_name_an_event_that_is_there(files: Files) -> None:
