@@ -515,6 +515,9 @@ CROWDED = {"machine_used": 4.0, "others_used": 3.0}
         (FULL_POOL, {"throughput": 100.0, "response_s": 0.04}, Cause.UNKNOWN, False),
         # Several requests may share one connection.
         (ServerConnections("cache", 1.0, 1.0, 1.0), {}, Cause.POOL, False),
+        # Clients that wait for messages: hardly any transaction sends a request to the server.
+        (replace(FULL_POOL, sent_per_s=1.5), {}, Cause.UNKNOWN, False),
+        (replace(FULL_POOL, sent_per_s=100.0), {}, Cause.POOL, True),
         (replace(FULL_POOL, waiting_for_lock=2.9), {}, Cause.LOCK, True),
         (replace(FULL_POOL, waiting_for_lock=1.0), {}, Cause.POOL, True),
         # Other programs delay a small part of the requests that hold a connection, or most of them.
@@ -538,16 +541,39 @@ def test_idle_connections_are_evidence_against_a_pool():
     assert "1.2 of 4 connections to database were busy on average" in found.evidence
 
 
+def test_connections_that_hardly_any_transaction_uses_are_evidence_against_a_pool():
+    found = of_seen(seen(SHOP, connections=(replace(FULL_POOL, sent_per_s=1.5),)))
+    assert any("1.5 segments per second are sent to it, at a throughput of 100 /s" in text for text in found.evidence)
+
+
 def test_connections_that_wait_to_be_accepted_show_that_all_workers_are_busy():
     found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5),)))
     assert (found.cause, found.place.part) == (Cause.POOL, "workers that accept connections")
     assert found.evidence == ("11.5 connections wait on average until shop accepts them",)
 
 
+def test_a_server_that_may_open_no_further_file_accepts_no_connection():
+    tier = replace(SHOP, open_files=20.0, open_files_limit=20.0)
+    found = of_seen(seen(tier, accept_queues=(AcceptQueue("shop", 4.0),)))
+    assert (found.cause, found.place.tier, found.place.part) == (Cause.POOL, "shop", "open files")
+    assert found.evidence[0] == "shop is at its limit of 20 open files (sockets are files) in one process"
+    many = replace(tier, open_files_limit=1024.0)
+    found = of_seen(seen(many, accept_queues=(AcceptQueue("shop", 4.0),)))
+    assert found.place.part == "workers that accept connections"
+
+
+def test_the_open_files_of_a_tier_are_read_from_a_summary(tmp_path):
+    summary = summarize_run(write_run(tmp_path / "r001", script()), tables=False)
+    summary["tiers"]["content"]["limits"]["open_files"] = {"most": 20.0, "limit": 20.0, "known": True}
+    assert [tier.has_no_file_left for tier in Seen.of(summary).tiers if tier.name == "content"] == [True]
+
+
 def test_connections_are_read_from_the_series_of_a_summary():
     values = {"server_connections": (4.0, 5.0), "server_connections_busy": (3.5, 4.0)}
     series = {f'{name}{{to="db"}}': {"mean": mean, "max": most} for name, (mean, most) in values.items()}
     assert connections_of({"connections.here": series}) == (ServerConnections("db", 4.0, 5.0, 3.5),)
+    series['server_segments_sent_total{to="db"}'] = {"per_s": 97.5}
+    assert connections_of({"connections.here": series})[0].sent_per_s == 97.5
     assert series_of({"connections.here": series}) == []
 
 

@@ -223,6 +223,17 @@ def test_a_server_behind_a_pool_that_takes_longer_under_load_may_be_the_limit(re
     assert found.against == (f"{slower}: database may be the limit",)
 
 
+def test_connections_that_requests_share_may_be_no_limit(recorded):
+    """A request takes 40 ms in the server at each load. At the limit, 8 requests share 4 connections that are always
+    busy: 4 / (200 /s) = 20 ms.
+    """
+    loads = ((1, 25.0, 1.0), (16, 200.0, 4.0), (32, 200.0, 4.0))
+    found = diagnosed([with_connections(run_at(recorded, n, x, x * 0.0001), busy) for n, x, busy in loads])
+    assert (found.cause, found.is_likely) == (Cause.POOL, False)
+    shared = "a request occupies a connection to database for 20 ms, at the lowest load for 40 ms"
+    assert found.against[0].startswith(f"{shared}: several requests share a connection")
+
+
 def held_lock(run, held):
     """Return a run whose server has a counter of the time for which a lock was held. [s/s]"""
     return run | {"services": {"content": {"leader_lock_held_seconds_total": {"kind": "counter", "per_s": held}}}}

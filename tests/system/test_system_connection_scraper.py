@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from towtank.system import connection_scraper
-from towtank.system.connection_scraper import ConnectionScraper, _Exchanges
+from towtank.system.connection_scraper import ConnectionScraper, _Exchanges, _Segments
 from towtank.system.sock_diag import ClientSocket
 
 TITLES = (
@@ -62,6 +62,7 @@ def test_a_connection_is_busy_from_the_request_to_the_response(server, monkeypat
             assert scraper.scrape() == {
                 'server_connections{to="server"}': 1.0,
                 'server_connections_busy{to="server"}': 0.0,
+                'server_segments_sent_total{to="server"}': 0.0,
             }
             for _ in range(3):
                 client.sendall(b"question")
@@ -70,6 +71,7 @@ def test_a_connection_is_busy_from_the_request_to_the_response(server, monkeypat
                 accepted.sendall(b"answer")
                 client.recv(100)
                 assert scraper.scrape()['server_connections_busy{to="server"}'] == 0.0
+            assert scraper.scrape()['server_segments_sent_total{to="server"}'] == 3.0
 
 
 def test_connections_of_this_process_and_to_targets_are_no_connections_of_the_system(server):
@@ -98,6 +100,17 @@ def test_connections_of_this_process_and_to_targets_are_no_connections_of_the_sy
 )
 def test_the_order_of_data_shows_whether_a_client_waits(changes, waits):
     assert replace(QUIET, **changes).waits is waits
+
+
+def test_segments_are_counted_unless_connections_are_replaced():
+    def clients(**sent):
+        return [replace(QUIET, inode=inode, segments_sent=number) for inode, number in sent.items()]
+
+    counted = _Segments()
+    # Segments before the first reading do not count; a connection that is opened later counts from its beginning.
+    readings = (clients(a=50, b=7), clients(a=53, b=7), clients(a=54, b=7, c=2), clients(a=60, c=2))
+    assert [counted.sent(reading) for reading in readings] == [0, 3, 6, 12]
+    assert [counted.sent(clients(a=61, d=1)), counted.sent(clients(a=70, d=2))] == [None, None]
 
 
 def test_numbers_of_segments_decide_only_for_single_segments():

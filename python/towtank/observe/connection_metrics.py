@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towtank.observe.metric import Table, gauge
+from towtank.observe.metric import Table, counter, gauge
 from towtank.results import ConnectionSeries
 
 _TITLES = "`/proc/PID/cmdline`"
@@ -23,6 +23,13 @@ CONNECTIONS_HERE = Table(
             "1",
             _EITHER,
             "Connections on which the client waits for a response, or in a transaction of PostgreSQL",
+        ),
+        counter(
+            ConnectionSeries.SENT,
+            "1",
+            _SOCKETS,
+            "Segments with data that clients sent on connections to the server since observing began; left out after "
+            "connections were replaced by others",
         ),
         gauge(
             ConnectionSeries.WAITING_FOR_LOCK,

@@ -41,6 +41,7 @@ class ConnectionSeries:
     STREAM = "connections.here"  # A service name contains no dot, so no service has this stream.
     CONNECTIONS = "server_connections"
     BUSY = "server_connections_busy"
+    SENT = "server_segments_sent"
     WAITING_FOR_LOCK = "server_connections_waiting_for_lock"
     ACCEPT_QUEUE = "accept_queue"
     ACCEPT_QUEUE_LIMIT = "accept_queue_limit"

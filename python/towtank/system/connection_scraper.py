@@ -62,6 +62,27 @@ class _Exchanges:
         return difference > self.idle and self.raised <= _RAISED_AT_MOST
 
 
+class _Segments:
+    """Segments with data that clients sent to a server."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] | None = None
+        self._total: int | None = 0
+
+    def sent(self, clients: list[ClientSocket]) -> int | None:
+        """Return the number of segments since the first call; None after connections were replaced by others, because
+        further connections may have been opened and closed between two calls. [1]
+        """
+        now = {client.inode: client.segments_sent for client in clients}
+        before = now if self._known is None else self._known
+        if before.keys() - now.keys() and now.keys() - before.keys():
+            self._total = None
+        if self._total is not None:
+            self._total += sum(max(0, segments - before.get(inode, 0)) for inode, segments in now.items())
+        self._known = now
+        return self._total
+
+
 _RAISED_AT_MOST = 2
 """Largest number of corrections after which `_Exchanges` still counts as reliable. [1]"""
 
@@ -86,6 +107,7 @@ class ConnectionScraper:
         self._servers, self._targets, self._proc = servers, frozenset(targets), proc
         self._known: dict[str, _Server] = {}
         self._exchanges: dict[str, _Exchanges] = {}
+        self._segments: dict[str, _Segments] = {}
 
     def scrape(self) -> dict[str, float]:
         """Return the series of all servers at this time; see `ConnectionSeries`."""
@@ -126,7 +148,11 @@ class ConnectionScraper:
             return {**_counts(name, len(states), busy), **locks}
         own = _own_sockets(self._proc)
         clients = [client for port in server.ports for client in _reported(clients_of(port)) if client.inode not in own]
-        return _counts(name, len(clients), sum(map(self._waits, clients))) if clients else {}
+        if not clients:
+            return {}
+        sent = self._segments.setdefault(name, _Segments()).sent(clients)
+        total = {} if sent is None else {series_name(f"{ConnectionSeries.SENT}_total", to=name): float(sent)}
+        return _counts(name, len(clients), sum(map(self._waits, clients))) | total
 
     def _waits(self, client: ClientSocket) -> bool:
         """Return True if a client waits for a response. The order of its segments decides; their number decides if the

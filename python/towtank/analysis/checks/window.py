@@ -237,7 +237,7 @@ def samples(evidence: Evidence) -> Iterator[Doubt]:
     worth = evidence.effective_samples
     if worth < EFFECTIVE_SAMPLES:
         text = (
-            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"the mean response time is based on {int(worth)} independent values, at least "
             f"{EFFECTIVE_SAMPLES} are needed"
         )
         # At saturation all response times are nearly equal. The interval of their mean may then be narrow although few

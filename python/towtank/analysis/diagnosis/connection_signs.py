@@ -10,6 +10,10 @@ from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.sign import WEAK, Sign
 from towtank.estimates import few_digits
 
+_RARELY = 0.25
+"""Most transactions do not use a server if clients send it fewer segments with data per transaction than this,
+in (0, 1). A request to a server is at least one segment, unless several requests are sent together.
+"""
 _LIKELY = 0.7
 """Degree of belief in a pool whose connections are all busy: the server behind it may be the cause, too."""
 
@@ -29,7 +33,7 @@ def database_locks(seen: Seen) -> Iterator[Sign]:
 def full_connections(seen: Seen) -> Iterator[Sign]:
     """Yield a sign for each server whose connections are all busy while more requests are in the system."""
     for found in seen.connections:
-        if not found.holds_back(seen.in_flight) or found.is_locked:
+        if not found.holds_back(seen.in_flight) or found.is_locked or _rarely_used(found, seen):
             continue
         number = few_digits(found.number)
         text = (
@@ -61,12 +65,37 @@ def occupied_s(found: ServerConnections, seen: Seen) -> float | None:
 def long_accept_queues(seen: Seen) -> Iterator[Sign]:
     """Yield a sign for each target that lets connections wait because none of its workers accepts them."""
     for queue in seen.accept_queues:
-        if queue.is_long:
-            text = f"{few_digits(queue.waiting)} connections wait on average until {queue.target} accepts them"
+        if not queue.is_long:
+            continue
+        text = f"{few_digits(queue.waiting)} connections wait on average until {queue.target} accepts them"
+        tier = next((tier for tier in seen.tiers if tier.name == queue.target and tier.has_no_file_left), None)
+        if tier is not None:
+            limit = f"{few_digits(tier.open_files_limit or 0.0, 6)} open files (sockets are files) in one process"
+            texts = (f"{tier.name} is at its limit of {limit}", text)
+            settle = "raise this limit (`ulimit -n`, `LimitNOFILE` of a unit) and repeat: the connections are accepted"
+            yield Sign(Cause.POOL, Place(tier.name, tier.host, part="open files"), 0.9, texts, settle)
+        else:
             settle = f"add workers to {queue.target}, or find what occupies them: throughput rises if this is the cause"
             yield Sign(Cause.POOL, Place(queue.target, part="workers that accept connections"), 0.7, (text,), settle)
 
 
 def spare_connections(seen: Seen) -> tuple[str, ...]:
-    """Return a sentence for each server whose connections were not all busy: their number does not limit the system."""
-    return tuple(found.text for found in seen.connections if not found.all_are_busy)
+    """Return a sentence for each server whose connections do not limit the system: some of them were idle, or most
+    transactions do not use them.
+    """
+    spare = [found.text for found in seen.connections if not found.all_are_busy]
+    return (*spare, *(text for found in seen.connections if found.all_are_busy and (text := _rarely_used(found, seen))))
+
+
+def _rarely_used(found: ServerConnections, seen: Seen) -> str | None:
+    """Return the evidence that most transactions do not use the connections to a server; None if there is none.
+
+    Clients that wait for messages of a server, such as consumers of a queue, keep their connections busy without load.
+    """
+    sent, throughput = found.sent_per_s, seen.throughput
+    if sent is None or not throughput or sent >= _RARELY * throughput:
+        return None
+    return (
+        f"clients wait on all connections to {found.server}, but most transactions do not use it: {few_digits(sent)} "
+        f"segments per second are sent to it, at a throughput of {few_digits(throughput)} /s"
+    )

@@ -41,6 +41,9 @@ class ServerConnections:
         Connections on which the client waited for a response. [1]
     waiting_for_lock : float or None
         Connections whose statement waited for a lock of the database; None if the server does not report it. [1]
+    sent_per_s : float or None
+        Segments with data that the clients sent; None if unknown, as for PostgreSQL and for connections that are
+        opened for each request. [1/s]
     """
 
     server: str
@@ -48,6 +51,7 @@ class ServerConnections:
     most: float
     busy: float
     waiting_for_lock: float | None = None
+    sent_per_s: float | None = None
 
     @property
     def all_are_busy(self) -> bool:
@@ -86,7 +90,14 @@ class AcceptQueue:
 def connections_of(services: Mapping[str, Any]) -> tuple[ServerConnections, ...]:
     """Return the connections to each server, from the entry `services` of a run summary."""
     return tuple(
-        ServerConnections(server, number, most, busy, _mean(found, ConnectionSeries.WAITING_FOR_LOCK))
+        ServerConnections(
+            server,
+            number,
+            most,
+            busy,
+            _mean(found, ConnectionSeries.WAITING_FOR_LOCK),
+            lookup(found, (f"{ConnectionSeries.SENT}_total", "per_s")),
+        )
         for server, found in _by_server(services).items()
         if (number := _mean(found, ConnectionSeries.CONNECTIONS)) is not None
         and (most := lookup(found, (ConnectionSeries.CONNECTIONS, "max"))) is not None

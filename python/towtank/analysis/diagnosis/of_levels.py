@@ -31,7 +31,8 @@ exists even at the lowest load.
 _FAR_LOWER = 0.7
 _SLOWER = 2.0
 """A server behind a pool takes longer under load if the time for which a request occupies a connection grows by at
-least this factor. The time is known from a few samples only, so the factor is high. [1]
+least this factor. Requests share connections if it falls by at least this factor. The time is known from a few samples
+only, so the factor is high. [1]
 """
 _DECISIVE = (LimitKind.CPU, LimitKind.ERRORS, LimitKind.OVERLOAD, LimitKind.UNKNOWN)
 
@@ -68,8 +69,8 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         # The lowest load can fill a disk by itself: at higher loads the system joins several writes to one.
         most = _SUPPORTED if found.cause is Cause.DISK else _WEAK
         sure, against = min(sure, most), (f"the same limit appears at the lowest load, {ended[0].load:,.6g}", *against)
-    elif found.cause is Cause.POOL and (slower := _slower_behind(ended[0], top)) is not None:
-        sure, against = min(sure, WEAK), (slower, *against)
+    elif found.cause is Cause.POOL and (other := _other_than_pool(ended[0], top)) is not None:
+        sure, against = min(sure, WEAK), (other, *against)
     elif flat and (found.is_likely or _is_far_lower(ended[0], top)) and kind in _DECISIVE and not against:
         sure = max(sure, _SEVERAL_LEVELS if sure >= _MEASURED else _SUPPORTED)
     place = found.place
@@ -118,17 +119,25 @@ def _is_far_lower(lowest: Point, top: Point) -> bool:
     return lowest is not top and (lowest.throughput.value or 0.0) <= _FAR_LOWER * (top.throughput.value or 0.0)
 
 
-def _slower_behind(lowest: Point, top: Point) -> str | None:
-    """Return the evidence that a server behind a pool of connections takes longer under load, so that it may be the
-    limit instead of the pool; None if no such server was observed.
+def _other_than_pool(lowest: Point, top: Point) -> str | None:
+    """Return the evidence that not the number of connections to a server limits the system; None if there is none.
+
+    If the server takes longer under load, the server may be the limit. If a request occupies a connection for less time
+    under load, several requests share a connection, as in HTTP/2, and the number of connections is no limit. A
+    connection to PostgreSQL serves a single request at a time.
     """
     first, last = Seen.of(lowest.usable[0]), Seen.of(top.usable[0])
     before = {found.server: occupied_s(found, first) for found in first.connections}
     for found in last.connections:
         alone, now = before.get(found.server), occupied_s(found, last)
-        if found.all_are_busy and alone and now and now >= _SLOWER * alone:
-            times = f"{few_digits(1e3 * now)} ms, at the lowest load for {few_digits(1e3 * alone)} ms"
-            return f"a request occupies a connection to {found.server} for {times}: {found.server} may be the limit"
+        if not (found.all_are_busy and alone and now):
+            continue
+        times = f"{few_digits(1e3 * now)} ms, at the lowest load for {few_digits(1e3 * alone)} ms"
+        text = f"a request occupies a connection to {found.server} for {times}"
+        if now >= _SLOWER * alone:
+            return f"{text}: {found.server} may be the limit"
+        if now * _SLOWER <= alone and found.waiting_for_lock is None:
+            return f"{text}: several requests share a connection, so the number of connections may be no limit"
     return None
 
 

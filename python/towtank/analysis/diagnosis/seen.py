@@ -18,6 +18,7 @@ from towtank.analysis.diagnosis.shape import Shape
 from towtank.analysis.diagnosis.waits import Series, series_of
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.system.limited_disks import LimitedDisk, limited_disks
+from towtank.analysis.system.limits import EXHAUSTED_SHARE
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 from towtank.load_level import Load
@@ -69,6 +70,8 @@ class Tier:
     waits : float or None
         Mean number of threads of the tier that were ready to run but waited for a CPU. [1]
     process, thread : Busiest or None
+    open_files, open_files_limit : float or None
+        Most open files of the process that is closest to its limit, and this limit. [1]
     """
 
     name: str
@@ -80,6 +83,14 @@ class Tier:
     waits: float | None
     process: Busiest | None
     thread: Busiest | None
+    open_files: float | None = None
+    open_files_limit: float | None = None
+
+    @property
+    def has_no_file_left(self) -> bool:
+        """True if a process of the tier opened as many files and connections as its limit allows."""
+        most, limit = self.open_files, self.open_files_limit
+        return most is not None and limit is not None and most >= EXHAUSTED_SHARE * limit
 
 
 @dataclass(frozen=True)
@@ -257,6 +268,8 @@ def _tier(name: str, summary: Mapping[str, Any]) -> Tier:
         number("run_queue_wait_s_per_s"),
         _busiest(dig(summary, "tiers", name, "busiest", "process")),
         _busiest(dig(summary, "tiers", name, "busiest", "thread")),
+        number("limits", "open_files", "most"),
+        number("limits", "open_files", "limit"),
     )
 
 

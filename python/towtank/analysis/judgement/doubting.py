@@ -164,7 +164,7 @@ def of_samples(requests: Requests, figures: Figures) -> Iterator[Doubt]:
     worth = independent(requests, figures)
     if worth < EFFECTIVE_SAMPLES and width > NARROW:
         text = (
-            f"the mean response time is based on {worth:.0f} independent values, at least "
+            f"the mean response time is based on {int(worth)} independent values, at least "
             f"{EFFECTIVE_SAMPLES} are needed"
         )
         yield Doubt(DoubtKind.TOO_FEW_SAMPLES, DoubtLevel.SUSPECT, text, worth, float(EFFECTIVE_SAMPLES))
