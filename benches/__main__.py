@@ -5,6 +5,8 @@
                                                all by default
     python benches [--quick] users             up to ten million users, with up to a million connections; by name only
     python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
+    python benches [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; by name only;
+                                               goes on with the runs of earlier calls, N minutes in this one
 
 Server and generator are pinned to different cores, and the generators run in alternating order (ABBA). Results are
 ratios or errors with 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. A bench that this
@@ -38,7 +40,8 @@ BENCHES = (
     "report_paint",
 )
 # Benches that take long or use nearly all memory: they run only if named.
-BY_NAME = ("users", "endurance")
+BY_NAME = ("users", "endurance", "comparisons")
+TIMED = ("endurance", "comparisons")
 MINUTES_AT_MOST = 7 * 24 * 60
 
 
@@ -48,7 +51,9 @@ def main() -> int:
         prog="python benches", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, about four minutes in all")
-    parser.add_argument("--minutes", type=float, help="length of `endurance`, 60 by default")
+    parser.add_argument(
+        "--minutes", type=float, help="length of `endurance` (default: 60), or of a part of `comparisons`"
+    )
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
     unknown = sorted(set(arguments.names) - {*BENCHES, *BY_NAME})
@@ -58,7 +63,7 @@ def main() -> int:
         parser.error(f"--minutes must be in [1, {MINUTES_AT_MOST}]. Got {arguments.minutes:g} instead.")
     for name in arguments.names or BENCHES:
         print(name, flush=True)
-        options = {"minutes": arguments.minutes} if name == "endurance" else {}
+        options = {"minutes": arguments.minutes} if name in TIMED else {}
         try:
             import_module(name).run(quick=arguments.quick, **options)
         except harness.Skipped as reason:

@@ -142,3 +142,30 @@ def test_an_unknown_bench_is_refused():
     )
     assert done.returncode == 2
     assert "NAME must be one of generator_cpu" in done.stderr
+
+
+def test_the_table_of_comparisons_counts_differences_by_their_place(bench):
+    rows = [
+        ("second", 3, "same", "", None),
+        ("second", 3, "worse", "throughput of all", None),
+        ("changed", 3, "worse", "response_time_mean of all, response_time_p50 of edit", None),
+        ("changed", 3, "worse", "cpu_per_transaction of all, response_time_p50 of edit", None),
+        ("changed", 3, "worse", "response_time_p50 of view", None),
+        ("changed", 1, "undecided", "", 9),
+        ("changed", 1, "undecided", "", 18),
+    ]
+    keys = ("kind", "runs", "verdict", "differing", "runs_needed")
+    lines = list(bench("comparisons").table([dict(zip(keys, row, strict=True)) for row in rows]))
+    assert lines[0].startswith("equal, 3 and 3 runs, 2 pairs: 1 differ, 0 in edit, 0 only there; 0 undecided")
+    assert lines[2].startswith("edit 1.2 times, 3 and 3 runs, 3 pairs: 3 differ, 2 in edit, 1 only there; 0 undecided")
+    assert lines[3].endswith("0 differ, 0 in edit, 0 only there; 2 undecided, runs needed 9 to 18")
+
+
+def test_the_known_times_have_their_means_and_are_repeated_by_the_seed(bench):
+    times = bench("known_times")
+    drawn, again = (times.Times(1, {"edit": 1.2}) for _ in range(2))
+    found = {name: [drawn.draw(name) for _ in range(20_000)] for name in times.MEAN_S}
+    assert found == {name: [again.draw(name) for _ in range(20_000)] for name in times.MEAN_S}
+    for name, mean_s in times.MEAN_S.items():
+        # The standard error of a mean is 1 / 3 / sqrt(20,000) = 0.24 % of it.
+        assert np.mean(found[name]) == pytest.approx(mean_s * (1.2 if name == "edit" else 1.0), rel=0.01)

@@ -49,6 +49,14 @@ def processes_of(marker: Path) -> list[str]:
     return found
 
 
+def engine_of(parent: int) -> int:
+    """Return the process id of the engine that a command started."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    found = [int(child) for child in children if "towtank-engine\0load" in Path(f"/proc/{child}/cmdline").read_text()]
+    assert len(found) == 1
+    return found[0]
+
+
 @dataclass
 class Bench:
     """Folder with a tiny study, and methods to run the command line in it."""

@@ -10,11 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from integration_bench import Bench
+from integration_bench import Bench, engine_of
 from waiting import until
 
 pytestmark = pytest.mark.waits
@@ -153,14 +152,6 @@ def test_an_engine_that_stood_still_is_a_doubt(bench: Bench, serve: Callable[...
     assert "the load generator stalled for" in stalled["message"]
 
 
-def engine_of(parent: int) -> int:
-    """Return the process id of the engine that a command started."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    found = [int(child) for child in children if "towtank-engine\0load" in Path(f"/proc/{child}/cmdline").read_text()]
-    assert len(found) == 1
-    return found[0]
-
-
 def test_a_good_drive_names_what_was_not_checked(bench: Bench, serve: Callable[..., str]) -> None:
     code, document = drive(bench, f"http://{serve()}/", "--users", "2", "--think", "20 ms", "--duration", "2 s")
     assert code == (0 if document["valid"] else 4)
@@ -171,7 +162,6 @@ def test_a_good_drive_names_what_was_not_checked(bench: Bench, serve: Callable[.
     assert {"physical_bound", "nothing_completed", "framing"}.isdisjoint(doubt["kind"] for doubt in document["doubts"])
 
 
-@pytest.mark.waits
 def test_other_programs_beside_a_target_of_this_machine_make_a_drive_invalid(
     bench: Bench, serve: Callable[..., str]
 ) -> None:

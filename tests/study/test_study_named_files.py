@@ -117,6 +117,9 @@ def test_data_files_and_bodies_of_a_workload_are_found(files: Files) -> None:
         ("kind: command, program: /usr/bin/server", True),
         ("kind: command, program: /usr/bin/server, folder: '${scratch}'", False),
         ("kind: command, program: /usr/bin/server, folder: '${data}/x'", False),
+        ("kind: redis, program: releases/8/redis-server", True),
+        ("kind: redis, program: /opt/redis/redis-server", False),
+        ("kind: redis", False),
     ],
 )
 def test_relative_folders_and_programs_depend_on_the_folder_of_the_system(

@@ -50,6 +50,11 @@ stations:
 """
 POINTS = b"users,throughput,response_s\n1,9.5,0.1\n10,80,0.12\n50,200,0.25\n"
 HISTORY = b"day,load\n" + b"".join(f"2026-01-{day:02},{90 + day}\n".encode() for day in range(1, 29))
+MEASURED = (
+    b'{"schema": "towtank/history/1", "series": [{"metric": "throughput", "transaction": null, "points": ['
+    + b", ".join(f'{{"started": "2026-01-{day:02}T09:30:00+00:00", "value": {day}.5}}'.encode() for day in range(1, 9))
+    + b"]}]}"
+)
 TRACE = b"time,rate\n0,10\n60,20\n120,5\n"
 PAGE = b"""# TYPE a counter
 a_total{b="c d",e="\\"f\\n"} 3 1700000000000
@@ -122,6 +127,11 @@ READERS: dict[str, tuple[list[bytes], Callable[[Path], object], tuple[type[Excep
     "models": ([MODEL], a_file, ()),
     "points": ([POINTS], lambda path: read_points(path, PointColumns()), (StudyError,)),
     "histories": ([HISTORY], lambda path: read_history(path, "day", "load", "none"), (StudyError,)),
+    "histories of results": (
+        [MEASURED],
+        lambda path: read_history(path.replace(path.with_suffix(".json")), "", "", "none"),
+        (StudyError,),
+    ),
     "traces": ([TRACE], a_trace, ()),
     "rows": ([b"name,weight\nann,1\nbob,2.5\n", (FILES / "imports/quoted.csv").read_bytes()], rows, (ValueError,)),
     "pages of metrics": ([PAGE], text_reader(prometheus.parse), (TargetError,)),

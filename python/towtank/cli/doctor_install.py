@@ -70,7 +70,7 @@ def print_needs(text: str | None, *, json: bool, install: bool) -> int:
 
 def _intended(missing: list[Need]) -> list[str]:
     """Return a description of the planned installation; empty if nothing can be installed."""
-    from towtank.system import Download, Package  # noqa: PLC0415
+    from towtank.system import Download, Package, Release  # noqa: PLC0415
 
     lines = []
     if absent := [need for need in missing if isinstance(need, Package)]:
@@ -81,4 +81,5 @@ def _intended(missing: list[Need]) -> list[str]:
         for need in missing
         if isinstance(need, Download)
     ]
+    lines += [f"unpacking {need.package} ({need.purpose})" for need in missing if isinstance(need, Release)]
     return lines

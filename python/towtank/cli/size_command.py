@@ -56,7 +56,12 @@ def command(
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(help="CSV file of past loads with columns date and users, to estimate the growth from."),
+        typer.Option(
+            help=(
+                "CSV file of past loads with columns date and users, or output of `towtank history --json` (.json); to "
+                "estimate the growth from."
+            )
+        ),
     ] = None,
     profile: Annotated[
         Path | None,

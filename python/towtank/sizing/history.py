@@ -22,6 +22,7 @@ from towtank.errors import Fault, StudyError
 from towtank.estimates import share_estimate
 from towtank.sizing.further_day import FurtherDay
 from towtank.sizing.history_steps import evidence, foreign, steps_beside
+from towtank.sizing.measured_loads import SUFFIX, measured_loads
 from towtank.sizing.quantities import YEAR_D
 from towtank.sizing.trend import SURE, Form, Trend, fitted_line
 from towtank.units import shown
@@ -337,13 +338,15 @@ class _Fit:
 
 
 def read_history(path: Path, date_column: str, load_column: str, season: str, trend: str = "auto") -> History:
-    """Read the history of a load from a CSV file.
+    """Read the history of a load from a CSV file, or from the output of `towtank history --json` (suffix `.json`).
 
     Raises
     ------
     StudyError
         If the file is invalid; contains every fault with its line.
     """
+    if path.suffix == SUFFIX:
+        return _of_days(path, measured_loads(path), [], season, trend)
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             lines = list(csv.reader(stream))
@@ -358,6 +361,11 @@ def read_history(path: Path, date_column: str, load_column: str, season: str, tr
     for number, line in enumerate(lines[1:], start=2):
         if any(cell.strip() for cell in line):
             _read_line((path, number), (date_column, load_column), dict(zip(head, line, strict=False)), found, faults)
+    return _of_days(path, found, faults, season, trend)
+
+
+def _of_days(path: Path, found: dict[date, float], faults: list[Fault], season: str, trend: str) -> History:
+    """Return the history with the given loads; raise a StudyError with all faults if it is too short for its season."""
     needed = _PARTS[season] + 3
     if not faults and not needed <= len(found) <= ROWS_AT_MOST:
         what = f"from {needed} to {ROWS_AT_MOST} days for a season {season!r}"

@@ -58,7 +58,10 @@ class HistoryFile(FileModel):
 
     csv: str = Field(
         min_length=1,
-        description="CSV file with past loads, relative to the sizing file; its first line names the columns.",
+        description=(
+            "CSV file with past loads, relative to the sizing file; its first line names the columns. Or a file "
+            "`.json` with the output of `towtank history --json`: the throughput of its results is the load."
+        ),
     )
     date: str = Field("date", min_length=1, description="Name of the column with the dates, written like 2026-01-31.")
     load: str = Field(

@@ -104,6 +104,8 @@ def has_paths_beside(system: SystemFile) -> bool:
         if service.kind == "command":
             programs = [command[0] for command in getattr(service, "commands", ()) if "/" in command[0]]
             paths += [getattr(service, "folder", None) or ".", *programs]
+        elif "/" in (program := getattr(service, "program", None) or ""):
+            paths.append(program)
     return any(not path.startswith(("/", "${data}", "${scratch}")) for path in paths)
 
 

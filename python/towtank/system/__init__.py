@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from towtank.system.process import log_tail as log_tail
     from towtank.system.reach import refuses_unix as refuses_unix
     from towtank.system.reach import split_address as split_address
+    from towtank.system.releases import Release as Release
     from towtank.system.running import process_facts as process_facts
     from towtank.system.running import program_name as program_name
     from towtank.system.scratch import make_scratch as make_scratch
@@ -80,6 +81,7 @@ __getattr__, __dir__ = door(
         "packages": "Download Need Package needs_of packages_of",
         "process": "HostEntry describe_status log_tail",
         "reach": "refuses_unix split_address",
+        "releases": "Release",
         "running": "process_facts program_name",
         "scratch": "make_scratch",
         "service_model": "SERVICE_KINDS",

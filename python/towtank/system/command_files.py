@@ -57,16 +57,19 @@ def working_folder(part: Command, base: Path) -> Path | None:
 
 
 def files_of_commands(part: Service, base: Path) -> Iterator[NamedWord]:
-    """Yield the existing files that a service names in its program, arguments, population and readiness commands.
+    """Yield the existing files that a service names as its program and in its commands.
 
     Parameters
     ----------
     part : Service
-        A service; only one of kind `command` has commands.
+        A service; only one of kind `command` has arguments, population and readiness commands.
     base : Path
         Folder of the system file.
     """
     if not isinstance(part, Command):
+        program = getattr(part, "program", None)
+        if program is not None and "/" in program and (base / program).is_file():
+            yield NamedWord(("program",), (base / program).absolute())
         return
     commands: dict[tuple[str, ...], list[str]] = {("arguments",): [part.program, *part.arguments]}
     if part.population is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from towtank.observe import Offer
 from towtank.system.packages import DOWNLOADS, PACKAGES, Ability, Download, Need
+from towtank.system.releases import Release
 
 
 def examine_services() -> list[Offer]:
@@ -15,6 +16,8 @@ def _words(need: Need) -> tuple[str, str]:
     """Return the name of a need (package, file or ability), and the message that it is missing."""
     if isinstance(need, Download):
         return need.name, "not fetched"
+    if isinstance(need, Release):
+        return need.kind, "not unpacked"
     return need.kind, need.lacking if isinstance(need, Ability) else "not installed"
 
 

@@ -19,11 +19,12 @@ from towtank.system.hosts.capabilities import PROGRAMS, REMARKS, probe
 from towtank.system.hosts.needs import host_needs, network_needs
 from towtank.system.model import SystemFile
 from towtank.system.process import Note, no_note
+from towtank.system.releases import Release
 from towtank.system.service import Service
 from towtank.system.services import cmis_application, jvm
 from towtank.system.services.mariadb import Mariadb
 from towtank.system.services.postgresql import program as postgresql_program
-from towtank.system.services.private_server import find_program
+from towtank.system.services.private_server import ProgramService, find_program
 from towtank.system.system import in_order
 
 _FUSE = "/dev/fuse"
@@ -117,7 +118,7 @@ class Ability:
     install: str | None = None
 
 
-Need = Package | Download | Ability
+Need = Package | Download | Release | Ability
 
 
 def _java() -> str | None:
@@ -169,14 +170,22 @@ def packages_of(kinds: Set[str]) -> list[Package]:
 
 def needs_of(systems: Sequence[tuple[SystemFile, Path]]) -> list[Need]:
     """Return the packages and files that systems need. Each system is paired with the folder of its file."""
-    kinds = {service.kind for file, folder in systems for service in in_order(_services(file, folder))}
+    services = [service for file, folder in systems for service in in_order(_services(file, folder))]
+    releases = [service.release for service in services if isinstance(service, ProgramService) and service.release]
+    kinds = {service.kind for service in services if not _is_named(service)}
     fuse = [_fuse()] if "glusterfs_mount" in kinds else []
     return [
         *_of_hosts([file for file, _ in systems]),
         *packages_of(kinds),
         *fuse,
         *(download for download in DOWNLOADS if download.kind in kinds),
+        *dict.fromkeys(releases),
     ]
+
+
+def _is_named(service: Service) -> bool:
+    """Return True if the system file names the program of a service, so that no installed package is needed."""
+    return isinstance(service, ProgramService) and service.named_program is not None
 
 
 def _of_hosts(systems: list[SystemFile]) -> Iterator[Need]:
@@ -238,7 +247,7 @@ def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> Non
 
     Parameters
     ----------
-    needs : iterable of Package or Download
+    needs : iterable of Package, Download or Release
     run : callable
         Function that runs a command and returns its exit status.
     note : callable
@@ -256,3 +265,6 @@ def install(needs: Iterable[Need], run: debian.Run, note: Note = no_note) -> Non
     for need in wanted:
         if isinstance(need, Download):
             downloads.fetch(need.artefacts, note)
+        elif isinstance(need, Release):
+            note(f"unpacking {need.package} in {need.folder}")
+            need.fetch(run)

@@ -8,15 +8,42 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from towtank.fields import Duration, FileModel, Name, PositiveDuration, Size, Word, one_or_more
+from towtank.system.releases import release_name
 from towtank.system.service_model import Port, Service, service_kind
 
 Members = Annotated[list[Name], BeforeValidator(one_or_more, json_schema_input_type=str | list[str])]
 
 
-class Gateway(Service):
+class Released(Service):
+    """Base class of servers of which a study can compare several releases."""
+
+    program: str | None = Field(
+        None,
+        min_length=1,
+        description=(
+            "Path of the server's program relative to the system file, or its name in `PATH`; default: the installed "
+            "program."
+        ),
+    )
+    package: Annotated[str, AfterValidator(release_name)] | None = Field(
+        None,
+        description=(
+            "Debian package of the server's program as `NAME=VERSION`, which `towtank doctor --install` unpacks beside "
+            "the installed one; excludes `program`."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _one_release(self) -> Released:
+        if self.program is not None and self.package is not None:
+            raise ValueError("must have program or package, got both")
+        return self
+
+
+class Gateway(Released):
     """Base class of gateways, which forward requests to other services (members)."""
 
     host: Name = Field(description="Name of the host that runs the server.")
@@ -265,7 +292,7 @@ class RedisSettings(FileModel):
 
 
 @service_kind("redis")
-class Redis(Service):
+class Redis(Released):
     """Redis server that Towtank starts, empty at the start of every run."""
 
     summary: ClassVar[str] = "private Redis, empty for every run; needs apt-get install redis-server"

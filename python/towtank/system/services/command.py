@@ -25,7 +25,7 @@ from towtank.system.placeholders import Reference, as_text, filled
 from towtank.system.process import ProcessSpec
 from towtank.system.reach import refuses_connection, refuses_http
 from towtank.system.service import Place, PlainService, Service
-from towtank.system.services.private_server import server_account
+from towtank.system.services.private_server import no_program, program_at, server_account
 
 # Time limit for one run of the command that checks whether the program is ready. [s]
 _CHECK_WITHIN_S = 10.0
@@ -62,8 +62,7 @@ class CommandService(PlainService):
         ]
         early = self._fill_early(self._part.program)
         if early is not None and self._found(early) is None:
-            where = "on PATH" if "/" not in early else f"at {self._base / early}"
-            lacks.append(f"{self.name}: the program {early} is not installed: no executable file {where}")
+            lacks.append(no_program(self.name, early, self._base))
         folder = self._fill_early(self._part.folder or ".")
         if self._account is not None and server_account([self._account]) is None:
             lacks.append(f"{self.name}: this machine has no user {self._account}")
@@ -81,10 +80,7 @@ class CommandService(PlainService):
 
     def _found(self, program: str) -> str | None:
         """Return the path of a program. A path is relative to the system file; a plain name is searched in `PATH`."""
-        if "/" in program:
-            path = self._base / program
-            return str(path) if path.is_file() and os.access(path, os.X_OK) else None
-        return shutil.which(program, path=self._part.environment.get(_PATH))
+        return program_at(program, self._base, self._part.environment.get(_PATH))
 
     def meet(self, others: list[Service]) -> None:
         """Store the other services of the system by name, because the program's texts may refer to them."""

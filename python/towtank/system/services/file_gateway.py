@@ -14,7 +14,7 @@ class PrivateFileGateway(PrivateGateway):
     """Gateway that forwards requests, or serves the files of a folder."""
 
     def __init__(self, name: str, part: server_models.FileGateway, base: Path) -> None:
-        super().__init__(name, part)
+        super().__init__(name, part, base)
         self._files = None if part.files is None else (base / part.files).absolute()
 
     def configure(self, place: Place) -> None:  # noqa: ARG002

@@ -31,8 +31,8 @@ class Haproxy(PrivateGateway):
     install: ClassVar[str] = "apt-get install haproxy"
     accounts: ClassVar[tuple[str, ...]] = ("haproxy",)
 
-    def __init__(self, name: str, part: server_models.Haproxy, base: Path) -> None:  # noqa: ARG002
-        super().__init__(name, part)
+    def __init__(self, name: str, part: server_models.Haproxy, base: Path) -> None:
+        super().__init__(name, part, base)
         self._settings = part.settings
 
     def configure(self, place: Place) -> None:  # noqa: ARG002

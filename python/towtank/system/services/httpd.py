@@ -60,7 +60,7 @@ class Httpd(PrivateFileGateway):
             f"ServerName {self.host.address}",
             f"Listen {self.address}",
             f"Listen {self.status_address}",
-            *(f"LoadModule {module}_module {quoted(_modules() / f'mod_{module}.so')}" for module in modules),
+            *(f"LoadModule {module}_module {quoted(self._modules() / f'mod_{module}.so')}" for module in modules),
             *([f"User {user}"] if user else []),
             "ErrorLog /dev/stderr",
             "LogLevel warn",
@@ -145,6 +145,11 @@ class Httpd(PrivateFileGateway):
         command = [self.path, "-DFOREGROUND", "-d", str(self.folder), "-f", str(self.folder / "httpd.conf")]
         return [ProcessSpec(self.name, command, grace_s=3.0)]
 
+    def _modules(self) -> Path:
+        """Return the folder that contains the modules: that beside the program if there is one, else the installed."""
+        places = (Path(self.path).parent.parent / "lib/apache2/modules", *_PLACES)
+        return next((place for place in places if place.is_dir()), _PLACES[0])
+
     def ready(self) -> str | None:
         """Return None if httpd serves its status page, otherwise the reason."""
         return refuses_http(self.status_address, f"{_STATUS}?auto")
@@ -155,8 +160,3 @@ class Httpd(PrivateFileGateway):
 
         members = {address: name for name, address in self.members.items()}
         return [HttpdScraper(self.name, f"http://{self.status_address}{_STATUS}?auto", members)]
-
-
-def _modules() -> Path:
-    """Return the folder that contains httpd's modules."""
-    return next((place for place in _PLACES if place.is_dir()), _PLACES[0])

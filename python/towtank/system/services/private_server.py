@@ -18,12 +18,14 @@ from towtank.errors import TargetError
 from towtank.secrets import PRIVATE_FOLDER_MODE, open_private
 from towtank.system import server_models
 from towtank.system.reach import refuses_connection
+from towtank.system.releases import Release
 from towtank.system.service import Place, PlainService, Service
 
 # Folders with server programs that Debian does not include in the search path of ordinary users.
 _PLACES = ("/usr/sbin", "/usr/local/sbin")
 # Permissions for a group to enter a folder without listing its content, and to read a file.
 _GROUP_FOLDER_MODE, _GROUP_MODE = 0o710, 0o640
+_PROGRAM_MODE = 0o755
 # Lowest port on which users other than root may listen, unless the kernel's default was changed.
 _FIRST_FREE_PORT = 1024
 
@@ -31,6 +33,24 @@ _FIRST_FREE_PORT = 1024
 def find_program(name: str) -> str | None:
     """Return the path of a server program; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_PLACES]))
+
+
+def program_at(program: str, base: Path, search_path: str | None = None) -> str | None:
+    """Return the path of a program that a system file names; None if no executable file exists there.
+
+    A path is relative to `base`, the folder of the system file; a plain name is searched in `search_path`, which is
+    `PATH` by default.
+    """
+    if "/" not in program:
+        return shutil.which(program, path=search_path)
+    path = base / program
+    return str(path) if path.is_file() and os.access(path, os.X_OK) else None
+
+
+def no_program(name: str, program: str, base: Path) -> str:
+    """Return the message that a service lacks the program that the system file names."""
+    where = f"at {base / program}" if "/" in program else "on PATH"
+    return f"{name}: the program {program} is not installed: no executable file {where}"
 
 
 def server_account(names: Sequence[str]) -> str | None:
@@ -52,34 +72,68 @@ def as_account(account: str, command: list[str], *options: str) -> list[str]:
 
 
 class ProgramService(PlainService):
-    """Service that starts a third-party program and keeps the program's files in a folder of the run."""
+    """Service that starts a third-party program and keeps the program's files in a folder of the run.
+
+    Parameters
+    ----------
+    name : str
+    part : Released, optional
+        Entry of the system file, which may name a program or a package; by default the installed program is used.
+    base : Path, optional
+        Folder of the system file.
+    """
 
     program: ClassVar[str] = ""
     title: ClassVar[str] = ""
     install: ClassVar[str] = ""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, part: server_models.Released | None = None, base: Path = Path()) -> None:
         super().__init__(name)
+        self.named_program = None if part is None else part.program
+        self.release = None if part is None or part.package is None else Release(part.package, self.program)
+        self._base = base.absolute()
         self._folder: Path | None = None
 
     def missing(self) -> str | None:
         """Return a message if the server program is missing; None otherwise."""
-        if find_program(self.program) is None:
+        if self._found() is not None:
+            return None
+        if self.release is not None:
+            return f"{self.name}: the package {self.release.package} is not unpacked; {self.release.install}"
+        if self.named_program is None:
             return f"{self.name}: {self.title} is not installed ({self.program} missing); {self.install}"
-        return None
+        return no_program(self.name, self.named_program, self._base)
+
+    def _found(self) -> str | None:
+        if self.release is not None:
+            return self.release.found()
+        return find_program(self.program) if self.named_program is None else program_at(self.named_program, self._base)
+
+    def folders(self) -> list[Path]:
+        """Return the folder of the program or of the unpacked package that the system file names."""
+        if self.release is not None:
+            return [self.release.folder]
+        named = self.named_program
+        return [(self._base / named).parent] if named is not None and "/" in named else []
+
+    def settings_used(self) -> dict[str, str]:
+        """Return the program or the package that the system file names; empty if the installed program is used."""
+        if self.release is not None:
+            return {"package": self.release.package}
+        return {} if self.named_program is None else {"program": self.named_program}
 
     @property
     def path(self) -> str:
-        """Path of the installed third-party program.
+        """Path of the third-party program.
 
         Raises
         ------
         TargetError
             If the program is not installed.
         """
-        found = find_program(self.program)
+        found = self._found()
         if found is None:
-            raise TargetError(f"{self.name}: {self.title} is not installed", hint=self.install)
+            raise TargetError(self.missing() or "", hint=self.install if self.named_program is None else None)
         return found
 
     @property
@@ -106,8 +160,8 @@ class PrivateServer(ProgramService):
     # Users that the packages of the server may have created; the server runs as the first of them that exists.
     accounts: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, name: str, port: int) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, port: int, part: server_models.Released | None = None, base: Path = Path()) -> None:
+        super().__init__(name, part, base)
         self._asked = port
         self._port = port
         self._account = server_account(self.accounts) if os.geteuid() == 0 else None
@@ -154,10 +208,17 @@ class PrivateServer(ProgramService):
         """Return a command that runs as the user of the server if Towtank is root.
 
         The command starts in the folder of the run, because that user may have no access to the current folder.
-        HAProxy, for example, ends without such access.
+        HAProxy, for example, ends without such access. That user may not reach a named program or an unpacked package
+        either, so its program is copied to the folder of the run.
         """
         if self._account is None:
             return command
+        if self.release is not None or self.named_program is not None:
+            copy = self.folder / Path(command[0]).name
+            if not copy.exists():
+                shutil.copy(command[0], copy)
+                copy.chmod(_PROGRAM_MODE)
+            command = [str(copy), *command[1:]]
         low = 0 < self._port < _FIRST_FREE_PORT
         more = ["--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"] if low else []
         return as_account(self._account, ["env", f"--chdir={self.folder}", *command], *more)
@@ -174,8 +235,8 @@ class PrivateGateway(PrivateServer):
     load.
     """
 
-    def __init__(self, name: str, part: server_models.Gateway) -> None:
-        super().__init__(name, part.port)
+    def __init__(self, name: str, part: server_models.Gateway, base: Path) -> None:
+        super().__init__(name, part.port, part, base)
         self._part = part
         self._members: list[Service] = []
         self._status_port = 0
@@ -218,5 +279,5 @@ class PrivateGateway(PrivateServer):
         return [self.address]
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings of the gateway, its members and its ports."""
-        return {**self._part.configuration, "port": self._port, "members": self.members}
+        """Return the settings of the gateway, its release if the system file names one, its members and its ports."""
+        return {**self._part.configuration, **super().settings_used(), "port": self._port, "members": self.members}

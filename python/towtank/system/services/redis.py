@@ -25,8 +25,8 @@ class Redis(PrivateServer):
     install: ClassVar[str] = "apt-get install redis-server"
     accounts: ClassVar[tuple[str, ...]] = ("redis",)
 
-    def __init__(self, name: str, part: server_models.Redis, base: Path) -> None:  # noqa: ARG002
-        super().__init__(name, part.port)
+    def __init__(self, name: str, part: server_models.Redis, base: Path) -> None:
+        super().__init__(name, part.port, part, base)
         self._part, self._settings = part, part.settings
         self._password = part.password or secrets.token_hex(16)
 
@@ -73,8 +73,8 @@ class Redis(PrivateServer):
         return f"redis://:{self._password}@{self.address}"
 
     def settings_used(self) -> dict[str, Any]:
-        """Return the settings and the port of the Redis server."""
-        return {**self._part.configuration, "port": self._port}
+        """Return the settings of the Redis server, its release if the system file names one, and its port."""
+        return {**self._part.configuration, **super().settings_used(), "port": self._port}
 
     def scrapers(self) -> list[Any]:
         """Return the scraper that reads the output of the command `INFO`."""

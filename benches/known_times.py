@@ -1,0 +1,103 @@
+"""HTTP server of known response times: six transactions, whose times it draws, and then sleeps.
+
+    python known_times.py --seed N [--lift NAME=FACTOR] --log FILE
+
+Prints its address, serves until its standard input closes, then writes the drawn and the kept times to FILE. Since it
+sleeps, the response times do not depend on the load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import numpy as np
+
+MEAN_S = {"search": 0.20, "list": 0.25, "view": 0.30, "edit": 0.35, "store": 0.40, "print": 0.45}
+"""Mean response time of each transaction. [s]"""
+# A gamma distribution of this shape has a standard deviation of a third of its mean.
+_SHAPE = 9.0
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+_END = b"\r\n\r\n"
+
+
+class Times:
+    """Random times of the transactions: gamma of shape 9, independent of one another.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the random generator.
+    lifts : dict of str to float
+        Factors of the mean times of some transactions. [1]
+    """
+
+    def __init__(self, seed: int, lifts: dict[str, float]) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._scale_s = {name: mean * lifts.get(name, 1.0) / _SHAPE for name, mean in MEAN_S.items()}
+
+    def draw(self, name: str) -> float:
+        """Return the next time of a transaction. [s]"""
+        return float(self._rng.gamma(_SHAPE, self._scale_s[name]))
+
+
+class _Connection(asyncio.Protocol):
+    """Connection that carries one request after the other."""
+
+    def __init__(self, times: Times, log: list[tuple[str, float, float]]) -> None:
+        self._times, self._log, self._held = times, log, b""
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.WriteTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._held += data
+        while _END in self._held:
+            head, _, self._held = self._held.partition(_END)
+            name = head.split(b" ", 2)[1].decode().strip("/")
+            drawn_s, started = self._times.draw(name), self._loop.time()
+            self._loop.call_at(started + drawn_s, self._answer, name, drawn_s, started)
+
+    def _answer(self, name: str, drawn_s: float, started: float) -> None:
+        assert self._transport is not None
+        self._transport.write(_ANSWER)
+        self._log.append((name, drawn_s, self._loop.time() - started))
+
+
+async def serve(times: Times, log: list[tuple[str, float, float]]) -> None:
+    """Serve on a free port of loopback until standard input closes."""
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    server = await loop.create_server(lambda: _Connection(times, log), "127.0.0.1", 0)
+    print("{}:{}".format(*server.sockets[0].getsockname()), flush=True)
+    loop.add_reader(sys.stdin, closed.set)
+    await closed.wait()
+    server.close()
+
+
+def kept(log: Path) -> float:
+    """Return the largest ratio of kept to drawn times: sums over a transaction, the largest of all transactions. [1]"""
+    names, drawn, held = (np.load(log)[key] for key in ("names", "drawn_s", "kept_s"))
+    return max(float(held[names == name].sum() / drawn[names == name].sum()) for name in MEAN_S)
+
+
+def main() -> None:
+    """Serve, and write the log."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--lift", default="", help="NAME=FACTOR: transaction whose mean time is multiplied")
+    parser.add_argument("--log", type=Path, required=True)
+    arguments = parser.parse_args()
+    name, _, factor = arguments.lift.partition("=")
+    log: list[tuple[str, float, float]] = []
+    asyncio.run(serve(Times(arguments.seed, {name: float(factor)} if name else {}), log))
+    names, drawn_s, kept_s = zip(*log, strict=True)
+    np.savez(arguments.log, names=names, drawn_s=drawn_s, kept_s=kept_s)
+
+
+if __name__ == "__main__":
+    main()
