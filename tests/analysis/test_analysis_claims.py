@@ -126,6 +126,38 @@ def test_one_run_has_its_own_interval_and_without_one_a_claim_is_undecided() -> 
 
 
 @pytest.mark.parametrize(
+    ("large", "small", "kind", "why", "step"),
+    [
+        # The interval of two means whose errors are as large as they are would exceed a hundred times the ratio.
+        ((10, 30), (1, 30), "ratio", "a value of the ratio is too uncertain", "repeat the runs more often"),
+        ((20, 20), (10, 12), "difference", "the runs have equal values", "make the steady stage longer"),
+    ],
+)
+def test_repeated_runs_without_an_interval_have_a_reason_and_a_step_that_helps(
+    large: tuple[float, ...], small: tuple[float, ...], kind: str, why: str, step: str
+) -> None:
+    runs = pair(large, small)
+    for each in runs:
+        each["response_time_s"] = {"mean": estimate(each["throughput_per_s"]["value"])}
+    measure = {"of": "mean", "at": {"cache": "large"}, "to": {"cache": "small"}}
+    found = judged({"measure": {kind: measure}, "holds": "> 1.5" if kind == "ratio" else "> 1.5 s"}, [CACHE], runs)
+    assert (found["verdict"], found["why"]) == ("undecided", f"no interval exists, because {why}")
+    assert found["do"].startswith(step)
+
+
+def test_an_undecided_claim_states_how_many_runs_would_decide_it() -> None:
+    found = judged(ratio("> 1.9"), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
+    needed = found["needs_runs"]
+    assert needed > 3
+    assert found["do"] == (
+        f"repeat the runs: {needed} of each combination would probably decide (--repetitions {needed})"
+    )
+    beyond = judged(ratio("> 1.9999"), [CACHE], pair((19, 20, 21), (9.5, 10, 10.5)))
+    assert (beyond["needs_runs"], beyond["verdict"]) == (None, "undecided")
+    assert beyond["do"].startswith("claim another bound: 1,000 runs")
+
+
+@pytest.mark.parametrize(
     ("value", "run_to_run", "holds", "verdict"),
     [
         # Single runs, each with an error of 0.4 % within the run, differ by 5 %. The usual variation between runs may
@@ -506,3 +538,13 @@ def test_required_claims_are_counted_apart(holds: str, required: bool | None, co
     found = claims.judge(study, [run("r0", {"cache": "large"}, 20.0, 0.1), run("s0", {"cache": "small"}, 10.0, 0.1)])
     assert {verdict: count for verdict, count in found["required"].items() if count} == counted
     assert found["claims"][0]["required"] is bool(required)
+
+
+def test_documents_that_were_not_read_back_leave_an_exact_count_open_until_they_are() -> None:
+    found = judged(
+        {"measure": {"value": {"of": "stored.lost", "at": {"cache": "large"}}}, "holds": "< 1"},
+        [CACHE],
+        [run("a", {"cache": "large"}, 20, stored={"lost": 0, "unread": 2})],
+    )
+    assert (found["verdict"], found["measured"]["high"]) == ("undecided", 2.0)
+    assert found["do"] == "remove the cause why stored documents could not be read back, and run the study again"

@@ -179,7 +179,7 @@ def _of_models(table: Table, results: Results) -> Iterator[tuple[Key, Number]]:
         shown_load = next((cells[name] for name in _LOADS if name in cells), f"{_NO_LOAD:g}").removesuffix(" †")
         found_load = float(shown_load.replace(",", "")) if re.fullmatch(_NUMBER, shown_load) else _NO_LOAD
         if table.caption.startswith("Limit of the system"):
-            said = f"With {label}, the limit is the CPU of {cells['Resource']}: {cells['Evidence']}"
+            said = f"With {label}, the limit is {cells['Limited by']}: {cells['Evidence']}"
             yield from _of_sentence(place, said, [label])
         for name, number in models.used(cells.get("Utilization measured, predicted", "")):
             yield (name, label, found_load), _number(place, number, "%")

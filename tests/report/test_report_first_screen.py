@@ -17,6 +17,7 @@ import pytest
 import report_synthetic as synthetic
 from chromium import DARK, dump, needs_chromium, run
 from results_1 import copy_of_results_1
+from tabs import Tab, in_a_tab
 
 from towtank.report.content import build_document
 from towtank.report.html import render
@@ -31,8 +32,10 @@ WIDTH, HEIGHT = 1280, 900
 MEAN_AT_MOST, BLOCKS_AT_MOST = 0.02, 0.06
 MANY_BYTES_AT_MOST = 3_000_000
 MANY_SCREENS_AT_MOST, KEPT_SCREENS_AT_MOST = 12, 11
-# Height of a small screen. It must show question, answer, figure, results and doubts together. [px]
+# Height of a small screen, which must show question, answer, figure, results and doubts together. [px]
 SMALL_HEIGHT = 800
+# Size of a phone. [px]
+PHONE_WIDTH, PHONE_HEIGHT = 390, 844
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
 _LENGTH = """<script>window.addEventListener("load", () => setTimeout(() => say(
   { height: document.documentElement.scrollHeight }), 4000));</script>"""
@@ -157,3 +160,38 @@ def test_question_answer_figure_results_and_doubts_stand_on_one_small_screen(tmp
         bottoms = said(tmp_path, each, _FRONT)
         assert len(bottoms) == 4
         assert max(bottoms) <= SMALL_HEIGHT
+
+
+_PHONE = """(() => {
+  const bottom = (name) => document.querySelector(name).getBoundingClientRect().bottom;
+  const picture = document.querySelector("#summary .picture");
+  return {
+    sideways: picture.scrollWidth - picture.clientWidth,
+    answer: bottom("#summary .headline"),
+    results: bottom("#summary .numbered-table tbody tr"),
+    sentences: [...document.querySelectorAll("#summary .headline p")].filter((each) => each.checkVisibility()).length,
+  };
+})()"""
+
+
+@pytest.mark.parametrize("study", ["disturbed", "kept"])
+def test_a_phone_shows_question_answer_figure_and_results_on_its_first_screen(
+    tmp_path: Path, page: str, study: str
+) -> None:
+    kept = study == "kept"
+    shown = render(build_document(load_results(copy_of_results_1(tmp_path / "results").path))) if kept else page
+    path = tmp_path / "phone.html"
+    path.write_text(shown, "utf-8")
+
+    async def found(tab: Tab) -> Any:
+        await tab.look(PHONE_WIDTH, height=PHONE_HEIGHT)
+        await tab.load(path)
+        await tab.until("document.querySelector('figure.is-live')")
+        return await tab.evaluate(_PHONE)
+
+    seen = in_a_tab(found)
+    assert seen["sideways"] <= 0
+    assert seen["sentences"] <= 3
+    assert seen["answer"] <= PHONE_HEIGHT / 2
+    # The title, question and answer of the kept study are longer, so that only its figure is on the first screen.
+    assert kept or seen["results"] <= PHONE_HEIGHT

@@ -183,9 +183,14 @@ def _limits(configuration: dict[str, Any]) -> Iterator[Sentence]:
 
 def _cause(configuration: dict[str, Any]) -> str | None:
     """Render what limits a configuration, from its diagnosis; None if the cause is unknown or unlikely."""
-    found = configuration.get("diagnosis")
-    known = None if found is None else Diagnosis.read(found)
+    known = _diagnosis(configuration)
     return known.clause if known is not None and known.is_likely else None
+
+
+def _diagnosis(configuration: dict[str, Any]) -> Diagnosis | None:
+    """Return the diagnosis of a configuration; None if it has none."""
+    found = configuration.get("diagnosis")
+    return None if found is None else Diagnosis.read(found)
 
 
 def _evidence(limit: dict[str, Any]) -> str:
@@ -601,7 +606,12 @@ def _capacity(configuration: dict[str, Any]) -> str:
     carried = interval(peak["throughput_per_s"])
     head = f"throughput reaches {carried} transactions/s at {_load(peak)}{_with_mean(peak)}"
     cause = None if kind is LimitKind.ERRORS else _cause(configuration)
-    return head + (_AT_THE_END[kind].format(**limit) if cause is None else f", limited by {cause}")
+    if cause is not None:
+        return f"{head}, limited by {cause}"
+    diagnosis = _diagnosis(configuration)
+    if kind is LimitKind.UNDECIDED and diagnosis is not None and diagnosis.excludes_limit:
+        return f"{head}, its limit probably not reached"
+    return head + _AT_THE_END[kind].format(**limit)
 
 
 def _with_mean(point: dict[str, Any]) -> str:

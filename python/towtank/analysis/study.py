@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,8 @@ class Question:
         Limits beyond which the study lets no run count, in SI units.
     run_to_run : float
         Relative standard deviation of the system's speed from run to run that is assumed for single runs. [1]
+    left_out : dict
+        Levels of the study file that the preset of the runs leaves out, by factor.
     confidence : float
         Confidence of the intervals that decide objectives; above 95 % if the study is judged after each block of runs.
     """
@@ -67,6 +69,7 @@ class Question:
     limits: Mapping[str, object]
     run_to_run: float
     confidence: float
+    left_out: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def summarize_study(results: ResultsFolder) -> kept.Document:
@@ -178,6 +181,7 @@ def describe_study(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> dict
         "study": question.name,
         "title": question.title,
         "question": question.text,
+        "left_out": question.left_out,
         "factors": question.factors,
         "load_factor": question.load_factor,
         "configurations": configurations,
@@ -284,6 +288,7 @@ def question_of(manifest: dict[str, Any], runs: list[dict[str, Any]]) -> Questio
         limits if isinstance(limits := dig(study, "limits"), dict) else {},
         claims.run_to_run_of(study),
         CONFIDENCE if looks is None else looks.confidence,
+        left_out=dig(study, "left_out") or {},
     )
 
 

@@ -35,7 +35,7 @@ def load_of(point: Json) -> float:
     return 0.0 if found is None else found.level
 
 
-def diagnosis_of(configuration: Json) -> Diagnosis | None:
+def diagnosis_of(configuration: Mapping[str, object]) -> Diagnosis | None:
     """Return the diagnosis of a configuration: the cause that limits it; None if an older version of Towtank made the
     summary.
     """

@@ -17,6 +17,7 @@ from towtank.analysis import FAR_FROM_LIMIT, not_checked, relaxed_words
 from towtank.digging import dig
 from towtank.report import format as people
 from towtank.report.figures.series import point_state
+from towtank.report.left_out import left_out_words
 from towtank.report.objectives import line
 from towtank.report.source import diagnosis_of, label_of
 from towtank.terminal import fit_table, is_bounded, stacked, table_width, visible
@@ -45,6 +46,8 @@ def print_outcome(console: Console, study_summary: Mapping[str, Any], report_pat
     console.print(verdict_line(study_summary), soft_wrap=True)
     if any(configuration.get("points") for configuration in _configurations(study_summary)):
         _print_table(console, study_summary)
+    if left_out := left_out_words(study_summary):
+        console.print(Text(visible(left_out)), soft_wrap=True)
     if study_summary.get("headline"):
         console.print(Text(str(study_summary["headline"]), style="bold"), soft_wrap=True)
     _print_diagnoses(console, study_summary)

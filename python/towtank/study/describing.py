@@ -29,6 +29,7 @@ def describe(study: Study) -> dict[str, Any]:
         "question": file.question,
         "expect": file.expect,
         "preset": study.preset,
+        "left_out": study.left_out,
         "seed": file.seed,
         "repetitions": study.blocks,
         "repeat": None

@@ -105,7 +105,10 @@ def _check_all(
     files = _Files(corrected.document(document), corrected)
     document = files.document
     faults: list[Fault] = []
-    study = _check_one(files, _with_changes(_with_preset(document, preset), changes), faults)
+    tree = _with_changes(_with_preset(document, preset), changes)
+    study = _check_one(files, tree, faults)
+    if study is not None:
+        study = replace(study, left_out=_left_out(document.root, tree))
     for name in _presets(document):
         if name != preset:
             _check_one(files, _with_preset(document, name), faults)
@@ -212,13 +215,30 @@ def _levels_anywhere(document: Document, tree: Node) -> dict[str, list[str]]:
     over = [presets.child(name) for name in _presets(document)] if presets is not None else []
     found: dict[str, list[str]] = {}
     for part in (tree, document.root, *over):
-        factors = part.child("factors") if part is not None else None
-        plain = factors.plain() if factors is not None else None
-        for name, levels in plain.items() if isinstance(plain, dict) else ():
+        for name, levels in _levels_of(part).items():
             known = found.setdefault(name, [])
-            texts = [str(level) for level in levels] if isinstance(levels, list | dict) else []
-            known.extend(text for text in texts if text not in known)
+            known.extend(level for level in levels if level not in known)
     return found
+
+
+def _levels_of(tree: Node | None) -> dict[str, list[str]]:
+    """Return the levels of each factor in a variant of a study, as they are written."""
+    factors = tree.child("factors") if tree is not None else None
+    plain = factors.plain() if factors is not None else None
+    return {
+        name: [str(level) for level in levels] if isinstance(levels, list | dict) else []
+        for name, levels in (plain.items() if isinstance(plain, dict) else ())
+    }
+
+
+def _left_out(whole: Node, tree: Node) -> dict[str, list[str]]:
+    """Return the levels of each factor that a variant of a study leaves out, if it adds no others."""
+    kept = _levels_of(tree)
+    return {
+        name: [level for level in levels if level not in kept[name]]
+        for name, levels in _levels_of(whole).items()
+        if kept.get(name) and set(kept[name]) < set(levels)
+    }
 
 
 def _loads_anywhere(document: Document, study: StudyFile) -> Levels:

@@ -55,6 +55,9 @@ class Study:
         Result of the pilot run: the load limit, to which load levels in percent refer. None before the pilot run.
     numbers : mapping of str to list of str
         IP addresses of the hosts that the systems name, as resolved before the first run.
+    left_out : dict of str to list of str
+        Levels of the study file that the preset or the command line leaves out, by factor; empty if these replace the
+        levels by others.
     at_least : int
         Requested number of runs of each combination of levels; 0 for the number in the study file. [1]
     """
@@ -70,6 +73,7 @@ class Study:
     curve: RateCurve | None = field(default=None, repr=False)
     pilot_result: PilotResult | None = None
     numbers: Mapping[str, list[str]] = field(default_factory=dict, repr=False)
+    left_out: Mapping[str, list[str]] = field(default_factory=dict)
     at_least: int = 0
 
     @property

@@ -16,7 +16,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from towtank.analysis.claims import over_levels
-from towtank.analysis.claims.needs import Needs, runs_needed
+from towtank.analysis.claims.needs import runs_needed
+from towtank.analysis.claims.next_steps import REPEAT, is_ratio, reason_and_step
 from towtank.analysis.claims.places import INVALID_AND_SUSPECT, INVALID_ONLY, MISSING, Levels, Places, UntestableError
 from towtank.analysis.statistics import difference_interval, ratio_interval, t_interval, total_interval
 from towtank.analysis.statistics.estimates import Estimate
@@ -47,8 +48,6 @@ VERDICTS = ("confirmed", "refuted", "undecided", "not_testable")
 LEVELS = "levels"
 """Name of the method that computes an interval from one value per combination of factor levels."""
 # Next steps recommended for undecided claims.
-_REPEAT = "repeat the runs (--repetitions)"
-_REPEAT_MORE = "repeat the runs more often (--repetitions), or make the steady stage longer"
 _NO_RATIO = "claim a difference instead of the ratio"
 _OTHER_STUDY = "test the claim in a study of a system that meets its conditions"
 # A reason lists the names of at most this many suspect runs; with more runs, it states only their number.
@@ -177,7 +176,7 @@ def _not_yet(missing: Mapping[str, int]) -> dict[str, str]:
     """
     early = sorted(name for name, block in missing.items() if block <= FIRST)
     if not early:
-        return {"why": f"it is tested only after run {FIRST} of each combination", "do": _REPEAT}
+        return {"why": f"it is tested only after run {FIRST} of each combination", "do": REPEAT}
     return {"why": f"runs of the first blocks have no summary: {', '.join(early)}", "do": MISSING}
 
 
@@ -213,7 +212,7 @@ def _judged(written: Json, unused: Places) -> dict[str, Any]:
     except UntestableError as fault:
         return {**head, **_blank("not_testable", str(fault), fault.remedy), **asked}
     verdict = _WORDS[found.pop("verdict")]
-    why, remedy = _why(verdict, found, places, found.pop("why", ""))
+    why, remedy = reason_and_step(claim.measure, verdict, found, places, found.pop("why", ""))
     return {
         **head,
         **_blank(verdict, why, remedy),
@@ -262,19 +261,6 @@ def _blank(verdict: str, why: str, remedy: str) -> dict[str, Any]:
     }
 
 
-def _why(verdict: str, found: Json, places: Places, known: str) -> tuple[str, str]:
-    """Return the reason for the verdict on a claim; if the claim is undecided, also the next step."""
-    if verdict != "undecided":
-        return known, ""
-    levels = [level["measured"] for level in found.get("levels") or ()] or [found["measured"]]
-    if any(level["low"] is None for level in levels):
-        return "no interval exists", _REPEAT
-    return (
-        known or "the confidence interval contains the bound of the claim",
-        _REPEAT if places.assumed else _REPEAT_MORE,
-    )
-
-
 def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
     wanted, given = read_holds(measure.kind, holds, _unit(measure)), measure.given
     if isinstance(given, CourseMeasure):
@@ -288,11 +274,7 @@ def _measured(measure: Measure, holds: str, places: Places) -> dict[str, Any]:
 
 def _unit(measure: Measure) -> str:
     """Return the unit of a measured quantity; empty if the quantity is a ratio."""
-    given = measure.given
-    ratio = (
-        measure.kind == RATIO_MEASURE or given.per is not None or bool(isinstance(given, CourseMeasure) and given.to)
-    )
-    return "" if ratio else unit_of_metric(read_metric(given.of))
+    return "" if is_ratio(measure) else unit_of_metric(read_metric(measure.given.of))
 
 
 def _numbers(kind: str, given: ValueMeasure | PairMeasure, places: Places, wanted: NumberBounds) -> dict[str, Any]:
@@ -333,10 +315,11 @@ def _combinations(given: ValueMeasure | PairMeasure) -> int | None:
 def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | None) -> dict[str, Any]:
     """Test a claim about a quantity that is measured at a single combination of factor levels."""
     verdict = wanted.verdict(estimate.low, estimate.high)
-    unknown = verdict is not None or combinations is None
-    needs = Needs() if unknown else runs_needed(estimate, wanted, combinations or 1)
-    runs = {"needs_runs": needs.probably, "needs_at_least": needs.at_least}
-    return {"verdict": verdict, "measured": estimate.document(), **runs}
+    judged = {"verdict": verdict, "measured": estimate.document()}
+    if verdict is not None or combinations is None:
+        return judged
+    needs = runs_needed(estimate, wanted, combinations)
+    return {**judged, "needs_runs": needs.probably, "needs_at_least": needs.at_least}
 
 
 def _at_levels(

@@ -141,6 +141,13 @@ class Diagnosis:
         return self.clause is not None and self.sure >= _LIKELY
 
     @property
+    def excludes_limit(self) -> bool:
+        """True if the load, and no resource at its limit, determines throughput with a degree of belief of at least one
+        half.
+        """
+        return self.cause is Cause.NONE and self.sure >= _LIKELY
+
+    @property
     def headline(self) -> str:
         """The diagnosis in one line: the cause, where it was found, and the degree of belief."""
         if self.clause is not None:
@@ -148,7 +155,7 @@ class Diagnosis:
             return f"{verb} {self.clause} ({100 * self.sure:.0f} % sure)"
         if self.cause is not Cause.NONE:
             return "limit not known"
-        return f"{'' if self.sure >= _LIKELY else 'perhaps '}no limit reached: the load determines throughput"
+        return f"{'' if self.excludes_limit else 'perhaps '}no limit reached: the load determines throughput"
 
     @property
     def lines(self) -> list[str]:

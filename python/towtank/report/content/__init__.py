@@ -117,7 +117,7 @@ def build_document(results: Results) -> Document:
         sections=(overview(failed), *sections) if failed else sections,
         made_with=f"Written by Towtank {__version__} from the results folder {results.name}.",
         answer=_answer(sections),
-        question=str(results.summary.get("question") or results.study.get("question") or "").strip(),
+        question=headline.question_of(results),
         verdict=_verdict(sections),
         parts=tuple(map(str, results.summary.get("answers") or ())),
         front=ANSWER,

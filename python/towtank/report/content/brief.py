@@ -9,19 +9,12 @@ from towtank.analysis import limit_text
 from towtank.report import format as people
 from towtank.report import objectives as outcomes
 from towtank.report.document import Column, Table
-from towtank.report.source import Json, Results, diagnosis_of
+from towtank.report.limit_state import limiting
+from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK, NOTE
 
 # Largest number of configurations that the table shows unfolded: those with the highest and lowest throughput.
 _SHOWN = 8
-_LIMITS = {
-    "cpu": "CPU of {resource}",
-    "errors": "errors",
-    "overload": "overload of an unknown resource",
-    "unknown": "unknown",
-    "none": "not reached",
-    "undecided": "not decided",
-}
 _UNITS = {"users": "users", "rate": "1/s"}
 _NOT = "not answered: no valid or suspect run"
 
@@ -100,10 +93,7 @@ def _limited(configuration: Json) -> str:
     """Return a text on the load limit that a search found, or else on the bottleneck of a configuration."""
     limit, found = configuration.get("limit") or {}, configuration.get("found_limit")
     if not found or limit.get("reached"):
-        diagnosis = diagnosis_of(configuration)
-        cause = diagnosis.clause if diagnosis is not None and diagnosis.is_likely else None
-        known = _LIMITS.get(str(limit.get("kind")), "unknown").format(resource=limit.get("resource"))
-        return known if cause is None else cause
+        return limiting(configuration)
     if found["value"] is None:
         return "no tested load passed"
     if found["is_lower_bound"]:

@@ -14,6 +14,7 @@ from towtank.report.content import brief, claims
 from towtank.report.content.not_made import not_made
 from towtank.report.document import Block, Callout, Section, Text, paragraph, strong, text
 from towtank.report.figures import MAIN
+from towtank.report.left_out import left_out_words
 from towtank.report.source import Json, Results
 from towtank.report.suspects import MARK
 from towtank.verdict_words import verdict_words
@@ -35,8 +36,7 @@ _CLAIMS = {
 
 def build(results: Results) -> Section:
     """Build the summary section, the first screen of the report."""
-    question = str(results.summary.get("question") or results.study.get("question") or "").strip()
-    asked = question or "The study file states no question."
+    asked = question_of(results) or "The study file states no question."
     brief_table, of_claims = brief.table(results), claims.in_brief(results)
     blocks: list[Block | None] = [
         paragraph(strong("Question. "), asked),
@@ -48,6 +48,12 @@ def build(results: Results) -> Section:
         of_claims,
     ]
     return Section("summary", "Summary", tuple(block for block in blocks if block is not None))
+
+
+def question_of(results: Results) -> str:
+    """Return the question of the study, followed by the levels that the preset of the runs leaves out; may be empty."""
+    question = str(results.summary.get("question") or results.study.get("question") or "").strip()
+    return " ".join(filter(None, (question, left_out_words(results.summary))))
 
 
 def _counted_claims(results: Results) -> Block:

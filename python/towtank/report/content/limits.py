@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from towtank.digging import dig
 from towtank.report import format as people
+from towtank.report import limit_state
 from towtank.report.document import (
     Block,
     Bullets,
@@ -155,19 +156,22 @@ def design_limits(results: Results) -> list[Text]:
     return limits
 
 
+_CONCLUSIONS = {
+    limit_state.NOT: "the limit of the system was not reached",
+    limit_state.PROBABLY_NOT: "the limit of the system was probably not reached",
+    limit_state.PROBABLY: "a limit was probably reached, but the measured loads alone do not show it",
+    limit_state.UNDECIDED: "the measured loads do not show whether the limit of the system was reached",
+}
+
+
 def _limits_of_configurations(results: Results) -> list[Text]:
-    """Return texts that count the configurations without a reached load limit."""
-    limits = [configuration.get("limit") for configuration in results.configurations]
-    found = [limit for limit in limits if isinstance(limit, dict)]
-    states = [limit.get("reached") for limit in found]
+    """Return texts that count the configurations without a load limit that was reached for certain."""
+    states = [limit_state.limit_state(each) for each in results.configurations if isinstance(each.get("limit"), dict)]
     of_all = people.plural(len(results.configurations), "configuration")
     beyond = "the results do not apply to loads above the highest level."
     return [
         text(f"In {states.count(state)} of {of_all} {conclusion}; {beyond}")
-        for state, conclusion in (
-            (False, "the limit of the system was not reached"),
-            (None, "the measured loads do not show whether the limit of the system was reached"),
-        )
+        for state, conclusion in _CONCLUSIONS.items()
         if state in states
     ]
 

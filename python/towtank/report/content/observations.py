@@ -10,6 +10,7 @@ from towtank.report import format as people
 from towtank.report.document import Block, Bullets, Column, Section, Table, paragraph, text
 from towtank.report.figures import series
 from towtank.report.figures.panel import load_title
+from towtank.report.limit_state import limit_state, limiting_resource
 from towtank.report.source import Json, Results, diagnosis_of, label_of, load_of
 from towtank.report.suspects import MARK, NOTE
 
@@ -35,23 +36,19 @@ def sentences(results: Results) -> list[str]:
     ]
 
 
-_REACHED = {True: "reached", False: "not reached"}
-
-
 def _limits(results: Results) -> list[Block]:
     rows = []
     for configuration in results.configurations:
         limit = configuration.get("limit")
         if not isinstance(limit, dict):
             continue
-        reached = limit.get("reached")
         knee = people.plain_estimate(limit.get("knee_users"), results.load_factor)
         rows.append(
             (
                 label_of(configuration),
-                "not decided" if reached is None else _REACHED[bool(reached)],
-                str(limit.get("resource") or people.ABSENT),
-                knee if reached else people.ABSENT,
+                limit_state(configuration),
+                limiting_resource(configuration),
+                knee if limit.get("reached") else people.ABSENT,
                 people.rate_estimate(limit.get("peak_throughput_per_s")) + _mark(configuration.get("points") or ()),
                 str(limit.get("evidence") or people.ABSENT),
             )
@@ -59,7 +56,7 @@ def _limits(results: Results) -> list[Block]:
     columns = (
         Column("Configuration"),
         Column("Limit"),
-        Column("Resource"),
+        Column("Limited by"),
         Column("Knee", numeric=True),
         Column("Highest throughput", numeric=True),
         Column("Evidence"),

@@ -176,7 +176,7 @@ def _objective(numbers: Numbers, title: str, times: list[series.Point], factor: 
     words = str(numbers.objective.get("text") or "objective")
     text = {"type": "text", "align": "right", "dx": -4, "fontSize": 10, "color": theme.INK}
     rows = [{"value": min(max(value, low), high)}]
-    corner = {"x": {"value": _WIDTH}, "y": axis}
+    corner = {"x": {"value": "width"}, "y": axis}
     if not low <= value <= high:
         words, beyond = f"{words} ({'above' if value > high else 'below'} this axis)", 1 if value > high else -1
         named = {**text, "text": words, "dy": 8 * beyond}

@@ -13,8 +13,21 @@ const options = {
 // Texts are measured before they are drawn: the fonts must be there, also those whose width is fitted.
 const ready = (font) =>
   Promise.allSettled(["", "bold "].map((weight) => document.fonts.load(`${weight}12px ${font}`)));
+// On a phone, the figure of the first screen is as wide as the screen and lower, and its texts keep their size.
+const PHONE = "(max-width: 40rem)", AXES_PX = 116, LOWER = 0.6;
+const specified = (figure) => {
+  const text = figure.querySelector('script[type="application/json"]').textContent;
+  if (!figure.closest(".front") || !window.matchMedia(PHONE).matches) return JSON.parse(text);
+  const columns = (key, value) => (key === "columns" ? Math.max(1, Math.floor(LOWER * value)) : value);
+  const specification = JSON.parse(text, columns);
+  for (const panel of specification.vconcat ?? []) {
+    panel.width = Math.min(panel.width, Math.max(160, figure.querySelector(".picture").clientWidth - AXES_PX));
+    panel.height = Math.round(LOWER * panel.height);
+  }
+  return specification;
+};
 const enliven = (figure) => {
-  const specification = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+  const specification = specified(figure);
   ready(specification.config.font)
     .then(() => window.vegaEmbed(figure.querySelector(".live"), specification, options))
     .then(() => figure.classList.add("is-live"))

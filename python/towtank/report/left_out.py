@@ -1,0 +1,26 @@
+"""States the factor levels of a study that the preset of its runs leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from towtank.digging import dig
+from towtank.report import format as people
+
+
+def left_out_words(document: Mapping[str, object]) -> str:
+    """Return a sentence with the levels that a preset leaves out; empty if it leaves out none.
+
+    Parameters
+    ----------
+    document : dict
+        Summary of a study, or `study` of its manifest, with `left_out`: levels by factor.
+
+    Examples
+    --------
+    >>> left_out_words({"left_out": {"users": ["1", "12"], "nodes": ["four"]}})
+    'This preset leaves out users 1 and 12; nodes four.'
+    """
+    found = dig(document, "left_out") or {}
+    factors = [f"{factor} {people.listing([str(level) for level in levels])}" for factor, levels in found.items()]
+    return f"This preset leaves out {'; '.join(factors)}." if factors else ""
