@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from site_building.glossary import link_terms
 from site_building.links import faults
-from site_building.pages import PAGES, ROOT, copied, gallery, navigation
+from site_building.pages import PAGES, ROOT, boosted, copied, gallery, navigation
 
 SITE = ROOT / "target" / "site"
 GLOSSARY = ROOT / "docs" / "reference" / "glossary.md"
@@ -23,6 +23,7 @@ def main() -> int:
         print("\n".join(missing), file=sys.stderr)
         return 1
     gallery()
+    boosted()
     yaml = YAML()
     config = yaml.load(ROOT / "mkdocs.yml")
     config["nav"] = navigation()

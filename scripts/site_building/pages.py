@@ -22,6 +22,8 @@ _QUESTION = re.compile(r"^\*\*Question\.\*\* (.+)$", re.MULTILINE)
 _DIAGRAM = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FIGURE = "measured.svg"
 _SHOWN = ("docs", "studies", "examples")
+_FIRST_FOUND = ("docs/tutorial", "docs/guides")
+_BOOST = 4
 _TABS = {"Guides": "docs/guides", "Reference": "docs/reference", "Background": "docs/background"}
 
 
@@ -69,6 +71,13 @@ def copied() -> list[str]:
                 missing.append(f"{page.relative_to(PAGES)}: {target}: the repository has no such file")
         page.write_text(text, "utf-8")
     return missing
+
+
+def boosted() -> None:
+    """Let the search of the site list tutorial and guides before pages of reference, which repeat most words."""
+    for folder in _FIRST_FOUND:
+        for page in sorted((PAGES / folder).glob("*.md")):
+            page.write_text(f"---\nsearch:\n  boost: {_BOOST}\n---\n{page.read_text('utf-8')}", "utf-8")
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -98,8 +98,18 @@ def test_configurations_are_compared_at_equal_load(results: towtank.Results) -> 
     assert [each.load for each in found] == [12, 24, 48, 72]
     assert (found[0].base, found[0].other) == ("present", "absent")
     assert found[0].ratio is not None and found[0].ratio.low == pytest.approx(0.726, abs=1e-3)
-    assert results.compare("memory") == ()
     assert len(results.compare()) == 28
+
+
+def test_unknown_names_of_a_comparison_are_refused_together(results: towtank.Results) -> None:
+    """An empty comparison would look like a study without differences."""
+    with pytest.raises(StudyError) as refused:
+        results.compare("serch_index", metric="throughput")
+    factor, metric = refused.value.faults
+    assert (factor.file, factor.where, metric.where) == ("Results.compare()", "factor", "metric")
+    assert factor.message.startswith("must be a factor of the study other than the load (search_index)")
+    assert factor.message.endswith("got 'serch_index' instead, did you mean 'search_index'?")
+    assert "throughput_per_s" in metric.message
 
 
 def test_the_table_has_a_row_for_each_point(results: towtank.Results) -> None:

@@ -343,12 +343,20 @@ def test_faults_of_the_command_line(files: dict[str, list[Path]], tmp_path: Path
         ([files["a"][0], "missing"], "missing: must be a result file, got a path that does not exist instead"),
         ([files["a"][0], files["a"][1], "--threshold", "2"], "--threshold: must be a share in %"),
         ([files["a"][0], files["a"][1], "--threshold", "0 %"], "--threshold: must be above 0"),
-        ([folder, f"{folder}:search_index gone"], "must be the label of a configuration, one of"),
+        ([folder, f"{folder}:search_index gone"], "must be the label of a configuration or a part of only one, of"),
+        ([folder, f"{folder}:search_index"], "got 'search_index' instead"),
         ([folder, files["a"][0]], "must be runs of a configuration and load that both sides have"),
     ):
         done = run("compare", *arguments)
         assert (done.returncode, done.stdout) == (2, ""), arguments
         assert message in done.stderr
+
+
+def test_a_part_of_the_label_selects_a_configuration(tmp_path: Path) -> None:
+    folder = copy_of_results_1(tmp_path / "results").path
+    whole = towtank.compare(f"{folder}:search_index present", f"{folder}:search_index absent")
+    part = towtank.compare(f"{folder}:present", f"{folder}:absent")
+    assert part.metrics == whole.metrics != ()
 
 
 def test_the_python_function_has_the_words_of_the_document(files: dict[str, list[Path]]) -> None:

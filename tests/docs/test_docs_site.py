@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,10 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_site_builds_without_a_broken_link() -> None:
     built = subprocess.run([sys.executable, "scripts/site"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
+    found = json.loads((ROOT / "target" / "site" / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    boosts = {page["location"]: page.get("boost", 1) for page in found if "#" not in page["location"]}
+    assert boosts["docs/guides/size-a-system.html"] == boosts["docs/tutorial/first-study.html"] == 4
+    assert boosts["docs/certification.html"] == boosts["examples/two-hosts/index.html"] == 1
     home = (ROOT / "target" / "site" / "index.html").read_text("utf-8")
     assert 'href="docs/reference/glossary.html#term-steady-state"' in home
     gallery = (ROOT / "target" / "site" / "studies" / "index.html").read_text("utf-8")

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 
 from towtank.errors import Fault, StudyError
+from towtank.spelling import misnamed
 from towtank.units import shown
 
 COMMAND_LINE = "<command line>"
@@ -57,6 +58,26 @@ def _argument(option: re.Match[str], names: Mapping[str, str]) -> str:
 def refuse(call: str, argument: str, message: str) -> StudyError:
     """Return the error that reports one wrong argument."""
     return StudyError.at(f"{call}()", message, where=argument)
+
+
+def refuse_unknown(call: str, names: Mapping[str, tuple[str | None, str, Iterable[str]]]) -> None:
+    """Refuse arguments that are not among the known names of their kind, all together.
+
+    Parameters
+    ----------
+    call : str
+        Name of the called function.
+    names : mapping of str to tuple
+        For each argument its value, the description of its known names, and the known names.
+    """
+    faults = []
+    for argument, (value, kind, among) in names.items():
+        known = sorted(among)
+        if value is not None and value not in known:
+            message = misnamed(f"{kind} ({', '.join(known) or 'none'})", value, known)
+            faults.append(Fault(f"{call}()", 0, 0, argument, message))
+    if faults:
+        raise StudyError(faults)
 
 
 def path_of(call: str, argument: str, value: object) -> Path:

@@ -143,7 +143,8 @@ def compare(a: Side, b: Side, *, threshold: str | float = "2 %") -> ComparedResu
     Parameters
     ----------
     a, b : path, Results, or sequence of paths
-        Results folder, `FOLDER:CONFIGURATION`, run folder, or result files of any tool, with one file for each run.
+        Results folder, `FOLDER:CONFIGURATION` with the label of a configuration or a part of only one label, run
+        folder, or result files of any tool, with one file for each run.
     threshold : str or float, default "2 %"
         Smallest change that matters, for example `2 %` or 0.02, in (0, 1). [1]
 

@@ -130,8 +130,26 @@ class Results:
             Name of the factor to compare; default: all factors.
         metric : str, optional
             Name of the metric to compare, for example `throughput_per_s`; default: all metrics.
+
+        Returns
+        -------
+        tuple of Comparison
+            Comparisons of the valid and suspect runs; empty if no two levels have such runs at the same load.
+
+        Raises
+        ------
+        StudyError
+            If the study has no factor, or the comparisons have no metric, with this name.
         """
-        found = map(comparison_of, self._source.summary.get("comparisons") or ())
+        from towtank.api.calls import refuse_unknown  # noqa: PLC0415 - imports the units
+        from towtank.load_level import KINDS  # noqa: PLC0415
+
+        found = [comparison_of(each) for each in self._source.summary.get("comparisons") or ()]
+        factors = {name for run in self.runs for name in run.factors if name not in KINDS}
+        metrics = {each.metric for each in found}
+        names = {"factor": (factor, "a factor of the study other than the load", factors)}
+        names |= {"metric": (metric, "a compared metric", metrics)} if found else {}
+        refuse_unknown("Results.compare", names)
         return tuple(each for each in found if factor in (None, each.factor) and metric in (None, each.metric))
 
     def fit(self, curve: str = "auto", **options: Any) -> Fit:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from towtank.cli.compare_sides import Selection
     from towtank.errors import ExitStatus
 
-_RESULT = "results folder, `FOLDER:CONFIGURATION`, run folder, or result file of any tool that `towtank judge` reads"
+_RESULT = (
+    "results folder, `FOLDER:CONFIGURATION` (the label, or a part of only one label), run folder, or result file of "
+    "any tool that `towtank judge` reads"
+)
 
 
 def command(

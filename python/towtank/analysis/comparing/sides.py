@@ -33,8 +33,8 @@ Summary = Mapping[str, object]
 
 
 def side_of(names: Sequence[str]) -> Side:
-    """Read one side of a comparison. Each name is a results folder, `FOLDER:CONFIGURATION`, or a result file of one
-    run.
+    """Read one side of a comparison. Each name is a results folder, `FOLDER:CONFIGURATION` with the label of a
+    configuration or a part of only one label, or a result file of one run.
 
     Raises
     ------
@@ -97,15 +97,22 @@ def _of_study(name: str, results: ResultsFolder, label: str | None) -> Side:
     ]
     labels = list(dict.fromkeys(_configuration(summary) for summary in made.values()))
     if label is not None:
-        if label not in labels:
-            shown = ", ".join(map(repr, labels)) or "none"
-            message = f"must be the label of a configuration, one of {shown}, got {label!r} instead"
-            raise StudyError.at(results.path, message)
-        runs = [run for run, summary in zip(runs, made.values(), strict=True) if _configuration(summary) == label]
+        chosen = _chosen(results.path, labels, label)
+        runs = [run for run, summary in zip(runs, made.values(), strict=True) if _configuration(summary) == chosen]
     if not runs:
         raise StudyError.at(results.path, "must contain at least one run, got none")
     manifests = [folder.manifest for folder in folders if folder.run_id in made]
     return Side(name, tuple(runs), facts_of_study(results.manifest, manifests))
+
+
+def _chosen(path: Path, labels: Sequence[str], part: str) -> str:
+    """Return the label that is equal to a text, or the only label that contains it."""
+    found = [label for label in labels if label == part] or [label for label in labels if part and part in label]
+    if len(found) != 1:
+        shown = ", ".join(map(repr, labels)) or "none"
+        message = f"must be the label of a configuration or a part of only one, of {shown}, got {part!r} instead"
+        raise StudyError.at(path, message)
+    return found[0]
 
 
 def _configuration(summary: Summary) -> str:
