@@ -172,3 +172,35 @@ fn arrivals_of_the_best_rank_do_not_change_the_wait_for_a_worse_rank() {
         assert!((visit.jobs[0] / 1e-6 - 1.5).abs() < 1e-4, "{scv}");
     }
 }
+
+/// If all classes have the same exponential service time, interruption only changes the order of service. The jobs of
+/// all classes together are then those of M/M/m.
+#[test]
+fn interrupting_ranks_of_many_servers_hold_the_jobs_of_erlang() {
+    for servers in 2..=8 {
+        let scale = f64::from(servers);
+        let rates = [0.4 * scale, 0.3 * scale, 0.2 * scale];
+        let mut center = center(Speed::Servers(servers), &[1.0; 3], Discipline::Priority);
+        center.preemptive = true;
+        let visit = all_at_once(&center, &rates, 1.0);
+        assert!(visit.exact);
+        let total: f64 = visit.jobs.iter().sum();
+        let load = 0.9 * scale;
+        let erlang = load + erlang_c(servers, load) * load / (scale - load);
+        assert!((total / erlang - 1.0).abs() < 1e-12, "{servers} servers");
+    }
+}
+
+/// The best rank at several servers, with interruption, waits as if it were alone, by Allen and Cunneen:
+/// W = C S / (m (1 − ρ)) (1 + scv) / 2. At two servers and a load of 1, Erlang's C is 1/3, so W = 2/3 S for scv 3.
+#[test]
+fn the_best_interrupting_rank_of_several_servers_waits_as_alone() {
+    let mut center = center(Speed::Servers(2), &[1.0, 4.0], Discipline::Priority);
+    center.preemptive = true;
+    for (scv, wait) in [(0.0, 1.0 / 6.0), (1.0, 1.0 / 3.0), (3.0, 2.0 / 3.0)] {
+        center.scv = vec![scv, 2.0];
+        let visit = all_at_once(&center, &[1.0, 0.1], 1.0);
+        assert!((visit.jobs[0] - 1.0 - wait).abs() < 1e-12, "scv {scv}");
+        assert!(!visit.exact);
+    }
+}
