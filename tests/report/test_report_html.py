@@ -16,7 +16,7 @@ import report_synthetic as synthetic
 
 from towtank.report import html as writer
 from towtank.report.content import SECTIONS, build_document
-from towtank.report.document import Document, Table
+from towtank.report.document import Callout, Document, Table, text
 from towtank.report.html import css_string, numbering, render
 from towtank.report.source import Results
 from towtank.report.theme import short
@@ -285,3 +285,21 @@ def test_partial_results_give_a_whole_page(results: Results) -> None:
     assert len(page.all("section")) == sum(build(results) is not None for build in SECTIONS)
     assert "nan" not in page.text.lower().split()
     assert "None" not in page.text
+
+
+def test_an_answer_of_more_than_three_sentences_is_folded_after_the_third() -> None:
+    document = build_document(synthetic.results())
+    answers = tuple(text(f"Answer {number}.") for number in range(1, 6))
+    (summary,) = [section for section in document.sections if section.name == "summary"]
+    blocks = tuple(
+        dataclasses.replace(block, content=answers)
+        if isinstance(block, Callout) and block.level == "headline"
+        else block
+        for block in summary.blocks
+    )
+    sections = tuple(
+        dataclasses.replace(each, blocks=blocks) if each is summary else each for each in document.sections
+    )
+    shown, folded = render(dataclasses.replace(document, sections=sections)).split("Further answers</summary>", 1)
+    assert [f"<p>Answer {number}.</p>" in shown for number in range(1, 6)] == [True] * 3 + [False] * 2
+    assert "<p>Answer 5.</p>" in folded.partition("</details>")[0]
