@@ -48,6 +48,7 @@ impl Visits<'_> {
             retries: patience.map_or(0, |limits| limits.retries),
             retry_delay_s: patience.map_or(0.0, |limits| limits.retry_delay_s),
             on_timeout: patience.map_or(OnTimeout::Continue, |limits| limits.on_timeout),
+            after: self.after(class),
         }
     }
 
@@ -87,11 +88,25 @@ impl Visits<'_> {
         from_stations.chain([row(Some(&route.start))]).collect()
     }
 
-    /// Returns the route of a class that visits the stations in the order of the model.
+    /// Returns the stations that a class visits after its response, in the order of the model.
+    fn after(&self, class: &Class) -> Vec<u32> {
+        let entries = &self.model.behaviour.after;
+        let entry = entries.iter().find(|entry| entry.class == class.name);
+        let mut stations: Vec<u32> = (entry.iter().flat_map(|entry| &entry.stations))
+            .map(|name| station_index(self.model, name))
+            .collect();
+        stations.sort_unstable();
+        stations
+    }
+
+    /// Returns the route of a class that visits the stations in the order of the model, except that the stations after
+    /// the response come last.
     fn steps(&self, class: usize) -> Vec<Step> {
+        let after = self.after(&self.model.classes[class]);
         let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
         let mut forked = vec![false; self.model.forks.len()];
-        for station in 0..self.model.stations.len() {
+        let before = |station: &usize| !after.contains(&(*station as u32));
+        for station in (0..self.model.stations.len()).filter(before) {
             if let Some(fork) = self.fork_of(class, station) {
                 if !std::mem::replace(&mut forked[fork], true) {
                     let inside = self.model.forks[fork].branches.iter().flatten();
@@ -102,6 +117,12 @@ impl Visits<'_> {
                 places.push((step, vec![station as u32]));
             }
         }
+        if !after.is_empty() {
+            places.push((Step::Answer, Vec::new()));
+        }
+        let visits = (after.iter())
+            .filter_map(|&station| Some((self.visit(class, station as usize)?, vec![station])));
+        places.extend(visits);
         self.with_pools(class, &places)
     }
 
