@@ -64,6 +64,7 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Snippet("routing:", kind="model", beside=ROUTED),
         Snippet("classes:", kind="model"),
         Snippet("classes:", kind="model"),
+        Snippet("classes:", kind="model"),
         Keys('{"schema": "towtank/solve/1"', document="solve"),
         Keys('{"schema": "towtank/simulate/1"', document="simulate"),
         Keys('{"classes"', document="engine-model"),

@@ -149,7 +149,10 @@ class ForkFile(FileModel):
     """Branches of a transaction that run at the same time; the transaction continues when all are complete."""
 
     branches: list[Branch] = Field(
-        description="Branches that run at the same time; each branch is a station or a list of stations."
+        description=(
+            "Branches that run at the same time; each branch is a station, another fork (only simulation uses it), or "
+            "a list of them."
+        )
     )
     classes: list[Name] = Field([], description="Names of the classes that fork; default: all classes.")
 

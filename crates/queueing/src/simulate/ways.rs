@@ -3,6 +3,7 @@
 use super::plan::{BalancerPlan, ClassPlan, NONE, PoolPlan, Step, Way, station_index};
 use super::times::Times;
 use crate::model::behaviour::OnTimeout;
+use crate::model::forks;
 use crate::model::{Branching, Class, END, Model};
 
 /// Data of a model from which the routes of classes are created.
@@ -109,8 +110,10 @@ impl Visits<'_> {
         for station in (0..self.model.stations.len()).filter(before) {
             if let Some(fork) = self.fork_of(class, station) {
                 if !std::mem::replace(&mut forked[fork], true) {
-                    let inside = self.model.forks[fork].branches.iter().flatten();
-                    let stations = inside.map(|name| station_index(self.model, name)).collect();
+                    let inside = forks::stations(self.model, &self.model.forks[fork]);
+                    let stations = (inside.iter())
+                        .map(|name| station_index(self.model, name))
+                        .collect();
                     places.push((Step::Fork(fork as u32), stations));
                 }
             } else if let Some(step) = self.visit(class, station) {
@@ -126,15 +129,25 @@ impl Visits<'_> {
         self.with_pools(class, &places)
     }
 
+    /// Returns the outermost fork that has a station in a branch, among those in which a class forks.
     fn fork_of(&self, class: usize, station: usize) -> Option<usize> {
         let (class, station) = (
             &self.model.classes[class].name,
             &self.model.stations[station].name,
         );
-        self.model.forks.iter().position(|fork| {
-            (fork.classes.is_empty() || fork.classes.contains(class))
-                && fork.branches.iter().flatten().any(|name| name == station)
-        })
+        let forks = &self.model.forks;
+        let concerns = |index: &usize| {
+            let classes = &forks[*index].classes;
+            classes.is_empty() || classes.contains(class)
+        };
+        let innermost = (0..forks.len()).find(|index| {
+            let mut names = forks[*index].branches.iter().flatten();
+            concerns(index) && names.any(|name| name == station)
+        });
+        let outwards = std::iter::successors(innermost, |&index| {
+            forks::outer(self.model, index).filter(concerns)
+        });
+        outwards.last()
     }
 
     /// Returns the visits of a class to a station, if any. All visits to the stations of a balancer are assigned to its
@@ -173,13 +186,13 @@ impl Visits<'_> {
         (count > 0.0).then_some(step)
     }
 
+    /// Returns the steps of a branch: visits to its stations, and its inner forks.
     pub fn branch(&self, class: usize, names: &[String]) -> Vec<Step> {
-        let stations = names
-            .iter()
-            .map(|name| station_index(self.model, name) as usize);
-        stations
-            .filter_map(|station| self.visit(class, station))
-            .collect()
+        let step = |name: &String| match forks::inner(self.model, name) {
+            Some(fork) => Some(Step::Fork(fork as u32)),
+            None => self.visit(class, station_index(self.model, name) as usize),
+        };
+        names.iter().filter_map(step).collect()
     }
 
     /// Inserts two steps for each pool into a route: a unit is taken before the first station of the pool, and released
