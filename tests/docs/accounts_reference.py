@@ -62,7 +62,7 @@ REFERENCE: dict[str, tuple[Judgement, ...]] = {
         Snippet("classes:", kind="model"),
         Snippet("classes:", kind="model"),
         Snippet("routing:", kind="model", beside=ROUTED),
-        Snippet("classes:", kind="model"),
+        *(Snippet("classes:", kind="model") for _ in range(4)),
         Keys('{"schema": "towtank/solve/1"', document="solve"),
         Keys('{"schema": "towtank/simulate/1"', document="simulate"),
         Keys('{"classes"', document="engine-model"),

@@ -291,6 +291,7 @@ balancers:
         "weights": [{"station": "shared", "class": "web", "weight": 2.0}],
         "samples": [{"station": "two", "class": "web", "values_s": [0.1, 0.3]}],
         "batches": [],
+        "after": [],
     }
 
 

@@ -6,6 +6,7 @@
 
 pub mod behaviour;
 mod check;
+pub(crate) mod forks;
 mod routing;
 
 use std::collections::BTreeMap;
@@ -239,8 +240,9 @@ pub struct Pool {
 pub struct Fork {
     /// Name of the fork, unique among forks.
     pub name: String,
-    /// Names of the stations of each branch. A fork has at least two branches, and no station is in more than one
-    /// branch.
+    /// Names of the stations and inner forks of each branch; a name that both have is that of the station. A fork has
+    /// at least two branches, and no station or fork is in more than one branch. Only the simulator supports inner
+    /// forks.
     pub branches: Vec<Vec<String>>,
     /// Names of the classes whose transactions fork; by default, all classes.
     #[serde(default)]

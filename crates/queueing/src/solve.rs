@@ -84,6 +84,10 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     if let Some(fault) = model.behaviour.beyond_analysis() {
         return Err(vec![fault]);
     }
+    let nested = refusals::nested_forks(model);
+    if !nested.is_empty() {
+        return Err(nested);
+    }
     if model.behaviour.caches.is_empty() {
         return solve_network(&whole, method);
     }

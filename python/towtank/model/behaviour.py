@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from towtank.errors import Fault
-from towtank.fields import Duration, FileModel, Name
+from towtank.fields import Duration, FileModel, Name, one_or_more
 from towtank.yamlfile import Node, did_you_mean, fault_at
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ class ClassBehaviour(FileModel):
         description=(
             "Action of the system after a timeout: `continue` the work on the job, or `cancel` the job; default: "
             "`continue`."
+        ),
+    )
+    after: Annotated[list[Name], BeforeValidator(one_or_more)] | None = Field(
+        None,
+        description=(
+            "Names of the stations that a job visits after its response: the user goes on, while the work continues. "
+            "Only simulation uses it."
         ),
     )
 
@@ -150,6 +157,11 @@ def behaviour_document(model: ModelFile) -> dict[str, Any]:
             for name, job_class in model.classes.items()
             if job_class.batch is not None
         ],
+        "after": [
+            {"class": name, "stations": job_class.after}
+            for name, job_class in model.classes.items()
+            if job_class.after is not None
+        ],
         "failures": [
             {"station": name, "up_s": station.up, "down_s": station.down, "failover": station.failover}
             for name, station in stations
@@ -195,6 +207,9 @@ def behaviour_faults(tree: Node, model: ModelFile) -> Iterator[Fault]:
     for name, job_class in model.classes.items():
         if job_class.batch_sizes is not None and job_class.batch is None:
             yield fault_at(tree, ("classes", name, "batch_sizes"), "must be given together with 'batch'")
+        if job_class.after is not None and job_class.transactions:
+            message = "must be left out for a class with transactions; give each transaction a class of its own"
+            yield fault_at(tree, ("classes", name, "after"), message)
         for key in ("on_timeout", "retry_delay"):
             needed = job_class.timeout is not None or (key == "retry_delay" and job_class.retries)
             if getattr(job_class, key) is not None and not needed:

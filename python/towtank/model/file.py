@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
 from towtank.fields import Share as Part
 from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
+from towtank.model.between import MeanTime
 
 SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
 COUNT_AT_MOST = 1_000_000_000
@@ -43,7 +44,7 @@ class ClassFile(ClassBehaviour):
     """Class of jobs: a closed class has `users`, an open class has an arrival `rate`."""
 
     users: ModelCount | None = Field(None, description="Number of users of a closed class; each has one job at a time.")
-    think: Duration | None = Field(
+    think: MeanTime | None = Field(
         None, description="Mean think time between a response and the user's next job, for closed classes; default: 0."
     )
     rate: PositiveRate | None = Field(None, description="Arrival rate of an open class.")
@@ -83,7 +84,7 @@ class StationFile(StationBehaviour):
 
     discipline: Discipline = Field("fcfs", description="Order of service (queueing discipline).")
     servers: int = Field(1, ge=1, le=SERVERS_AT_MOST, description="Number of identical servers of the station.")
-    demand: PerClass[Duration] | None = Field(
+    demand: PerClass[MeanTime] | None = Field(
         None,
         description=(
             "Service demand of a transaction: its service time over all visits; replaces `service_time` and `visits`."
@@ -93,7 +94,7 @@ class StationFile(StationBehaviour):
         None,
         description="Number of visits of a transaction to the station; only together with `service_time`. Default: 1.",
     )
-    service_time: PerClass[Duration] | None = Field(None, description="Mean service time of one visit.")
+    service_time: PerClass[MeanTime] | None = Field(None, description="Mean service time of one visit.")
     at_once: ModelCount | None = Field(
         None,
         description=(
@@ -149,7 +150,10 @@ class ForkFile(FileModel):
     """Branches of a transaction that run at the same time; the transaction continues when all are complete."""
 
     branches: list[Branch] = Field(
-        description="Branches that run at the same time; each branch is a station or a list of stations."
+        description=(
+            "Branches that run at the same time; each branch is a station, another fork (only simulation uses it), or "
+            "a list of them."
+        )
     )
     classes: list[Name] = Field([], description="Names of the classes that fork; default: all classes.")
 

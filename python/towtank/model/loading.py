@@ -13,6 +13,7 @@ from typing import Any
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
 from towtank.model.behaviour import behaviour_document, behaviour_faults
+from towtank.model.between import Between, mean_of
 from towtank.model.file import ClassFile, FittedFile, ModelFile, StationFile
 from towtank.model.solving import check_models
 from towtank.treecheck import validate_tree
@@ -156,9 +157,14 @@ def _meaning(whole: Node, tree: Node, model: ModelFile) -> list[Fault]:
         if load.rate is not None and load.think is not None:
             message = "must be left out: arrivals of an open class do not wait for responses"
             faults.append(fault_at(tree, ("classes", name, "think"), message))
+        for key in ("think_distribution", "think_scv"):
+            if isinstance(load.think, Between) and getattr(load, key) is not None:
+                message = f"must be left out: {load.think} is a distribution"
+                faults.append(fault_at(tree, ("classes", name, key), message))
     faults += _transaction_faults(tree, model)
     for name, station in model.stations.items():
         faults += _station_faults(whole, tree, model, name, station)
+        faults += _bounds_faults(tree, model, name, station)
     for name, pool in model.pools.items():
         if not pool.holds:
             faults.append(fault_at(tree, ("pools", name, "holds"), "must have at least one station or pool, got none"))
@@ -243,10 +249,27 @@ def _station_faults(whole: Node, tree: Node, model: ModelFile, name: str, statio
     return faults
 
 
-def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
-    """Return the service time, or the demand, of each class that visits a station. [s]"""
+def _bounds_faults(tree: Node, model: ModelFile, name: str, station: StationFile) -> list[Fault]:
+    """Check that a time between two bounds has no other distribution."""
+    faults = []
+    for job_class, time in _given_times(model, station).items():
+        for key in ("distribution", "scv", "samples"):
+            value = getattr(station, key)
+            if value is not None and job_class in _each(model, value) and isinstance(time, Between):
+                message = f"must be left out for {job_class!r}: {time} is a distribution"
+                faults.append(fault_at(tree, ("stations", name, key), message))
+    return faults
+
+
+def _given_times(model: ModelFile, station: StationFile) -> dict[str, float | Between]:
+    """Return the service time, or the demand, of each class that visits a station, as the file gives it. [s]"""
     value = station.demand if station.demand is not None else station.service_time
     return {} if value is None else _each(model, value)
+
+
+def _times(model: ModelFile, station: StationFile) -> dict[str, float]:
+    """Return the mean service time, or the demand, of each class that visits a station. [s]"""
+    return {name: mean_of(time) for name, time in _given_times(model, station).items()}
 
 
 def _chains(model: ModelFile) -> dict[str, str]:
@@ -275,8 +298,8 @@ def _document(model: ModelFile) -> dict[str, Any]:
             {
                 "name": name,
                 "users": load.users,
-                "think_time_s": load.think or 0.0,
-                "think": _variation(load.think_distribution, load.think_scv),
+                "think_time_s": mean_of(load.think or 0.0),
+                "think": _variation(load.think_distribution, load.think_scv, load.think),
                 "arrival_rate_per_s": load.rate,
                 "arrivals": _variation(load.arrival_distribution, load.arrival_scv),
                 "priority": load.priority,
@@ -307,7 +330,10 @@ def _transactions(load: ClassFile) -> dict[str, Any]:
     }
 
 
-def _variation(distribution: str | None, scv: float | None) -> dict[str, Any]:
+def _variation(distribution: str | None, scv: float | None, time: float | Between | None = None) -> dict[str, Any]:
+    """Return the variation of a time in the form of the engine; a time between two bounds is uniform."""
+    if isinstance(time, Between):
+        return {"distribution": "uniform", "scv": time.scv}
     return {"distribution": distribution, "scv": scv}
 
 
@@ -329,10 +355,10 @@ def _station(model: ModelFile, name: str, station: StationFile) -> dict[str, Any
             {
                 "class": job_class,
                 "visits": visits.get(job_class),
-                "service_time_s": time,
-                "variation": _variation(forms.get(job_class), scv.get(job_class)),
+                "service_time_s": mean_of(time),
+                "variation": _variation(forms.get(job_class), scv.get(job_class), time),
                 "priority": ranks.get(chains.get(job_class, job_class)),
             }
-            for job_class, time in _times(model, station).items()
+            for job_class, time in _given_times(model, station).items()
         ],
     }

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Json = dict[str, Any]
-_SCV = {"deterministic": 0.0}
+_SCV = {"deterministic": 0.0, "uniform": 1 / 3}
 # Disciplines at which jobs wait in a queue. The mean wait is equal for all transactions.
 _IN_TURN = ("fcfs", "priority")
 

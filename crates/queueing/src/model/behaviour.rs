@@ -1,6 +1,7 @@
 //! Further behaviour of a model: time-outs, failures, load balancing, caches, feedback, weights, measured times. The
 //! solvers support only caches and measured times.
 
+mod after;
 mod check;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,18 @@ pub struct Behaviour {
     pub samples: Vec<Samples>,
     /// Classes whose jobs arrive in batches.
     pub batches: Vec<Batch>,
+    /// Stations that jobs visit after their response.
+    pub after: Vec<After>,
+}
+
+/// Work after the response: the user goes on, while the job visits further stations.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// Name of the class.
+    pub class: String,
+    /// Names of the stations that a job visits after its response, in the order of the model.
+    pub stations: Vec<String>,
 }
 
 /// Distribution of the number of jobs in a batch.
@@ -211,6 +224,11 @@ impl Behaviour {
             self.batches
                 .first()
                 .map(|batch| vec!["classes", &batch.class, "batch"])
+        })
+        .or_else(|| {
+            self.after
+                .first()
+                .map(|after| vec!["classes", &after.class, "after"])
         })
         .or_else(|| {
             self.failures

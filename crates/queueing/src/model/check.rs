@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{
-    Branching, Class, Discipline, Distribution, END, Fault, Fork, Model, Pool, Route, Service,
-    Station, Variation,
+    Branching, Class, Discipline, Distribution, END, Fault, Model, Pool, Route, Service, Station,
+    Variation,
 };
 
 /// Limit on users, servers and units. Integers up to this limit are exact as floating-point numbers, and the product of
@@ -18,10 +18,10 @@ const SHARE_TOLERANCE: f64 = 1e-9;
 const LOAD_AT_MOST: f64 = 1e100;
 
 /// Collects faults.
-struct Faults(Vec<Fault>);
+pub(super) struct Faults(Vec<Fault>);
 
 impl Faults {
-    fn unless(&mut self, right: bool, path: &[&str], message: impl FnOnce() -> String) {
+    pub(super) fn unless(&mut self, right: bool, path: &[&str], message: impl FnOnce() -> String) {
         if !right {
             self.0.push(Fault::new(path, message()));
         }
@@ -78,7 +78,7 @@ pub(super) fn check(model: &Model) -> Vec<Fault> {
     }
     pool_nesting(model, &mut faults);
     for declared in &model.forks {
-        fork(model, declared, &mut faults);
+        super::forks::check(model, declared, &mut faults);
     }
     for declared in &model.routing {
         route(model, declared, &mut faults);
@@ -287,11 +287,11 @@ fn service(model: &Model, station: &Station, service: &Service, faults: &mut Fau
 }
 
 /// Returns `true` if a list of classes includes the class; an empty list includes all.
-fn concerns(classes: &[String], class: &str) -> bool {
+pub(super) fn concerns(classes: &[String], class: &str) -> bool {
     classes.is_empty() || classes.iter().any(|name| name == class)
 }
 
-fn known_classes(model: &Model, classes: &[String], path: &[&str], faults: &mut Faults) {
+pub(super) fn known_classes(model: &Model, classes: &[String], path: &[&str], faults: &mut Faults) {
     for name in classes {
         let known = model.classes.iter().any(|class| class.name == *name);
         faults.unless(known, path, || {
@@ -353,55 +353,6 @@ fn pool_nesting(model: &Model, faults: &mut Faults) {
             &["pools", &start.name, "holds"],
             || "must not lead back to the pool itself, got a cycle".into(),
         );
-    }
-}
-
-fn fork(model: &Model, fork: &Fork, faults: &mut Faults) {
-    let path = ["forks", fork.name.as_str(), "branches"];
-    known_classes(
-        model,
-        &fork.classes,
-        &["forks", &fork.name, "classes"],
-        faults,
-    );
-    faults.unless((2..=16).contains(&fork.branches.len()), &path, || {
-        format!(
-            "must have 2 to 16 branches, got {} instead",
-            fork.branches.len()
-        )
-    });
-    let mut seen = BTreeSet::new();
-    for branch in &fork.branches {
-        faults.unless(!branch.is_empty(), &path, || {
-            "must have at least one station in each branch".into()
-        });
-        for name in branch {
-            let known = model.stations.iter().any(|station| station.name == *name);
-            faults.unless(known, &path, || {
-                format!("must be stations of the model, got {name:?} instead")
-            });
-            faults.unless(seen.insert(name), &path, || {
-                format!("must have each station once, got {name:?} twice")
-            });
-            let elsewhere = model.forks.iter().any(|other| {
-                other.name != fork.name && other.branches.iter().any(|branch| branch.contains(name))
-            });
-            faults.unless(!elsewhere, &path, || {
-                format!("must have stations of no other fork, got {name:?} instead")
-            });
-        }
-    }
-    for pool in &model.pools {
-        let held = seen
-            .iter()
-            .filter(|name| pool.holds.contains(**name))
-            .count();
-        faults.unless(held == 0 || held == seen.len(), &path, || {
-            format!(
-                "must have all of its stations in the pool {:?}, or none of them",
-                pool.name
-            )
-        });
     }
 }
 

@@ -232,9 +232,10 @@ impl Over<'_> {
     }
 
     /// Returns `true` if all replications were measured long enough, and failures occurred often enough. If the number
-    /// of jobs of an open class keeps growing, any length is enough.
+    /// of jobs of an open class, or of jobs after their response, keeps growing, any length is enough.
     pub fn is_long_enough(&self) -> bool {
-        let open = (self.plan.classes.iter()).any(|class| class.arrivals.is_some());
+        let open = (self.plan.classes.iter())
+            .any(|class| class.arrivals.is_some() || !class.after.is_empty());
         let enough = self.samples.iter().all(Sample::is_long_enough)
             && self.failures().iter().all(|&(_, met)| met >= FAILURES);
         enough || (open && !self.steady())

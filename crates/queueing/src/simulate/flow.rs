@@ -157,6 +157,7 @@ impl Machine<'_> {
                     }
                 }
                 Step::Release(pool) => self.give_back(job, pool),
+                Step::Answer => self.answer(job),
                 Step::Fork(fork) => {
                     self.split(job, fork);
                     return;
@@ -342,13 +343,30 @@ impl Machine<'_> {
             self.free_job(job);
             return;
         }
+        self.complete(job);
+        self.leave_system(job);
+    }
+
+    /// Records the response of a transaction.
+    #[inline]
+    fn complete(&mut self, job: u32) {
         self.forget_patience(job);
         let this = &self.jobs[job as usize];
         let (class, time) = (this.class, self.now - this.started);
         self.count(class, Count::Completed, 1.0);
         self.count(class, Count::ResponseTime, time);
         self.record.response(class as usize, time);
-        self.leave_system(job);
+    }
+
+    /// Answers the user of a job, who goes on as another job. The job itself continues without a user; it may already
+    /// have lost the user to a time limit.
+    fn answer(&mut self, job: u32) {
+        if std::mem::replace(&mut self.jobs[job as usize].orphan, true) {
+            return;
+        }
+        self.complete(job);
+        let user = self.new_job(self.jobs[job as usize].class);
+        self.leave_system(user);
     }
 
     /// Ends a transaction, whether it was completed or not.

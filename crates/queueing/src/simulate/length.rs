@@ -68,7 +68,10 @@ pub fn relaxation_s(machines: &mut [Machine]) -> f64 {
             let per_s = count(Count::Completed) / duration_s;
             walk::relaxation_s(plan, class, per_s, |index| sum(index) / duration_s)
         };
-        of_class(class_plan, stay_s, away_s, busiest).max(walk_s)
+        let after = (class_plan.after.iter())
+            .map(|&station| layout.levels() + layout.sojourn(station as usize, class));
+        let after_s = after.map(&sum).sum::<f64>() / ended.max(1.0);
+        (of_class(class_plan, stay_s, away_s, busiest).max(walk_s)).max(of_open(after_s, busiest))
     });
     times.fold(of_failures(plan), f64::max)
 }
@@ -96,11 +99,18 @@ fn of_class(class: &ClassPlan, stay_s: f64, away_s: f64, busiest: f64) -> f64 {
     if stay_s == 0.0 {
         return 0.0;
     }
-    let settle_per_s = if class.arrivals.is_some() {
-        (1.0 - busiest.min(OPEN_AT_MOST)) / stay_s
-    } else {
-        1.0 / away_s + (1.0 - busiest).max(0.0) / stay_s
-    };
+    if class.arrivals.is_some() {
+        return of_open(stay_s, busiest);
+    }
+    stay_s + 1.0 / (1.0 / away_s + (1.0 - busiest).max(0.0) / stay_s)
+}
+
+/// Returns the relaxation time of jobs that arrive whatever the number present, as those of an open class. [s]
+fn of_open(stay_s: f64, busiest: f64) -> f64 {
+    if stay_s == 0.0 {
+        return 0.0;
+    }
+    let settle_per_s = (1.0 - busiest.min(OPEN_AT_MOST)) / stay_s;
     stay_s + 1.0 / settle_per_s
 }
 

@@ -42,7 +42,7 @@ pub enum State {
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub state: State,
-    /// `true` if no user waits for the job, because its time limit has passed.
+    /// `true` if no user waits for the job, because its time limit has passed or the user has the response.
     pub orphan: bool,
     /// `true` if the job, or a branch of it, was dropped.
     pub dropped: bool,

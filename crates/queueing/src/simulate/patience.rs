@@ -17,8 +17,12 @@ impl Machine<'_> {
         }
     }
 
-    /// Starts the patience of a job that begins to wait at a station, if its class gives up.
+    /// Starts the patience of a job that begins to wait at a station, if its class gives up. Work after the response
+    /// does not give up.
     pub(super) fn start_patience(&mut self, job: u32) {
+        if self.jobs[job as usize].orphan {
+            return;
+        }
         let class = self.jobs[job as usize].class as usize;
         if let Some(mean) = self.plan.classes[class].patience_s {
             let time = mean * self.streams.patience[class].exponential();

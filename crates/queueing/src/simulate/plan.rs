@@ -43,6 +43,8 @@ pub struct ClassPlan {
     pub retries: u32,
     pub retry_delay_s: f64,
     pub on_timeout: OnTimeout,
+    /// Stations that a job visits after its response.
+    pub after: Vec<u32>,
 }
 
 /// Route of a class through the network.
@@ -67,6 +69,8 @@ pub enum Step {
     Acquire(u32),
     Release(u32),
     Fork(u32),
+    /// The response: the user goes on, and the job continues without a user.
+    Answer,
 }
 
 /// A station, prepared for simulation.

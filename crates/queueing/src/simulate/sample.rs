@@ -29,7 +29,12 @@ fn cut_blocks(machine: &Machine, cut_s: f64) -> usize {
 
 /// Returns the mean number of jobs in the system in the third and in the fourth quarter of the run.
 fn quarters(machine: &Machine) -> [f64; 2] {
-    let (state, slices) = (state(machine), machine.record.slices());
+    let (mut state, slices) = (state(machine), machine.record.slices());
+    if (machine.plan.classes.iter()).any(|class| !class.after.is_empty()) {
+        // Jobs after their response that wait for a pool are neither in the system nor at a station.
+        let pools = 0..machine.layout.pools;
+        state.extend(pools.map(|pool| machine.record.series(machine.layout.waiting(pool))));
+    }
     [slices / 2..slices * 3 / 4, slices * 3 / 4..slices].map(|range| {
         let length = range.len().max(1) as f64;
         let sums = state

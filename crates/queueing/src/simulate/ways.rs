@@ -3,6 +3,7 @@
 use super::plan::{BalancerPlan, ClassPlan, NONE, PoolPlan, Step, Way, station_index};
 use super::times::Times;
 use crate::model::behaviour::OnTimeout;
+use crate::model::forks;
 use crate::model::{Branching, Class, END, Model};
 
 /// Data of a model from which the routes of classes are created.
@@ -48,6 +49,7 @@ impl Visits<'_> {
             retries: patience.map_or(0, |limits| limits.retries),
             retry_delay_s: patience.map_or(0.0, |limits| limits.retry_delay_s),
             on_timeout: patience.map_or(OnTimeout::Continue, |limits| limits.on_timeout),
+            after: self.after(class),
         }
     }
 
@@ -87,33 +89,65 @@ impl Visits<'_> {
         from_stations.chain([row(Some(&route.start))]).collect()
     }
 
-    /// Returns the route of a class that visits the stations in the order of the model.
+    /// Returns the stations that a class visits after its response, in the order of the model.
+    fn after(&self, class: &Class) -> Vec<u32> {
+        let entries = &self.model.behaviour.after;
+        let entry = entries.iter().find(|entry| entry.class == class.name);
+        let mut stations: Vec<u32> = (entry.iter().flat_map(|entry| &entry.stations))
+            .map(|name| station_index(self.model, name))
+            .collect();
+        stations.sort_unstable();
+        stations
+    }
+
+    /// Returns the route of a class that visits the stations in the order of the model, except that the stations after
+    /// the response come last.
     fn steps(&self, class: usize) -> Vec<Step> {
+        let after = self.after(&self.model.classes[class]);
         let mut places: Vec<(Step, Vec<u32>)> = Vec::new();
         let mut forked = vec![false; self.model.forks.len()];
-        for station in 0..self.model.stations.len() {
+        let before = |station: &usize| !after.contains(&(*station as u32));
+        for station in (0..self.model.stations.len()).filter(before) {
             if let Some(fork) = self.fork_of(class, station) {
                 if !std::mem::replace(&mut forked[fork], true) {
-                    let inside = self.model.forks[fork].branches.iter().flatten();
-                    let stations = inside.map(|name| station_index(self.model, name)).collect();
+                    let inside = forks::stations(self.model, &self.model.forks[fork]);
+                    let stations = (inside.iter())
+                        .map(|name| station_index(self.model, name))
+                        .collect();
                     places.push((Step::Fork(fork as u32), stations));
                 }
             } else if let Some(step) = self.visit(class, station) {
                 places.push((step, vec![station as u32]));
             }
         }
+        if !after.is_empty() {
+            places.push((Step::Answer, Vec::new()));
+        }
+        let visits = (after.iter())
+            .filter_map(|&station| Some((self.visit(class, station as usize)?, vec![station])));
+        places.extend(visits);
         self.with_pools(class, &places)
     }
 
+    /// Returns the outermost fork that has a station in a branch, among those in which a class forks.
     fn fork_of(&self, class: usize, station: usize) -> Option<usize> {
         let (class, station) = (
             &self.model.classes[class].name,
             &self.model.stations[station].name,
         );
-        self.model.forks.iter().position(|fork| {
-            (fork.classes.is_empty() || fork.classes.contains(class))
-                && fork.branches.iter().flatten().any(|name| name == station)
-        })
+        let forks = &self.model.forks;
+        let concerns = |index: &usize| {
+            let classes = &forks[*index].classes;
+            classes.is_empty() || classes.contains(class)
+        };
+        let innermost = (0..forks.len()).find(|index| {
+            let mut names = forks[*index].branches.iter().flatten();
+            concerns(index) && names.any(|name| name == station)
+        });
+        let outwards = std::iter::successors(innermost, |&index| {
+            forks::outer(self.model, index).filter(concerns)
+        });
+        outwards.last()
     }
 
     /// Returns the visits of a class to a station, if any. All visits to the stations of a balancer are assigned to its
@@ -152,13 +186,13 @@ impl Visits<'_> {
         (count > 0.0).then_some(step)
     }
 
+    /// Returns the steps of a branch: visits to its stations, and its inner forks.
     pub fn branch(&self, class: usize, names: &[String]) -> Vec<Step> {
-        let stations = names
-            .iter()
-            .map(|name| station_index(self.model, name) as usize);
-        stations
-            .filter_map(|station| self.visit(class, station))
-            .collect()
+        let step = |name: &String| match forks::inner(self.model, name) {
+            Some(fork) => Some(Step::Fork(fork as u32)),
+            None => self.visit(class, station_index(self.model, name) as usize),
+        };
+        names.iter().filter_map(step).collect()
     }
 
     /// Inserts two steps for each pool into a route: a unit is taken before the first station of the pool, and released

@@ -1,7 +1,7 @@
 //! Reasons for which a network is not solved.
 
 use super::TABLE_AT_MOST;
-use crate::model::{Discipline, Fault};
+use crate::model::{Discipline, Fault, Model, forks};
 use crate::network::{Load, Network};
 use crate::row;
 
@@ -10,6 +10,21 @@ pub(super) fn beyond_methods(network: &Network) -> Vec<Fault> {
     let mut faults = regular(network);
     faults.extend(interrupted_stacks(network));
     faults
+}
+
+/// Returns a fault for each fork inside of another fork.
+pub(super) fn nested_forks(model: &Model) -> Vec<Fault> {
+    let within = |name: &&String| forks::inner(model, name).is_some();
+    (model.forks.iter())
+        .filter_map(|fork| Some((fork, fork.branches.iter().flatten().find(within)?)))
+        .map(|(fork, name)| {
+            let message = format!(
+                "must have stations only for solving, got the fork {name:?}: only 'towtank model simulate' supports \
+                 forks inside of forks"
+            );
+            Fault::new(&["forks", &fork.name, "branches"], message)
+        })
+        .collect()
 }
 
 /// Returns faults for full stations where several classes arrive at equal intervals and have constant service times,

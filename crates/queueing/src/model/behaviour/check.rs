@@ -1,6 +1,7 @@
 //! Checks the further behaviour (`behaviour`) of a model.
 
 use super::super::{Discipline, Fault, Model, Station};
+use super::after::after;
 use super::{
     Balancer, Batch, BatchSizes, Cache, Failure, Feedback, OnTimeout, Patience, Samples, Weight,
 };
@@ -14,7 +15,7 @@ const LEVELS_AT_MOST: u32 = 1_000;
 const BATCH_AT_MOST: f64 = 100_000.0;
 
 /// Function that adds a fault at a location in the model unless a condition holds.
-type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
+pub(super) type Require<'a> = dyn FnMut(bool, &[&str], String) + 'a;
 
 /// Returns all faults of the further behaviour of a model.
 pub(in crate::model) fn check(model: &Model) -> Vec<Fault> {
@@ -57,6 +58,10 @@ pub(in crate::model) fn check(model: &Model) -> Vec<Fault> {
         .batches
         .iter()
         .for_each(|entry| batch(model, entry, &mut require));
+    behaviour
+        .after
+        .iter()
+        .for_each(|entry| after(model, entry, &mut require));
     faults
 }
 
