@@ -5,6 +5,7 @@ measurements of two different systems is doubted.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from towtank.cli import main
-from towtank.model.fitting.goodness import Judgement
+from towtank.model.fitting.goodness import FIT_REJECTED, Judgement
 from towtank.model.fitting.observations import observations
 from towtank.model.fitting.prediction import predict_curve
 from towtank.model.fitting.selection import choose
@@ -63,6 +64,24 @@ def test_a_limit_below_that_of_the_busy_servers_stands() -> None:
     points = observations(load, rates, busy=BACKGROUND + DEMAND_S * rates)
     chosen = choose(("amdahl",), points, SERVERS, 0.0, None).chosen
     assert chosen is not None
+
+
+def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> None:
+    """A content server at 6, 16 and 32 % of its CPU: 1.6 ms of CPU time per transaction. Without the law, the fit takes
+    the busy CPU as background, and the limit is a million transactions per second.
+    """
+    points = observations(
+        np.array([20.0, 60.0, 140.0]),
+        np.array([25.7, 84.3, 197.7]),
+        response=np.array([0.0081, 0.0113, 0.0243]),
+        think=np.array([0.745, 0.692, 0.695]),
+        busy=np.array([0.058, 0.164, 0.318]),
+    )
+    # Other programs use most of the CPU, and less of it under load.
+    points = replace(points, others=np.array([0.94, 0.83, 0.68]))
+    found = choose(("closed",), points, 1, 0.7, None).candidates[0]
+    assert found.judgement.level == FIT_REJECTED
+    assert any("utilization law" in text for _, text in found.judgement.reasons)
 
 
 def straight(seed: int = 1) -> Any:

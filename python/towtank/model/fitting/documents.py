@@ -425,7 +425,10 @@ def written_model(answer: CurveAnswer, source: str, path: Path, *, option: str =
         If the answer has no closed curve, or the curve is rejected."""
     closed = _closed(answer.choice)
     if closed is None or closed.judgement.level == FIT_REJECTED:
-        why = answer.choice.refused.get("closed", "none was fitted") if closed is None else "the curve is rejected"
+        why = answer.choice.refused.get("closed", "none was fitted")
+        if closed is not None:
+            rejected = [text for level, text in closed.judgement.reasons if level == FIT_REJECTED]
+            why = f"the curve is rejected: {'; '.join(rejected)}"
         without = (
             f"{option}: must have a closed curve to write, got none"
             if option

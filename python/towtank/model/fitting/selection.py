@@ -31,6 +31,8 @@ from towtank.model.fitting.observations import Floats, Observations
 from towtank.model.fitting.replicates import replicates
 from towtank.model.fitting.utilization_law import judge_limit, judge_one_system
 
+CLOSED_TOLERANCE = 1.5
+"""The limit of a closed system may exceed the upper bound from its busy servers by at most this factor. [ratio]"""
 COMPARABLE = 2.0
 """Difference of the corrected Akaike criterion up to which the data support two curves about equally.
 
@@ -209,24 +211,27 @@ def choose(names: tuple[str, ...], points: Observations, servers: int, think_s: 
 
 
 def _judge_by_servers(contender: CurveCandidate, points: Observations, servers: int) -> None:
-    """Reject a scalability law whose throughput contradicts the utilization law. Curves of closed systems obey this law
-    by construction and need no such test.
+    """Reject a curve whose throughput contradicts the utilization law.
 
     Notes
     -----
-    A curve without a peak or an asymptote is judged at the highest load for which predictions are allowed.
+    A curve without a peak or an asymptote is judged at the highest load for which predictions are allowed. The demand
+    of a closed system is fitted to the busy servers, too, so only a limit far above them shows a fault: points on a
+    line do not determine the demand, and the fit then takes all busy servers as background.
     """
     fit = contender.fit
-    if isinstance(fit.curve, ClosedCurve):
-        return
+    tolerance = CLOSED_TOLERANCE if isinstance(fit.curve, ClosedCurve) else 1.0
     found = fit.curve.derived(fit.parameters[None, :])
     for name in ("peak_throughput", "limit_throughput"):
-        if math.isfinite(found[name][0]):
-            judge_limit(contender.judgement, "its limit", float(found[name][0]), points, servers)
+        if name in found and math.isfinite(found[name][0]):
+            limit = float(found[name][0])
+            judge_limit(contender.judgement, "its limit", limit, points, servers, tolerance=tolerance)
             return
     load = FARTHEST * float(fit.points.load.max())
     highest = float(fit.throughput(np.array([load]))[0])
-    judge_limit(contender.judgement, f"its prediction at a load of {load:g}", highest, points, servers)
+    judge_limit(
+        contender.judgement, f"its prediction at a load of {load:g}", highest, points, servers, tolerance=tolerance
+    )
 
 
 def _with(set_aside: dict[str, str], choice: Choice) -> Choice:

@@ -20,7 +20,7 @@ READING_ERROR = 0.02
 """Largest relative measuring error of busy servers. If the measured value exceeds the stated number of servers by more
 than this, the stated number is wrong. [ratio]
 """
-_POINTS = 4
+_POINTS = 3
 """Smallest number of points for a confidence interval of demand and background. [1]"""
 _ROWS = 12
 """Smallest number of points for which a change of the demand is detected. [1]"""
@@ -78,10 +78,15 @@ def _rates(points: Observations) -> Floats:
     return points.throughput if points.work is None else np.asarray(points.throughput * points.work, dtype=float)
 
 
-def judge_limit(judgement: Judgement, what: str, highest: float, points: Observations, servers: int) -> None:
-    """Reject a curve whose highest throughput needs more servers than the bottleneck has."""
+def judge_limit(
+    judgement: Judgement, what: str, highest: float, points: Observations, servers: int, *, tolerance: float = 1.0
+) -> None:
+    """Reject a curve whose highest throughput needs more servers than the bottleneck has.
+
+    The throughput may exceed the upper bound by the factor `tolerance`. [ratio]
+    """
     known = highest_throughput(points, servers)
-    if known is not None and highest > known[1]:
+    if known is not None and highest > tolerance * known[1]:
         judgement.reject(
             f"{what} of {few_digits(highest)} /s is above {few_digits(known[0])} /s (upper bound "
             f"{few_digits(known[1])} /s), at which all "
