@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from towtank import yamlfile
 from towtank.analysis.history import History as Results
 from towtank.analysis.history import Key, Point, Series
 from towtank.errors import StudyError
 from towtank.sizing.history import read_history
+from towtank.sizing.reading import check_sizing
 
 BEGAN = datetime(2026, 1, 1, 18, tzinfo=UTC)
 
@@ -38,6 +40,8 @@ def test_the_growth_is_that_of_the_same_loads_in_a_csv_file(tmp_path: Path) -> N
     same = read_history(table, "date", "users", "none")
     assert found.days == same.days
     assert found.slope == same.slope
+    assert found.notes[1:] == same.notes
+    assert found.notes[0].startswith("the loads are throughputs of load tests")
 
 
 def test_results_of_one_day_are_one_load(tmp_path: Path) -> None:
@@ -73,6 +77,19 @@ def test_a_file_that_is_no_history_is_refused(tmp_path: Path, text: str, message
     with pytest.raises(StudyError) as refused:
         read_history(path, "", "", "none")
     assert message in str(refused.value)
+
+
+def test_names_of_columns_are_refused_beside_a_history_of_results(tmp_path: Path) -> None:
+    history = "load:\n  history: {csv: %s, date: day, load: rate}\n  horizon: 1 year\n"
+    path = tmp_path / "sizing.yaml"
+    path.write_text("schema: towtank/sizing/1\n" + history % "history.json")
+    faults = check_sizing(yamlfile.load(path))
+    assert [(fault.line, fault.where) for fault in faults if "has no columns" in fault.message] == [
+        (3, "load.history.date"),
+        (3, "load.history.load"),
+    ]
+    path.write_text("schema: towtank/sizing/1\n" + history % "history.csv")
+    assert not any("has no columns" in fault.message for fault in check_sizing(yamlfile.load(path)))
 
 
 def test_a_history_that_is_too_short_is_refused(tmp_path: Path) -> None:

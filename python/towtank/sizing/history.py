@@ -42,6 +42,10 @@ _OF_A_STEP = 3
 _SERIES = 30
 # Largest number of excluded days that a note lists by date. The note counts further days.
 _NAMED = 3
+_OF_TESTS = (
+    "the loads are throughputs of load tests: they show how the tests grew, not how much the system is used; for a "
+    "purchase, give a CSV file with loads of the system in use"
+)
 # Share of excluded days above which a note states that such days are expected to recur. [ratio]
 _OFTEN = 0.02
 # Largest exponent: the exponential function of a larger number would overflow.
@@ -66,6 +70,8 @@ class History:
         True if the growth rate changes over time, so that a single rate does not describe the growth.
     asked : str
         Requested form, `linear` or `exponential`; `auto` for the form that fits better.
+    of_tests : bool
+        True if the loads are throughputs of load tests, which follow what was tested and not how much a system is used.
     trend : Trend
         Form of the growth that is used.
     margin : float
@@ -77,6 +83,7 @@ class History:
     loads: Floats
     season: str
     asked: str = "auto"
+    of_tests: bool = False
     trend: Trend = field(init=False, repr=False)
     margin: float = field(init=False, repr=False)
     steps: tuple[date, ...] = field(init=False, repr=False)
@@ -146,7 +153,8 @@ class History:
     def _notes(self) -> tuple[str, ...]:
         """Return notes on lasting steps of the load, excluded days and correlated residuals."""
         first = len(self.parameters) - len(self.steps)
-        found = [
+        found = [_OF_TESTS] if self.of_tests else []
+        found += [
             f"the load changes by {self._step_size(first + place)} on {day} and stays at the new level; this step "
             "is not "
             f"counted as growth, but may recur"
@@ -377,7 +385,7 @@ def _of_days(path: Path, found: dict[date, float], faults: list[Fault], season: 
     if faults:
         raise StudyError(faults)
     days = sorted(found)
-    return History(tuple(days), np.array([found[day] for day in days]), season, trend)
+    return History(tuple(days), np.array([found[day] for day in days]), season, trend, path.suffix == SUFFIX)
 
 
 def _missing(path: Path, name: str, head: list[str]) -> Fault:

@@ -8,6 +8,7 @@ from typing import Any
 
 from towtank import yamlfile
 from towtank.errors import Fault, StudyError
+from towtank.sizing.measured_loads import SUFFIX
 from towtank.sizing.sizing_file import SCHEMA, SizingFile
 from towtank.treecheck import Checked, validate_tree
 from towtank.yamlfile import Document, Node
@@ -61,6 +62,9 @@ def contradictions(tree: Node, file: SizingFile) -> list[Fault]:
             add(("load", "growth_interval"), "must be given with 'growth', got no growth")
         elif not low <= load.growth <= high:
             add(("load", "growth_interval"), "must be a lower and an upper end, with 'growth' between them")
+    if load.history is not None and Path(load.history.csv).suffix == SUFFIX:
+        for key in sorted({"date", "load"} & load.history.model_fields_set):
+            add(("load", "history", key), "must be omitted: the output of `towtank history --json` has no columns")
     if load.horizon and load.growth is None and load.history is None:
         add(("load", "horizon"), "must be given with 'growth' or 'history', got neither")
     if load.mix is not None and abs(sum(load.mix.values()) - 1) > 1e-6:
