@@ -7,6 +7,8 @@
     python benches [--minutes N] endurance     memory over an hour, or over N minutes; by name only
     python benches [--minutes N] comparisons   verdicts of `towtank compare` on 180 real runs, 25 minutes; by name only;
                                                goes on with the runs of earlier calls, N minutes in this one
+    python benches [--minutes N] decisions     decisions of `repeat: until decided` in 80 real studies, an hour; by name
+                                               only; goes on as `comparisons` does
 
 Server and generator are pinned to different cores, and the generators run in alternating order (ABBA). Results are
 ratios or errors with 95 % bootstrap intervals; raw runs go to `benches/raw/DATE-HOST-NAME.json`. A bench that this
@@ -40,8 +42,8 @@ BENCHES = (
     "report_paint",
 )
 # Benches that take long or use nearly all memory: they run only if named.
-BY_NAME = ("users", "endurance", "comparisons")
-TIMED = ("endurance", "comparisons")
+BY_NAME = ("users", "endurance", "comparisons", "decisions")
+TIMED = ("endurance", "comparisons", "decisions")
 MINUTES_AT_MOST = 7 * 24 * 60
 
 
@@ -52,7 +54,7 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, about four minutes in all")
     parser.add_argument(
-        "--minutes", type=float, help="length of `endurance` (default: 60), or of a part of `comparisons`"
+        "--minutes", type=float, help="length of `endurance` (default: 60), or of a part of `comparisons` or `decisions`"
     )
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()

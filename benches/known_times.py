@@ -1,9 +1,11 @@
 """HTTP server of known response times: six transactions, whose times it draws, and then sleeps.
 
     python known_times.py --seed N [--lift NAME=FACTOR] --log FILE
+    python known_times.py --seed N [--lift-all FACTOR] [--held PROBABILITY] --port PORT
 
-Prints its address, serves until its standard input closes, then writes the drawn and the kept times to FILE. Since it
-sleeps, the response times do not depend on the load.
+Prints its address, serves until its standard input closes, then writes the drawn and the kept times to FILE. With
+`--port`, it serves until it is terminated, and draws other times at each start. Since it sleeps, the response times do
+not depend on the load.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +31,13 @@ class Times:
 
     Parameters
     ----------
-    seed : int
+    seed : int or list of int
         Seed of the random generator.
     lifts : dict of str to float
         Factors of the mean times of some transactions. [1]
     """
 
-    def __init__(self, seed: int, lifts: dict[str, float]) -> None:
+    def __init__(self, seed: int | list[int], lifts: dict[str, float]) -> None:
         self._rng = np.random.default_rng(seed)
         self._scale_s = {name: mean * lifts.get(name, 1.0) / _SHAPE for name, mean in MEAN_S.items()}
 
@@ -69,12 +72,13 @@ class _Connection(asyncio.Protocol):
         self._log.append((name, drawn_s, self._loop.time() - started))
 
 
-async def serve(times: Times, log: list[tuple[str, float, float]]) -> None:
-    """Serve on a free port of loopback until standard input closes."""
+async def serve(times: Times, log: list[tuple[str, float, float]], port: int | None) -> None:
+    """Serve on loopback: on a free port until standard input closes, or on the given port until terminated."""
     loop, closed = asyncio.get_running_loop(), asyncio.Event()
-    server = await loop.create_server(lambda: _Connection(times, log), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: _Connection(times, log), "127.0.0.1", port or 0)
     print("{}:{}".format(*server.sockets[0].getsockname()), flush=True)
-    loop.add_reader(sys.stdin, closed.set)
+    if port is None:
+        loop.add_reader(sys.stdin, closed.set)
     await closed.wait()
     server.close()
 
@@ -90,11 +94,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--lift", default="", help="NAME=FACTOR: transaction whose mean time is multiplied")
-    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--lift-all", type=float, default=1.0, help="factor of the mean times of all transactions")
+    parser.add_argument("--held", type=float, default=0.0, help="probability that all times are twice as long")
+    parser.add_argument("--port", type=int, help="port; other times are drawn at each start")
+    parser.add_argument("--log", type=Path)
     arguments = parser.parse_args()
+    seed = arguments.seed if arguments.port is None else [arguments.seed, time.time_ns()]
+    rng = np.random.default_rng(seed)
+    factor_of_all = arguments.lift_all * (2.0 if rng.random() < arguments.held else 1.0)
+    lifts = dict.fromkeys(MEAN_S, factor_of_all)
     name, _, factor = arguments.lift.partition("=")
+    if name:
+        lifts[name] *= float(factor)
     log: list[tuple[str, float, float]] = []
-    asyncio.run(serve(Times(arguments.seed, {name: float(factor)} if name else {}), log))
+    asyncio.run(serve(Times(seed, lifts), log, arguments.port))
+    if arguments.log is None:
+        return
     names, drawn_s, kept_s = zip(*log, strict=True)
     np.savez(arguments.log, names=names, drawn_s=drawn_s, kept_s=kept_s)
 
