@@ -54,7 +54,9 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, about four minutes in all")
     parser.add_argument(
-        "--minutes", type=float, help="length of `endurance` (default: 60), or of a part of `comparisons` or `decisions`"
+        "--minutes",
+        type=float,
+        help="length of `endurance` (default: 60), or of a part of `comparisons` or `decisions`",
     )
     parser.add_argument("names", nargs="*", metavar="NAME")
     arguments = parser.parse_args()
