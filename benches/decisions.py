@@ -9,6 +9,7 @@ its CPU time; in 20 the times of one level are 20 % longer; in 20 they are a nin
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -164,7 +165,9 @@ def decide(kind: Kind, number: int, deadline: float) -> Decision | None:
     out = folder / f"results-{time.time_ns()}"
     began = time.monotonic()
     command = [sys.executable, "-m", "towtank", "run", str(folder / "study.yaml"), "--out", str(out), "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Studies that run beside one another need folders of state of their own.
+    environment = {**os.environ, "TOWTANK_STATE": str(folder / "state")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     seconds = time.monotonic() - began
     if not (out / "claims.json").exists():
         raise SystemExit(f"error: towtank run ended with status {done.returncode}\n{done.stderr}")
