@@ -73,6 +73,19 @@ def test_it_ends_at_the_largest_number_of_runs(monkeypatch: pytest.MonkeyPatch, 
     assert (found["blocks"], found["because"], found["open"][0]["more"]) == (4, "at_most", None)
 
 
+@pytest.mark.parametrize(
+    ("statuses", "ends_after"), [(["failed"] * 5, 2), (["failed", "complete", *["failed"] * 3], 5)]
+)
+def test_it_ends_after_two_blocks_in_which_every_run_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, statuses: list[str], ends_after: int
+) -> None:
+    for number, status in enumerate(statuses, start=1):
+        RunFolder.create(tmp_path / "results" / "runs" / f"r{number:03d}", {"run": f"r{number:03d}", "status": status})
+    found = ended(monkeypatch, tmp_path, [[OPEN]] * 5, at_most=5)
+    assert found is not None
+    assert (found["blocks"], found["because"]) == (ends_after, "failed" if ends_after == 2 else "at_most")
+
+
 def test_it_ends_when_no_question_can_be_decided_in_the_runs_that_are_left(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -71,7 +71,7 @@ class Ended:
     blocks : int
         Number of runs of each combination of levels. [1]
     because : str
-        Reason for the end: `decided`, `at_most`, `undecidable` or `budget`.
+        Reason for the end: `decided`, `failed`, `at_most`, `undecidable` or `budget`.
     open : tuple of Undecided
         Claims and objectives that are still undecided.
     """
@@ -207,11 +207,13 @@ class Repeating:
         return why is not None
 
     def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
-        """Return the reason to end the study after a block: `decided`, `at_most`, `undecidable` or `budget`; None to
-        continue.
+        """Return the reason to end the study after a block: `decided`, `failed`, `at_most`, `undecidable` or `budget`;
+        None to continue.
         """
         if not found:
             return "decided"
+        if self._all_failed(block):
+            return "failed"
         if block >= self.study.blocks:
             return "at_most"
         needs = [question.needs_at_least for question in found]
@@ -221,6 +223,12 @@ class Repeating:
         budget_s = None if rule is None else rule.budget
         later_s = self.spent_s + self._mean_s
         return "budget" if budget_s is not None and later_s > budget_s else None
+
+    def _all_failed(self, block: int) -> bool:
+        """Return True if every run up to a block failed, such as those of a system that does not start."""
+        planned = [each for each in dig(self.results.manifest, "design") if int(dig(each, "repetition")) <= block]
+        runs = [RunFolder(self.results.run_path(str(dig(each, "run")))) for each in planned]
+        return all((run.path / run.manifest_name).exists() and run.manifest.get("status") == "failed" for run in runs)
 
     @property
     def _mean_s(self) -> float:
@@ -255,6 +263,7 @@ def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) 
 
 _BECAUSE = {
     "decided": "every claim and objective is decided",
+    "failed": "all runs failed",
     "at_most": "this is the largest number of runs that the study allows",
     "undecidable": "no open question can be decided within the runs that the study allows",
     "budget": "another block would exceed the budget",
