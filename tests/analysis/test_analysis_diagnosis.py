@@ -501,7 +501,7 @@ def test_a_tier_of_another_machine_is_not_compared_with_this_machine(tmp_path):
 
 
 FULL_POOL = ServerConnections("database", 4.0, 4.0, 3.98)
-QUEUE = AcceptQueue("shop", 0.0)
+QUEUE = AcceptQueue("shop", 0.0, 0.0)
 CROWDED = {"machine_used": 4.0, "others_used": 3.0}
 
 
@@ -547,18 +547,25 @@ def test_connections_that_hardly_any_transaction_uses_are_evidence_against_a_poo
 
 
 def test_connections_that_wait_to_be_accepted_show_that_all_workers_are_busy():
-    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5),)))
+    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5, 1.0),)))
     assert (found.cause, found.place.part) == (Cause.POOL, "workers that accept connections")
     assert found.evidence == ("11.5 connections wait on average until shop accepts them",)
 
 
+@pytest.mark.parametrize("in_use", [0.2, 0.89, None])
+def test_connections_that_wait_only_at_times_are_no_sign_of_busy_workers(in_use):
+    # A burst of 57 connections in a fifth of the samples has the same mean as 11.5 connections all the time.
+    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5, in_use),)))
+    assert found.cause is Cause.UNKNOWN
+
+
 def test_a_server_that_may_open_no_further_file_accepts_no_connection():
     tier = replace(SHOP, open_files=20.0, open_files_limit=20.0)
-    found = of_seen(seen(tier, accept_queues=(AcceptQueue("shop", 4.0),)))
+    found = of_seen(seen(tier, accept_queues=(AcceptQueue("shop", 4.0, 0.95),)))
     assert (found.cause, found.place.tier, found.place.part) == (Cause.POOL, "shop", "open files")
     assert found.evidence[0] == "shop is at its limit of 20 open files (sockets are files) in one process"
     many = replace(tier, open_files_limit=1024.0)
-    found = of_seen(seen(many, accept_queues=(AcceptQueue("shop", 4.0),)))
+    found = of_seen(seen(many, accept_queues=(AcceptQueue("shop", 4.0, 0.95),)))
     assert found.place.part == "workers that accept connections"
 
 
