@@ -45,9 +45,9 @@ class _Server:
     left: int = 1
 
     def is_due(self) -> bool:
-        """Return True if the server had no ports, and its pause has ended."""
+        """Return True if the server had neither ports nor titles, and its pause has ended."""
         self.left -= 1
-        return not self.ports and self.left <= 0
+        return not self.ports and self.titles is None and self.left <= 0
 
 
 @dataclass
