@@ -13,7 +13,7 @@ from towtank.analysis.diagnosis import Cause, diagnose_run
 from towtank.analysis.diagnosis.common_resources import LimitedLink, SharedCpus
 from towtank.analysis.diagnosis.connections_here import AcceptQueue, ServerConnections, connections_of
 from towtank.analysis.diagnosis.of_run import of_seen
-from towtank.analysis.diagnosis.seen import Busiest, Seen, Tier
+from towtank.analysis.diagnosis.seen import Busiest, Seen, Served, Tier
 from towtank.analysis.diagnosis.shape import Rate, Shape
 from towtank.analysis.diagnosis.waits import Series, pools, series_of
 from towtank.analysis.doubts import DoubtKind
@@ -47,6 +47,9 @@ SHOP = Tier("shop", None, 0.5, 4.0, None, None, 0.0, None, None)
 
 def seen(*tiers: Tier, **changes) -> Seen:
     """Return observations of a nearly idle machine of four CPUs, with the given changes."""
+    if changes.get("rate") and "served" not in changes:
+        share = changes.get("throughput", IDLE.throughput) / changes["rate"]
+        changes["served"] = Served(changes["rate"], share, share)
     return replace(IDLE, tiers=tiers, **changes)
 
 
@@ -501,7 +504,7 @@ def test_a_tier_of_another_machine_is_not_compared_with_this_machine(tmp_path):
 
 
 FULL_POOL = ServerConnections("database", 4.0, 4.0, 3.98)
-QUEUE = AcceptQueue("shop", 0.0)
+QUEUE = AcceptQueue("shop", 0.0, 0.0)
 CROWDED = {"machine_used": 4.0, "others_used": 3.0}
 
 
@@ -547,18 +550,25 @@ def test_connections_that_hardly_any_transaction_uses_are_evidence_against_a_poo
 
 
 def test_connections_that_wait_to_be_accepted_show_that_all_workers_are_busy():
-    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5),)))
+    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5, 1.0),)))
     assert (found.cause, found.place.part) == (Cause.POOL, "workers that accept connections")
     assert found.evidence == ("11.5 connections wait on average until shop accepts them",)
 
 
+@pytest.mark.parametrize("in_use", [0.2, 0.89, None])
+def test_connections_that_wait_only_at_times_are_no_sign_of_busy_workers(in_use):
+    # A burst of 57 connections in a fifth of the samples has the same mean as 11.5 connections all the time.
+    found = of_seen(seen(SHOP, accept_queues=(AcceptQueue("shop", 11.5, in_use),)))
+    assert found.cause is Cause.UNKNOWN
+
+
 def test_a_server_that_may_open_no_further_file_accepts_no_connection():
     tier = replace(SHOP, open_files=20.0, open_files_limit=20.0)
-    found = of_seen(seen(tier, accept_queues=(AcceptQueue("shop", 4.0),)))
+    found = of_seen(seen(tier, accept_queues=(AcceptQueue("shop", 4.0, 0.95),)))
     assert (found.cause, found.place.tier, found.place.part) == (Cause.POOL, "shop", "open files")
     assert found.evidence[0] == "shop is at its limit of 20 open files (sockets are files) in one process"
     many = replace(tier, open_files_limit=1024.0)
-    found = of_seen(seen(many, accept_queues=(AcceptQueue("shop", 4.0),)))
+    found = of_seen(seen(many, accept_queues=(AcceptQueue("shop", 4.0, 0.95),)))
     assert found.place.part == "workers that accept connections"
 
 
@@ -606,6 +616,36 @@ def test_a_limit_that_no_resource_explains_is_stated_with_its_number(shape, rate
     assert (found.cause, "a limit of about" in said) == (Cause.UNKNOWN, text is not None and "falls" not in text)
     assert text is None or text in said
     assert found.place.transaction == (shape.steady.transaction if text else None)
+
+
+def open_run(rate: float, value: float, spread: float, failed: float = 0.0, **growth: float) -> Seen:
+    """Return the observations of an open load over 5 s, whose throughput has an interval of `spread` on both sides."""
+    throughput = {"value": value, "low": value - spread, "high": value + spread}
+    window = {"start_s": 1.0, "end_s": 6.0, "growth": growth or None}
+    summary = {"rate": rate, "throughput_per_s": throughput, "errors": {"share": failed}, "window": window}
+    return Seen.of(summary)
+
+
+@pytest.mark.parametrize(
+    ("observed", "cause", "is_limit"),
+    [
+        # Fewer arrivals by chance than requested, of which all were served.
+        (open_run(20.0, 18.6, 1.6, arrived=94.0, share=0.01), Cause.NONE, False),
+        # Without the number of arrivals, the interval includes the requested rate.
+        (open_run(20.0, 19.2, 1.6), Cause.UNKNOWN, False),
+        # Failures are served, too: 4 % of the arrivals fail.
+        (open_run(100.0, 96.0, 1.0, failed=0.04), Cause.NONE, False),
+        (open_run(100.0, 96.0, 1.0, failed=0.04, arrived=500.0, share=0.0), Cause.NONE, False),
+        # A part of the arrivals is left unfinished.
+        (open_run(100.0, 90.0, 2.0), Cause.UNKNOWN, True),
+        (open_run(100.0, 90.0, 2.0, arrived=510.0, share=0.1), Cause.UNKNOWN, True),
+        (open_run(100.0, 97.0, 2.0, arrived=500.0, share=0.03), Cause.UNKNOWN, False),
+    ],
+)
+def test_arrivals_of_an_open_load_that_are_fewer_by_chance_or_fail_are_no_limit(observed, cause, is_limit):
+    found = of_seen(observed)
+    assert found.cause is cause
+    assert ("no observed resource explains" in "; ".join(found.evidence)) is is_limit
 
 
 FLAT = Shape(Rate(175.0, None, None, "report"), 214.9, 172.0)

@@ -121,6 +121,29 @@ def test_a_limit_that_no_resource_explains_is_not_known(recorded):
     assert "metrics" in found.settle
 
 
+@pytest.mark.parametrize(
+    ("cpus", "waits", "last", "cause"),
+    [
+        # Two interpreters that pass a lock to one another leave a tenth of two CPUs idle at any load.
+        (1.77, 1.2, 40.2, Cause.CPU),
+        (1.66, 1.2, 40.2, Cause.UNKNOWN),
+        (1.77, 0.3, 40.2, Cause.UNKNOWN),
+        (1.77, 1.2, 30.0, Cause.UNKNOWN),
+    ],
+)
+def test_nearly_full_cpus_are_the_cause_if_throughput_is_flat_over_levels(recorded, cpus, waits, last, cause):
+    loads = ((2, 39.0, 1.7), (8, 40.0, cpus), (32, last, cpus))
+    runs = [run_at(recorded, n, x, used) for n, x, used in loads]
+    for run in runs:
+        run["tiers"]["content"]["run_queue_wait_s_per_s"] = waits
+        run["phases"] = {}
+    found = diagnosed(runs)
+    assert (found.cause, found.place.tier) == (cause, "content" if cause is Cause.CPU else None)
+    if cause is Cause.CPU:
+        assert found.sure == 0.6
+        assert found.evidence[1] == "throughput stays at about 40.2 /s from 2 to 32 users"
+
+
 def test_a_limit_that_no_resource_explains_names_the_transaction_that_waits(recorded):
     runs = [run_at(recorded, n, x, x * 0.001) for n, x in ((1, 10.0), (4, 39.0), (16, 40.0), (32, 40.2))]
     for run in runs:

@@ -73,12 +73,24 @@ impl Busiest {
     }
 }
 
-/// Names of the busiest process and thread. A name is only read again if another process or thread has become the
-/// busiest.
+/// Number of threads whose names are remembered, so that names are not read again while similar threads take turns as
+/// the busiest.
+const REMEMBERED: usize = 16;
+/// Number of uses after which a name is read again, since a thread may change its name, and its id may be reused.
+const USES_AT_MOST: u32 = 32;
+
+/// Name of a thread, with the number of times that it was used.
+#[derive(Debug)]
+struct Name {
+    tid: u32,
+    text: String,
+    uses: u32,
+}
+
+/// Names of the busiest processes and threads. The name of a process is that of its first thread.
 #[derive(Debug, Default)]
 pub struct Names {
-    process: Option<(u32, String)>,
-    thread: Option<(u32, String)>,
+    known: Vec<Name>,
 }
 
 impl Names {
@@ -93,7 +105,7 @@ impl Names {
         if let Some(found) = process {
             json.object("busiest_process");
             json.count("pid", u64::from(found.pid));
-            json.text("name", name(&mut self.process, proc, found.pid, found.pid));
+            json.text("name", self.name(proc, found.pid, found.pid));
             json.number("cpus", found.growth.share(found.growth.cpu_ns));
             json.end_object();
         }
@@ -101,28 +113,33 @@ impl Names {
             json.object("busiest_thread");
             json.count("pid", u64::from(found.pid));
             json.count("tid", u64::from(found.tid));
-            json.text("name", name(&mut self.thread, proc, found.pid, found.tid));
+            json.text("name", self.name(proc, found.pid, found.tid));
             json.number("cpus", found.growth.share(found.growth.cpu_ns));
             json.number("waits", found.growth.share(found.growth.wait_ns));
             json.end_object();
         }
     }
-}
 
-/// Returns the name of a thread, or `None` if the thread has just ended.
-fn name<'a>(
-    known: &'a mut Option<(u32, String)>,
-    proc: &Path,
-    pid: u32,
-    tid: u32,
-) -> Option<&'a str> {
-    if known.as_ref().is_none_or(|(of, _)| *of != tid) {
-        let file = proc.join(format!("{pid}/task/{tid}/comm"));
-        *known = fs::read(file)
-            .ok()
-            .map(|text| (tid, String::from_utf8_lossy(&text).trim_end().to_owned()));
+    /// Returns the name of a thread, or `None` if the thread has just ended.
+    fn name(&mut self, proc: &Path, pid: u32, tid: u32) -> Option<&str> {
+        self.known
+            .retain(|name| name.tid != tid || name.uses < USES_AT_MOST);
+        let place = self.known.iter().position(|name| name.tid == tid);
+        let place = if let Some(place) = place {
+            place
+        } else {
+            let text = fs::read(proc.join(format!("{pid}/task/{tid}/comm"))).ok()?;
+            let text = String::from_utf8_lossy(&text).trim_end().to_owned();
+            if self.known.len() == REMEMBERED {
+                self.known.remove(0);
+            }
+            self.known.push(Name { tid, text, uses: 0 });
+            self.known.len() - 1
+        };
+        let name = &mut self.known[place];
+        name.uses += 1;
+        Some(&name.text)
     }
-    known.as_ref().map(|(_, name)| name.as_str())
 }
 
 #[cfg(test)]
@@ -170,12 +187,35 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_kept_until_another_thread_is_busier() {
-        let mut known = Some((77, "worker".to_owned()));
+    fn a_name_is_kept_while_threads_take_turns() {
+        let mut names = Names::default();
         let nowhere = Path::new("/no/such/proc");
-        assert_eq!(name(&mut known, nowhere, 70, 77), Some("worker"));
-        assert_eq!(name(&mut known, nowhere, 70, 78), None);
         let own = std::process::id();
-        assert!(name(&mut known, Path::new("/proc"), own, own).is_some());
+        assert_eq!(names.name(nowhere, own, own), None);
+        let read = names.name(Path::new("/proc"), own, own).map(str::to_owned);
+        assert!(read.is_some());
+        for _ in 1..USES_AT_MOST {
+            assert_eq!(names.name(nowhere, 70, 78), None);
+            assert_eq!(names.name(nowhere, own, own).map(str::to_owned), read);
+        }
+        assert_eq!(names.name(nowhere, own, own), None, "it is read again");
+    }
+
+    #[test]
+    fn only_the_last_names_are_kept() {
+        let mut names = Names::default();
+        let folder = std::env::temp_dir().join(format!("towtank-names-{}", std::process::id()));
+        for tid in 0..=REMEMBERED {
+            let thread = folder.join(format!("7/task/{tid}"));
+            fs::create_dir_all(&thread).expect("a folder");
+            fs::write(thread.join("comm"), format!("worker-{tid}\n")).expect("a file");
+            let tid = u32::try_from(tid).expect("a small number");
+            let name = names.name(&folder, 7, tid).map(str::to_owned);
+            assert_eq!(name, Some(format!("worker-{tid}")));
+        }
+        fs::remove_dir_all(&folder).expect("our own folder");
+        assert_eq!(names.known.len(), REMEMBERED);
+        assert_eq!(names.name(&folder, 7, 0), None, "the first was forgotten");
+        assert_eq!(names.name(&folder, 7, 1), Some("worker-1"));
     }
 }

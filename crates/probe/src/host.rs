@@ -39,16 +39,18 @@ impl HostSampler {
     #[must_use]
     pub fn new(roots: &Roots, tick_ns: u64) -> Self {
         let file = |name: &str| ProcFile::new(roots.proc.join(name));
+        let record = |name: &str| ProcFile::of_one_record(roots.proc.join(name));
         Self {
-            stat: file("stat"),
-            loadavg: file("loadavg"),
-            meminfo: file("meminfo"),
+            stat: record("stat"),
+            loadavg: record("loadavg"),
+            meminfo: record("meminfo"),
             vmstat: file("vmstat"),
-            file_nr: file("sys/fs/file-nr"),
-            snmp: file("net/snmp"),
-            netstat: file("net/netstat"),
-            sockstat: file("net/sockstat"),
-            pressure: ["cpu", "io", "memory"].map(|name| (name, file(&format!("pressure/{name}")))),
+            file_nr: record("sys/fs/file-nr"),
+            snmp: record("net/snmp"),
+            netstat: record("net/netstat"),
+            sockstat: record("net/sockstat"),
+            pressure: ["cpu", "io", "memory"]
+                .map(|name| (name, record(&format!("pressure/{name}")))),
             diskstats: file("diskstats"),
             network: file("net/dev"),
             parsed: ProcStat::default(),

@@ -59,7 +59,7 @@ impl Table {
     /// Creates an empty table for this `/proc` folder; the first refresh fills it.
     #[must_use]
     pub fn new(proc: PathBuf) -> Self {
-        let loadavg = ProcFile::new(proc.join("loadavg"));
+        let loadavg = ProcFile::of_one_record(proc.join("loadavg"));
         Self {
             proc,
             loadavg,

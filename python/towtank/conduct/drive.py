@@ -35,9 +35,9 @@ TRANSACTION = "request"
 USERS_AT_MOST = 10_000
 BACKLOG_AT_MOST = 1_000_000
 CONNECT_LIMIT_S = 5.0
-_SAMPLES_EVERY_S = 0.5
-"""Interval between samples of this machine. It is short, so that a window without a preceding ramp begins with a
-sample. [s]
+_SAMPLES_EVERY_S, _CONNECTIONS_EVERY_S = 1.0, 0.5
+"""Intervals between samples of this machine, and between counts of connections. A count shows a single moment, so a
+short load needs more of them. [s]
 """
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
 """Smallest disk space for the record of a load: a constant part [byte], and a part per second and load thread [byte/s].
@@ -362,7 +362,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
 
     with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
         run.event("observation_started")
-        with watching_targets(run, plan, {}, observation.add_group, {"": watched}, interval_s=_SAMPLES_EVERY_S):
+        with watching_targets(run, plan, {}, observation.add_group, {"": watched}, interval_s=_CONNECTIONS_EVERY_S):
             yield partial(observation.add_group, GENERATOR_GROUP)
     run.event("observation_stopped", failures=observation.failures())
 

@@ -14,7 +14,7 @@ CONNECTIONS_HERE = Table(
     f"`values` of the stream `{ConnectionSeries.STREAM}`: for servers to which a target has connections, with label "
     "`to`, and for targets, with label `of`. PostgreSQL shows the state of each connection in the title of its "
     "process. For other servers, the order of data in the clients' TCP sockets decides; Unix sockets are left out",
-    "one query of the kernel for each port, about 0.1 ms and 2 µs for each connection; 10 µs for each process of "
+    "one query of the kernel for all servers, up to 1.2 ms and 2 µs for each connection; 20 µs for each process of "
     "PostgreSQL",
     (
         gauge(ConnectionSeries.CONNECTIONS, "1", _EITHER, "Connections of programs on this machine to the server"),
@@ -43,6 +43,12 @@ CONNECTIONS_HERE = Table(
             "1",
             _SOCKETS,
             "Largest number of connections that may wait to be accepted",
+        ),
+        gauge(
+            ConnectionSeries.ACCEPT_QUEUE_IN_USE,
+            "1",
+            _SOCKETS,
+            "1 if at least one connection waits to be accepted, else 0: the mean is the share of samples",
         ),
     ),
 )

@@ -45,6 +45,7 @@ class ConnectionSeries:
     WAITING_FOR_LOCK = "server_connections_waiting_for_lock"
     ACCEPT_QUEUE = "accept_queue"
     ACCEPT_QUEUE_LIMIT = "accept_queue_limit"
+    ACCEPT_QUEUE_IN_USE = "accept_queue_in_use"
 
 
 @dataclass

@@ -7,8 +7,7 @@ the socket of a client last sent and last received data.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,27 +16,38 @@ from typing import TypeVar
 from towtank.observe import ScrapeError, series_name
 from towtank.results import ConnectionSeries
 from towtank.system.listeners import listening_in
+from towtank.system.own_connections import OwnConnections
+from towtank.system.postgresql_connections import PostgresqlConnections
 from towtank.system.sock_diag import ClientSocket, accept_queues, clients_of
 
 _PROC = Path("/proc")
-_TITLE = re.compile(r"postgres: (?:[^ ]+: )?[^ ]+ [^ ]+ (?:\[local\]|[^ ]+\(\d+\)) ([a-zA-Z].*)")
-"""Title of a process of PostgreSQL that serves a client: optional name of the database cluster, user, database, address
-of the client, state.
-"""
-Socket = TypeVar("Socket")
 _IDLE, _WAITS = "idle", " waiting"
-_TITLE_BYTES = 512
+_ONE_WAY_MS, _ONE_WAY_READINGS = 10_000, 2
+"""A connection is used in one direction only, and counts as idle, if no data was received for `_ONE_WAY_MS`, while the
+client sent data in at least `_ONE_WAY_READINGS` intervals between readings. A request is sent in one interval, and its
+response may take longer. [ms], [1]
+"""
+Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Server:
-    """Server with its TCP ports. `leader` is the process id of PostgreSQL's main process, if the server is
-    PostgreSQL.
+    """Server with its TCP ports, and its connections if it is PostgreSQL.
+
+    A server without ports is looked at again after `pause` readings, which doubles each time. `left` counts the
+    readings.
     """
 
     root: int
     ports: frozenset[int]
-    leader: int | None
+    titles: PostgresqlConnections | None
+    pause: int = 1
+    left: int = 1
+
+    def is_due(self) -> bool:
+        """Return True if the server had neither ports nor titles, and its pause has ended."""
+        self.left -= 1
+        return not self.ports and self.titles is None and self.left <= 0
 
 
 @dataclass
@@ -45,21 +55,47 @@ class _Exchanges:
     """Requests and responses of one connection, counted by segments with data.
 
     If each request and each response is one segment, the number of segments sent less the number received is one higher
-    while the client waits. `idle` is this difference for an idle connection, as far as it is known.
+    while the client waits. `idle` is this difference for an idle connection, as far as it is known. `unanswered` is the
+    number of intervals between readings in which the client sent data, since data was last received.
     """
 
     idle: int
     raised: int = 0
+    unanswered: int = 0
+    sent: int | None = None
+    received: int | None = None
+
+    @classmethod
+    def since(cls, client: ClientSocket) -> _Exchanges:
+        """Return the state of a connection that is read for the first time."""
+        return cls(client.segments_sent - client.segments_received)
 
     def waits(self, client: ClientSocket) -> bool:
-        """Return True if the client waits for a response. Responses of several segments let a client count as idle, and
-        requests of several segments make the connection unusable.
+        """Return True if the client waits for a response. The order of its segments decides; their number decides if
+        the order is unknown.
+        """
+        by_number = self._waits_by_number(client)
+        if self._is_one_way(client):
+            return False
+        return by_number if client.waits is None else client.waits
+
+    def _waits_by_number(self, client: ClientSocket) -> bool:
+        """Return True if the number of segments shows that the client waits. Responses of several segments let a client
+        count as idle, and requests of several segments make the connection unusable.
         """
         difference = client.segments_sent - client.segments_received
         if difference > self.idle + 1:
             self.idle, self.raised = difference - 1, self.raised + 1
         self.idle = min(self.idle, difference)
         return difference > self.idle and self.raised <= _RAISED_AT_MOST
+
+    def _is_one_way(self, client: ClientSocket) -> bool:
+        if client.segments_received != self.received:
+            self.unanswered = 0
+        elif client.segments_sent != self.sent:
+            self.unanswered += 1
+        self.sent, self.received = client.segments_sent, client.segments_received
+        return client.received_ms > _ONE_WAY_MS and self.unanswered >= _ONE_WAY_READINGS
 
 
 class _Segments:
@@ -105,62 +141,86 @@ class ConnectionScraper:
 
     def __init__(self, servers: Callable[[], Mapping[str, int]], targets: Collection[int], proc: Path = _PROC) -> None:
         self._servers, self._targets, self._proc = servers, frozenset(targets), proc
+        self._own = OwnConnections(proc)
         self._known: dict[str, _Server] = {}
+        self._is_own: dict[str, bool] = {}
         self._exchanges: dict[str, _Exchanges] = {}
         self._segments: dict[str, _Segments] = {}
 
     def scrape(self) -> dict[str, float]:
         """Return the series of all servers at this time; see `ConnectionSeries`."""
         found: dict[str, float] = {}
+        by_sockets: dict[str, _Server] = {}
         for name, root in self._servers().items():
-            server = self._known.get(name)
-            if server is None or server.root != root:
-                server = self._known[name] = self._look(root)
+            server = self._server(name, root)
             if server.ports & self._targets:
                 found |= self._of_target(name, server)
-            else:
-                found |= self._of_server(name, server)
-        return found
+            elif server.titles is None or (states := server.titles.states()) is None:
+                by_sockets[name] = server
+            elif states:
+                found |= _of_states(name, states)
+        return found | self._of_sockets(by_sockets)
 
     def close(self) -> None:
         """Do nothing, because nothing stays open between two readings."""
 
-    def _look(self, root: int) -> _Server:
+    def _server(self, name: str, root: int) -> _Server:
+        """Return a server. It is looked at if its root process is new, or if it had no ports and its pause ended."""
+        known = self._known.get(name)
+        if known is None or known.root != root:
+            self._known[name] = self._look(root, 1)
+        elif known.is_due():
+            self._known[name] = self._look(root, 2 * known.pause)
+        return self._known[name]
+
+    def _look(self, root: int, pause: int) -> _Server:
         ports, pids = listening_in(root, self._proc)
         leader = next((pid for pid in pids if _comm(pid, self._proc) in ("postgres", "postmaster")), None)
-        return _Server(root, frozenset(ports), leader)
+        titles = None if leader is None else PostgresqlConnections(leader, self._proc, self._own)
+        return _Server(root, frozenset(ports), titles, pause, pause)
 
     def _of_target(self, name: str, server: _Server) -> dict[str, float]:
-        queues = [queue for port in server.ports & self._targets for queue in _reported(accept_queues(port))]
+        queues = _reported(accept_queues(server.ports & self._targets))
         if not queues:
             return {}
+        waiting, limit = (float(sum(numbers)) for numbers in zip(*queues, strict=True))
         return {
-            series_name(ConnectionSeries.ACCEPT_QUEUE, of=name): float(sum(waiting for waiting, _ in queues)),
-            series_name(ConnectionSeries.ACCEPT_QUEUE_LIMIT, of=name): float(sum(limit for _, limit in queues)),
+            series_name(ConnectionSeries.ACCEPT_QUEUE, of=name): waiting,
+            series_name(ConnectionSeries.ACCEPT_QUEUE_LIMIT, of=name): limit,
+            series_name(ConnectionSeries.ACCEPT_QUEUE_IN_USE, of=name): float(waiting >= 1),
         }
 
-    def _of_server(self, name: str, server: _Server) -> dict[str, float]:
-        states = list(_states(server.leader, self._proc)) if server.leader is not None else []
-        if states:
-            busy = sum(state != _IDLE for state in states)
-            waiting = sum(state.endswith(_WAITS) for state in states)
-            locks = {series_name(ConnectionSeries.WAITING_FOR_LOCK, to=name): float(waiting)}
-            return {**_counts(name, len(states), busy), **locks}
-        own = _own_sockets(self._proc)
-        clients = [client for port in server.ports for client in _reported(clients_of(port)) if client.inode not in own]
-        if not clients:
-            return {}
-        sent = self._segments.setdefault(name, _Segments()).sent(clients)
-        total = {} if sent is None else {series_name(f"{ConnectionSeries.SENT}_total", to=name): float(sent)}
-        return _counts(name, len(clients), sum(map(self._waits, clients))) | total
+    def _of_sockets(self, servers: Mapping[str, _Server]) -> dict[str, float]:
+        """Return the series of servers whose connections are known only as sockets of their clients."""
+        by_port = _reported(clients_of({port for server in servers.values() for port in server.ports}))
+        clients = {client.inode: client for found in by_port.values() for client in found}
+        self._forget_others(clients)
+        found: dict[str, float] = {}
+        for name, server in servers.items():
+            of_server = [client for port in server.ports for client in by_port.get(port, ())]
+            of_system = [client for client in of_server if not self._is_own[client.inode]]
+            if of_system:
+                sent = self._segments.setdefault(name, _Segments()).sent(of_system)
+                total = {} if sent is None else {series_name(f"{ConnectionSeries.SENT}_total", to=name): float(sent)}
+                busy = sum(self._exchanges[client.inode].waits(client) for client in of_system)
+                found |= _counts(name, len(of_system), busy) | total
+        return found
 
-    def _waits(self, client: ClientSocket) -> bool:
-        """Return True if a client waits for a response. The order of its segments decides; their number decides if the
-        order is unknown.
-        """
-        difference = client.segments_sent - client.segments_received
-        by_number = self._exchanges.setdefault(client.inode, _Exchanges(difference)).waits(client)
-        return by_number if client.waits is None else client.waits
+    def _forget_others(self, clients: Mapping[str, ClientSocket]) -> None:
+        """Keep only the connections that still exist, because the kernel uses their inodes again, and add new ones."""
+        own = self._own.inodes() if clients.keys() - self._is_own.keys() else set()
+        self._is_own = {inode: self._is_own.get(inode, inode in own) for inode in clients}
+        self._exchanges = {
+            inode: self._exchanges.get(inode) or _Exchanges.since(client) for inode, client in clients.items()
+        }
+
+
+def _of_states(name: str, states: Collection[str]) -> dict[str, float]:
+    """Return the series of a PostgreSQL server, from the states of its connections."""
+    busy = sum(state != _IDLE for state in states)
+    waiting = sum(state.endswith(_WAITS) for state in states)
+    locks = {series_name(ConnectionSeries.WAITING_FOR_LOCK, to=name): float(waiting)}
+    return {**_counts(name, len(states), busy), **locks}
 
 
 def _counts(name: str, connections: int, busy: int) -> dict[str, float]:
@@ -168,32 +228,10 @@ def _counts(name: str, connections: int, busy: int) -> dict[str, float]:
     return {series_name(key, to=name): float(value) for key, value in counted.items()}
 
 
-def _reported(answer: list[Socket] | None) -> list[Socket]:
+def _reported(answer: Answer | None) -> Answer:
     if answer is None:
         raise ScrapeError("the kernel does not report sockets")
     return answer
-
-
-def _states(leader: int, proc: Path) -> Iterator[str]:
-    """Yield the state of each connection of a PostgreSQL server, from the titles of its processes: `idle`,
-    `idle in transaction`, or the statement, with ` waiting` if it waits for a lock.
-    """
-    with suppress(OSError):
-        for pid in (proc / f"{leader}/task/{leader}/children").read_text().split():
-            with suppress(OSError), (proc / pid / "cmdline").open("rb") as stream:
-                title = stream.read(_TITLE_BYTES).rstrip(b"\0 ").decode("utf-8", "replace")
-                if found := _TITLE.fullmatch(title):
-                    yield str(found[1])
-
-
-def _own_sockets(proc: Path) -> set[str]:
-    """Return the inodes of the sockets of this process, whose connections to a server do not belong to the system."""
-    links = set()
-    with suppress(OSError):
-        for path in (proc / "self/fd").iterdir():
-            with suppress(OSError):
-                links.add(str(path.readlink()))
-    return {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
 
 
 def _comm(pid: int, proc: Path) -> str:

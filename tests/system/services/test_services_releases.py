@@ -54,7 +54,7 @@ def front(path: Path) -> ProgramService:
 
 
 def executable(path: Path) -> Path:
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("#!/bin/sh\n")
     path.chmod(0o755)
     return path
@@ -103,6 +103,8 @@ def test_a_package_is_downloaded_and_unpacked_and_a_version_that_apt_lacks_is_re
         commands.append(command)
         if "download" in command:
             Path(command[1].partition("=")[2], "server_2.6.12-1_amd64.deb").touch()
+        elif "-e" in command:
+            controlled(command, "Depends: libc6 (>= 2.36)\n")
         else:
             executable(Path(command[-1]) / "usr" / "sbin" / "server")
         return 0
@@ -117,6 +119,37 @@ def test_a_package_is_downloaded_and_unpacked_and_a_version_that_apt_lacks_is_re
     assert list(release.folder.parent.iterdir()) == [release.folder], "nothing else stays"
     with pytest.raises(TargetError, match=r"the package server=2\.6\.12-1 has no program other"):
         Release("server=2.6.12-1", "other").fetch(run)
+
+
+def controlled(command: list[str], depends: str) -> None:
+    """Write the control file as `dpkg-deb -e ARCHIVE FOLDER` does."""
+    Path(command[-1]).mkdir()
+    Path(command[-1], "control").write_text(f"Package: server\n{depends}Description: a server\n")
+
+
+def test_a_program_in_a_package_of_the_same_version_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on Debian: /usr/bin/redis-server is a link to redis-check-rdb, which is in redis-tools.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    downloaded = []
+
+    def run(command: list[str]) -> int:
+        if "download" in command:
+            downloaded.append(command[-1])
+            Path(command[1].partition("=")[2], "package.deb").touch()
+        elif "-e" in command:
+            controlled(command, "Depends: init (>= 1), redis-tools (= 5:7.0-1), other (= 1), a (= 5:7.0-1) | b\n")
+        elif "redis-tools" in command[-2]:
+            executable(Path(command[-1], "usr", "bin", "redis-check-rdb"))
+        else:
+            Path(command[-1], "usr", "bin").mkdir(parents=True)
+            Path(command[-1], "usr", "bin", "redis-server").symlink_to("redis-check-rdb")
+        return 0
+
+    release = Release("redis-server=5:7.0-1", "redis-server")
+    release.fetch(run)
+    assert release.found() == str(release.folder / "usr" / "bin" / "redis-server")
+    assert downloaded == ["redis-server=5:7.0-1", "redis-tools=5:7.0-1"]
 
 
 @pytest.mark.parametrize("package", ["haproxy", "haproxy=", "=2.6", "haproxy=2.6/3", "-o=2", "haproxy=2.6 x"])

@@ -22,8 +22,10 @@ _WAIT_FOR_LOCK = 0.45
 
 With two busy connections, half of them waits for the lock and the other holds it.
 """
-_QUEUED = 1.0
-"""The workers of a target may be the limit if at least this many connections wait on average to be accepted. [1]"""
+_QUEUED = 0.90
+"""The workers of a target may be the limit if connections wait to be accepted in at least this share of the samples, in
+(0, 1].
+"""
 _LABEL = re.compile(r'(?P<name>[a-z_]+)\{(?:to|of)="(?P<server>[^"]*)"\}')
 
 
@@ -76,15 +78,26 @@ class ServerConnections:
 
 @dataclass(frozen=True)
 class AcceptQueue:
-    """Connections to a target that waited to be accepted, as mean over the window. [1]"""
+    """Connections to a target that waited to be accepted.
+
+    Attributes
+    ----------
+    target : str
+        Name of the target.
+    waiting : float
+        Mean number of waiting connections over the window. [1]
+    in_use : float or None
+        Share of the samples in which at least one connection waited, in [0, 1]; None if unknown.
+    """
 
     target: str
     waiting: float
+    in_use: float | None
 
     @property
     def is_long(self) -> bool:
         """True if connections had to wait nearly all the time."""
-        return self.waiting >= _QUEUED
+        return self.in_use is not None and self.in_use >= _QUEUED
 
 
 def connections_of(services: Mapping[str, Any]) -> tuple[ServerConnections, ...]:
@@ -108,7 +121,7 @@ def connections_of(services: Mapping[str, Any]) -> tuple[ServerConnections, ...]
 def accept_queues_of(services: Mapping[str, Any]) -> tuple[AcceptQueue, ...]:
     """Return the accept queue of each target on this machine, from the entry `services` of a run summary."""
     return tuple(
-        AcceptQueue(target, waiting)
+        AcceptQueue(target, waiting, _mean(found, ConnectionSeries.ACCEPT_QUEUE_IN_USE))
         for target, found in _by_server(services).items()
         if (waiting := _mean(found, ConnectionSeries.ACCEPT_QUEUE)) is not None
     )

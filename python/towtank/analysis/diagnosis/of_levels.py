@@ -15,7 +15,7 @@ from towtank.analysis.diagnosis.run_values import objects_at
 from towtank.analysis.diagnosis.seen import Seen
 from towtank.analysis.diagnosis.shape import Rate, flat_over, has_fallen
 from towtank.analysis.diagnosis.sign import WEAK
-from towtank.analysis.diagnosis.signs import signs
+from towtank.analysis.diagnosis.signs import nearly_full_cpus, signs
 from towtank.analysis.limits.of_levels import LimitKind
 from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
@@ -63,7 +63,7 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
         return _none(found, evidence)
     flat = _flat(ended)
     if found.cause in (Cause.UNKNOWN, Cause.NONE):
-        return _not_known(found, flat, evidence, limit, ended)
+        return _nearly_full(top, flat, ended) or _not_known(found, flat, evidence, limit, ended)
     sure, against = found.sure, found.against
     if _is_so_without_load(found, ended[0], top):
         # The lowest load can fill a disk by itself: at higher loads the system joins several writes to one.
@@ -79,6 +79,25 @@ def diagnose_levels(points: Sequence[Point], limit: Mapping[str, Any]) -> Diagno
     return replace(
         found, place=place, sure=sure, evidence=(*found.evidence, *([flat] if flat else [])), against=against
     )
+
+
+def _nearly_full(top: Point, flat: str | None, points: Sequence[Point]) -> Diagnosis | None:
+    """Return the diagnosis that a tier with nearly full CPUs limits the load levels; None if they do not show it.
+
+    Each run of the load that shows the limit must have such a tier and no other sign, and throughput must stay at its
+    highest value.
+    """
+    rates = [value for point in points if (value := point.throughput.value) is not None]
+    made = [diagnose_run(run) for run in top.usable]
+    if flat is None or has_fallen(rates) or any(each.cause is not Cause.UNKNOWN for each in made):
+        return None
+    found = [next(nearly_full_cpus(Seen.of(run), flat), None) for run in top.usable]
+    tiers = {None if sign is None else (sign.place.host, sign.place.tier) for sign in found}
+    sign = found[0]
+    if sign is None or len(tiers) > 1:
+        return None
+    place = replace(sign.place, transaction=_slowed(points))
+    return Diagnosis(sign.cause, place, sign.sure, sign.evidence, sign.against, settle=sign.settle)
 
 
 def _none(found: Diagnosis, evidence: str) -> Diagnosis:

@@ -9,7 +9,7 @@ from typing import Any
 from towtank.analysis.checks.course import ERRORS_SHARE
 from towtank.analysis.diagnosis.answer import Cause, Diagnosis, Place, limit_at
 from towtank.analysis.diagnosis.connection_signs import spare_connections
-from towtank.analysis.diagnosis.seen import Seen
+from towtank.analysis.diagnosis.seen import SERVED, Seen
 from towtank.analysis.diagnosis.sign import Sign
 from towtank.analysis.diagnosis.signs import disturbance, failures, signs
 from towtank.analysis.diagnosis.single_user import serial_signs
@@ -33,8 +33,6 @@ _EXPLAINED: dict[Cause, tuple[DoubtKind, ...]] = {
 """Kinds of doubts that each cause explains: doubts that result from the cause or describe the cause."""
 _NOT_OF_LOAD = (Cause.ERRORS, Cause.GENERATOR)
 """Causes that, if found, contradict the diagnosis that the load alone determines throughput."""
-_SERVED = 0.98
-"""An open load counts as below the limit of the system if at least this share of its arrivals is served, in (0, 1]."""
 
 
 def diagnose_run(summary: Mapping[str, Any]) -> Diagnosis:
@@ -113,15 +111,12 @@ def _below(seen: Seen) -> str | None:
     if seen.has(DoubtKind.NO_STEADY_STATE, "invalid", "suspect") or seen.grows:
         return None
     if seen.rate is not None:
-        if (
-            not seen.throughput
-            or seen.throughput < _SERVED * seen.rate
-            or seen.has(DoubtKind.OVERFLOW, "invalid", "suspect")
-        ):
+        served = seen.served
+        if served is None or served.share < SERVED or seen.has(DoubtKind.OVERFLOW, "invalid", "suspect"):
             return None
-        share = 100 * min(1.0, seen.throughput / seen.rate)
-        served = f"{few_digits(seen.throughput, 4)} arrivals per second"
-        return f"the system serves {served}, {few_digits(share)} % of the offered rate"
+        share = min(1.0, served.share)
+        ended = f"{few_digits(share * served.rate, 4)} arrivals per second"
+        return f"the system completes {ended}, {few_digits(100 * share)} % of those that arrived"
     if seen.users == 1:
         return "a single user never waits for another: its response and think times determine throughput"
     if seen.response_s is not None and seen.think_s:
@@ -162,7 +157,7 @@ def missing(seen: Seen) -> tuple[str, ...]:
 
 def _not_known(seen: Seen) -> Diagnosis:
     busiest = _busiest(seen)
-    shape = () if seen.shape is None else seen.shape.evidence(seen.rate)
+    shape = seen.unexplained
     evidence = list(shape)
     evidence += [f"no observed resource is at its limit: {busiest}"] if busiest else []
     evidence += [*spare_connections(seen), *disturbance(seen)]

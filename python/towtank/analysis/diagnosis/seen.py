@@ -23,6 +23,8 @@ from towtank.analysis.system.rates import lookup
 from towtank.digging import dig
 from towtank.load_level import Load
 
+SERVED = 0.98
+"""Throughput follows an open load if at least this share of its arrivals is served, in (0, 1]."""
 _AS_ANSWERS = ("status_4xx", "status_5xx", "status_other", "check", "extract", "refused")
 """Kinds of failures in which the server sent a response before the timeout."""
 
@@ -94,6 +96,42 @@ class Tier:
 
 
 @dataclass(frozen=True)
+class Served:
+    """Part of the arrivals of an open load that ended, in success or failure.
+
+    Attributes
+    ----------
+    rate : float
+        Arrivals in the window, or the requested rate if their number is unknown. [1/s]
+    share, most : float
+        Share of the arrivals that ended, and the upper end of its interval. [1]
+    """
+
+    rate: float
+    share: float
+    most: float
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any], rate: float) -> Served | None:
+        """Extract the values from a run summary; None if nothing was completed.
+
+        The number of arrivals differs by chance from the requested rate. In a window of four seconds or more, arrivals
+        and the transactions in the system at both ends were counted, so that chance hardly matters.
+        """
+        value, high = (lookup(summary, ("throughput_per_s", key)) for key in ("value", "high"))
+        if not value:
+            return None
+        arrived, left = (lookup(summary, ("window", "growth", key)) for key in ("arrived", "share"))
+        start_s, end_s = (lookup(summary, ("window", key)) for key in ("start_s", "end_s"))
+        if arrived and start_s is not None and end_s is not None and end_s > start_s:
+            rate = arrived / (end_s - start_s)
+        of_success = 1 - (lookup(summary, ("errors", "share")) or 0.0)
+        ended, most = (per_s / of_success / rate if of_success > 0 else 1.0 for per_s in (value, high or value))
+        share = ended if left is None else 1 - left
+        return cls(rate, share, max(share, most))
+
+
+@dataclass(frozen=True)
 class Seen:
     """Data of one run that a diagnosis needs.
 
@@ -137,6 +175,8 @@ class Seen:
         Accept queues of the targets on this machine.
     shape : Shape or None
         Throughput during the ramp and after it; None if nothing was completed.
+    served : Served or None
+        Part of the arrivals that was served; None for a closed load, or if nothing was completed.
     """
 
     tiers: tuple[Tier, ...]
@@ -165,6 +205,7 @@ class Seen:
     connections: tuple[ServerConnections, ...] = ()
     accept_queues: tuple[AcceptQueue, ...] = ()
     shape: Shape | None = None
+    served: Served | None = None
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Seen:
@@ -205,12 +246,25 @@ class Seen:
             connections=connections_of(objects_at(summary, "services")),
             accept_queues=accept_queues_of(objects_at(summary, "services")),
             shape=Shape.of(summary),
+            served=Served.of(summary, load.level) if load is not None and load.is_open else None,
         )
 
     @property
     def is_serial(self) -> bool:
         """True if the load is a single user without pauses, so that requests neither overlap nor wait for others."""
         return self.users == 1 and self.think_s == 0
+
+    @property
+    def unexplained(self) -> tuple[str, ...]:
+        """The evidence that throughput does not follow the load, and the limit that this shows; empty if there is
+        none.
+        """
+        if self.shape is None:
+            return ()
+        if self.rate is None:
+            return self.shape.evidence("users")
+        falls_short = self.served is not None and self.served.most < SERVED
+        return self.shape.evidence("arrivals per second", self.served.rate if self.served and falls_short else None)
 
     @property
     def in_flight(self) -> float:

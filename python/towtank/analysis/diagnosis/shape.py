@@ -24,8 +24,6 @@ the users on, the share is 1 - f/2, so 3/4 means that half of the users suffice.
 """
 _RAMP_ENDED = 30
 """Smallest number of transactions in a ramp from which `_FULL_EARLY` is judged. [1]"""
-_SERVED = 0.98
-"""Throughput follows an open load if at least this share of its arrivals is served, in (0, 1]."""
 
 
 @dataclass(frozen=True)
@@ -86,28 +84,30 @@ class Shape:
         steady = Rate.of(summary, slowest) if slowest else None
         return cls(steady or total, total.value, _ramp_per_s(summary), _plateaus(summary))
 
-    def evidence(self, rate: float | None) -> tuple[str, ...]:
+    def evidence(self, unit: str, not_served: float | None = None) -> tuple[str, ...]:
         """Return the evidence that throughput does not follow the load, and the limit that this shows; empty if there
         is none.
 
         Parameters
         ----------
-        rate : float or None
-            Arrival rate; None for a closed load. [1/s]
+        unit : str
+            Unit of the load: `users`, or `arrivals per second` for an open load.
+        not_served : float or None
+            Arrival rate of an open load of which a part is not served; None if all of it is served. [1/s]
         """
-        flat = self._flat(rate)
+        flat = self._flat(unit, not_served)
         if flat is None:
             return ()
         before = [per_s for _, per_s in self.plateaus] or [self.ramp_per_s or 0.0]
         return (flat,) if has_fallen([*before, self.total_per_s]) else (self.steady.limit, flat)
 
-    def _flat(self, rate: float | None) -> str | None:
+    def _flat(self, unit: str, not_served: float | None) -> str | None:
         if self.plateaus:
-            return flat_over(self.plateaus, "users" if rate is None else "arrivals per second")
-        if rate is not None:
-            if self.total_per_s >= _SERVED * rate:
-                return None
-            return f"of {few_digits(rate, 4)} arrivals per second, {few_digits(self.total_per_s, 4)} are served"
+            return flat_over(self.plateaus, unit)
+        if not_served is not None:
+            return f"of {few_digits(not_served, 4)} {unit}, {few_digits(self.total_per_s, 4)} are served"
+        if unit != "users":
+            return None
         if self.ramp_per_s is None or self.ramp_per_s < _FULL_EARLY * self.total_per_s:
             return None
         if has_fallen([self.ramp_per_s, self.total_per_s]):

@@ -307,8 +307,20 @@ def _cpus(seen: Seen) -> Iterator[Sign]:
 
 
 def _nearly_full_cpus(seen: Seen) -> Iterator[Sign]:
-    if seen.shape is None or not (shape := seen.shape.evidence(seen.rate)):
-        return
+    if shape := seen.unexplained:
+        yield from nearly_full_cpus(seen, shape[-1])
+
+
+def nearly_full_cpus(seen: Seen, shape: str) -> Iterator[Sign]:
+    """Yield a sign for each tier that uses most of its CPUs while many of its threads wait for a CPU.
+
+    Parameters
+    ----------
+    seen : Seen
+        Data of the run.
+    shape : str
+        Evidence that throughput does not follow the load.
+    """
     for tier in seen.tiers:
         used, cpus, waits = tier.cpus_used or 0.0, tier.cpus_allotted, tier.waits or 0.0
         if tier.group is not None or not cpus or used < _NEARLY_FULL * cpus or waits < _WAITS_OF_USE * used:
@@ -316,7 +328,7 @@ def _nearly_full_cpus(seen: Seen) -> Iterator[Sign]:
         text = f"{tier.name} uses {used:.2f} of its {cpus:g} CPUs, and {few_digits(waits)} of its threads wait for one"
         idle = f"the CPUs of {tier.name} are idle for {100 * (1 - used / cpus):.0f} % of the time"
         settle = f"repeat with more CPUs or workers for {tier.name}: throughput rises if this is the cause"
-        yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.6, (text, shape[-1]), settle, (idle,))
+        yield Sign(Cause.CPU, Place(tier.name, tier.host), 0.6, (text, shape), settle, (idle,))
 
 
 def _disks(seen: Seen) -> Iterator[Sign]:

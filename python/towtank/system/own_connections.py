@@ -1,0 +1,62 @@
+"""Finds the connections of this process to servers of this machine, which do not belong to the observed system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.system.sock_diag import TcpSocket, UnixSocket, tcp_sockets, unix_sockets
+
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+_TCP_CLIENT = re.compile(r"[^ ]+\((\d+)\)")
+
+
+class OwnConnections:
+    """Connections of this process, such as the connection over which the views of PostgreSQL are read.
+
+    Parameters
+    ----------
+    proc : Path
+        Folder of the kernel's process files.
+    tcp, unix : callable
+        Functions that return the TCP sockets and the Unix sockets of this machine.
+    """
+
+    def __init__(
+        self,
+        proc: Path,
+        tcp: Callable[[], Iterable[TcpSocket] | None] = tcp_sockets,
+        unix: Callable[[], Iterable[UnixSocket]] = unix_sockets,
+    ) -> None:
+        self._proc, self._tcp, self._unix = proc, tcp, unix
+
+    def inodes(self, pid: int | str = "self") -> set[str]:
+        """Return the inodes of the sockets that a process has open, by default this process; empty if they are not
+        visible.
+        """
+        found = set()
+        with suppress(OSError):
+            for path in (self._proc / str(pid) / "fd").iterdir():
+                with suppress(OSError):
+                    if socket := _SOCKET.fullmatch(str(path.readlink())):
+                        found.add(socket[1])
+        return found
+
+    def leads_to(self, pid: int, client: str) -> bool:
+        """Return True if a process of a server serves a connection of this process.
+
+        Parameters
+        ----------
+        pid : int
+            Id of a process that serves a single connection.
+        client : str
+            Address of the client as PostgreSQL writes it: `HOST(PORT)`, or `[local]` for a Unix socket.
+        """
+        own = self.inodes()
+        if tcp := _TCP_CLIENT.fullmatch(client):
+            port = int(tcp[1])
+            return any(each.inode in own and not each.listens and each.own[1] == port for each in self._tcp() or ())
+        peers = {each.peer for each in self._unix() if each.inode in own}
+        return not peers.isdisjoint(self.inodes(pid))

@@ -1,0 +1,81 @@
+"""Reads the state of each connection to a PostgreSQL server from the titles of its processes."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from towtank.system.own_connections import OwnConnections
+
+_CLIENT = re.compile(r"postgres: (?:[^ ]+: )?[^ ]+ [^ ]+ (\[local\]|[^ ]+\(\d+\)) ([a-zA-Z].*)")
+"""Title of a process of PostgreSQL that serves a client: optional name of the database cluster, user, database, address
+of the client, state.
+"""
+_REPLICA = re.compile(r"postgres: (?:[^ ]+: )?walsender .*")
+"""Title of a process that sends the log to a replica, with the user in place of the database."""
+_TITLE_BYTES, _LIST_BYTES = 512, 4096
+
+
+class PostgresqlConnections:
+    """Connections to a PostgreSQL server, without those of this process.
+
+    Parameters
+    ----------
+    leader : int
+        Process id of the server's main process.
+    proc : Path
+        Folder of the kernel's process files.
+    own : OwnConnections
+        Connections of this process.
+    """
+
+    def __init__(self, leader: int, proc: Path, own: OwnConnections) -> None:
+        self._proc, self._own = str(proc), own
+        self._children = f"{proc}/{leader}/task/{leader}/children"
+        self._is_own: dict[int, bool] = {}
+
+    def states(self) -> list[str] | None:
+        """Return the state of each connection of a client: `idle`, `idle in transaction`, or the statement, with
+        ` waiting` if it waits for a lock; None if no process shows the state of its connection.
+        """
+        found, is_own, replicas = [], {}, False
+        for pid in self._processes():
+            title = _title(f"{self._proc}/{pid}/cmdline")
+            if _REPLICA.fullmatch(title):
+                replicas = True
+            elif client := _CLIENT.fullmatch(title):
+                # A process serves a single connection as long as it lives.
+                known = self._is_own.get(pid)
+                is_own[pid] = self._own.leads_to(pid, client[1]) if known is None else known
+                if not is_own[pid]:
+                    found.append(client[2])
+        self._is_own = is_own
+        return found if is_own or replicas else None
+
+    def _processes(self) -> list[int]:
+        with suppress(OSError):
+            return [int(pid) for pid in b"".join(_parts(self._children, _LIST_BYTES)).split()]
+        return []
+
+
+def _title(path: str) -> str:
+    with suppress(OSError):
+        for part in _parts(path, _TITLE_BYTES):
+            return part.partition(b"\0")[0].rstrip(b" ").decode("utf-8", "replace")
+    return ""
+
+
+def _parts(path: str, size: int) -> Iterator[bytes]:
+    """Yield the content of a file of the kernel in parts of at most the given size. [byte]
+
+    The file is read by system calls, because Python's file objects take longer than the kernel for such short files.
+    """
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        while part := os.read(opened, size):
+            yield part
+    finally:
+        os.close(opened)
