@@ -24,7 +24,7 @@ from towtank.workload.importers.openapi.values import _number
 from towtank.workload.importers.thinking import _cdf_normal, _log_least, _quantile_normal
 from towtank.workload.importers.writing import import_note_lines
 from towtank.workload.model import CONNECTIONS_AT_MOST, Pool, _connections
-from towtank.workload.parameters import _secrets_in
+from towtank.workload.parameters import _secrets_in, secret_parameters
 from towtank.yamlfile import read
 
 
@@ -313,3 +313,11 @@ def test_a_note_names_some_of_its_places() -> None:
     assert import_note_lines("f", note, 2) == ["f:1:5: x: y", "f:2: x: y", "f: x: the same at 5 further positions"]
     note.times = 3
     assert import_note_lines("f", note, 3) == ["f:1:5: x: y", "f:2: x: y", "f:3: x: y"]
+
+
+def test_secrets_of_a_workload_are_found_in_its_steps_but_not_in_its_parameters() -> None:
+    text = """parameters: {key: "1", other: "${parameters.key}", password: "${parameters.never}"}
+defaults: {auth: {user: u, password: "${parameters.key}"}}
+transactions: {t: [{get: "/x?token=${parameters.of_query}&a=${parameters.plain}"}]}
+"""
+    assert secret_parameters(read(text, "w.yaml").root) == {"key", "of_query"}
