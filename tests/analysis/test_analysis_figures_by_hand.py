@@ -10,20 +10,25 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
+from statsmodels.stats.power import TTestIndPower
 
 from towtank.analysis.checks import course
 from towtank.analysis.comparing.lines import line_of
+from towtank.analysis.comparing.power import Family
 from towtank.analysis.comparing.runs import ComparedRun, Measured, Metric, Place
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.elasticity import elasticity_of_groups
 from towtank.analysis.factorial import _document
 from towtank.analysis.generator import _long_stalls, _stalls
 from towtank.analysis.history import History, Key, Point, Series
+from towtank.analysis.ideal import _think_time
+from towtank.analysis.judgement.omission import omission_of
 from towtank.analysis.recovery import StudyEvent, study_events
 from towtank.analysis.statistics.effects import Effect
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.permuted import Step, _statistics, permuted_steps
 from towtank.analysis.system import hosts
+from towtank.foreign import Requests
 
 
 def users(pace_s: float | None, response_s: float, cycle_s: float, number: float = 20.0) -> dict[str, Any]:
@@ -309,3 +314,54 @@ def test_neighbours_that_resemble_each_other_count_from_twenty_results() -> None
     assert series_of(*wave).is_correlated
     assert not series_of(*wave[:19]).is_correlated
     assert not series_of(*[1 + 0.1 * (-1) ** place for place in range(20)]).is_correlated
+
+
+@pytest.mark.parametrize(
+    ("gap_s", "in_progress_s", "missing"),
+    [(5.0, 5.0, 0), (6.0, 6.0, 5), (6.0, 4.7, 0), (6.0, 4.9, 5), (20.0, 20.0, 19)],
+)
+def test_a_stop_is_longer_than_five_gaps_and_waits_for_a_response(
+    gap_s: float, in_progress_s: float, missing: int
+) -> None:
+    """Requests begin each second. Before one of them is a longer gap, in which the previous request is in progress."""
+    starts = np.arange(200.0)
+    starts[100:] += gap_s - 1.0
+    elapsed = np.full(200, 0.01)
+    elapsed[99] = in_progress_s
+    found = omission_of(Requests(starts, elapsed, np.ones(200, bool), np.zeros(200, np.int64), ("",)))
+    assert (0 if found is None else found.missing) == missing
+    if found is not None:
+        assert (found.stops, found.longest_s, found.share) == (1, gap_s, pytest.approx(missing / (missing + 200)))
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 1.5, 3.0])
+def test_the_runs_that_detect_a_change_are_those_of_the_t_test(size: float) -> None:
+    """statsmodels computes the power of a t test with the same standard deviation on both sides."""
+    needed = TTestIndPower().solve_power(effect_size=size, alpha=0.025, power=0.8, alternative="larger")
+    family = Family((), 1, 0.02)
+    finds = [family._finds(runs, size, 0) for runs in range(2, 100)]
+    assert finds.index(True) + 2 == max(2, math.ceil(needed))
+    assert finds == sorted(finds)
+    # With ten tests, the largest significant p-value is a tenth.
+    needed = TTestIndPower().solve_power(effect_size=size, alpha=0.0025, power=0.8, alternative="larger")
+    tenfold = [Family((), 10, 0.02)._finds(runs, size, 0) for runs in range(2, 200)]
+    assert tenfold.index(True) + 2 == max(2, math.ceil(needed))
+
+
+@pytest.mark.parametrize(
+    ("levels", "mean"),
+    [
+        ([(2.0, 15.0), (2.0, 15.0)], 2.0),
+        ([(2.0, 15.0), (2.0, 14.9)], None),
+        ([(2.0, 15.0), None], None),
+        ([(2.0, 300.0), (1.8, 100.0)], 1.95),
+        ([(2.0, 3e6), (1.8, 1e6)], None),
+        ([(2.0, 3e6), (1.97, 1e6)], 1.9925),
+    ],
+)
+def test_a_think_time_is_that_of_all_levels_if_they_are_enough_and_agree(
+    levels: list[tuple[float, float] | None], mean: float | None
+) -> None:
+    points: Any = [SimpleNamespace(thinks=lambda level=level: level) for level in levels]
+    found = _think_time(points, 0.05)
+    assert (None if found is None else found.mean_s) == (None if mean is None else pytest.approx(mean))

@@ -11,6 +11,7 @@ import statsmodels.api as sm
 
 from towtank.sizing.growth import GivenGrowth, HistoricGrowth, _first, missed, reached
 from towtank.sizing.history import History
+from towtank.sizing.history_steps import evidence
 from towtank.sizing.quantities import YEAR_D
 
 START = date(2026, 1, 1)
@@ -96,3 +97,17 @@ def test_both_halves_of_a_history_have_the_growth_of_two_joined_lines() -> None:
         ends = [test.effect[0], *test.conf_int()[0]]
         numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
         assert numbers == pytest.approx([100 * float(np.expm1(end * YEAR_D)) for end in ends], rel=0.02, abs=0.06)
+
+
+def test_correlated_residuals_are_less_evidence_than_independent_ones() -> None:
+    """The squares of the residuals have the ratio 4, so that the criteria differ by n ln 4, and by d ln 20 for d
+    further parameters.
+
+    Values that alternate are no worse than independent ones, n = 20. Two blocks of ten have the autocorrelation
+    (9 + 9 - 1) / 20 = 0.85, so that n is 20 x 0.15 / 1.85.
+    """
+    alternating, blocks = np.tile([1.0, -1.0], 10), np.repeat([1.0, -1.0], 10)
+    assert evidence(2 * alternating, alternating) == pytest.approx(20 * np.log(4))
+    assert evidence(alternating, 2 * alternating, 3) == pytest.approx(-20 * np.log(4) + 3 * np.log(20))
+    assert evidence(2 * alternating, blocks) == pytest.approx(20 * 0.15 / 1.85 * np.log(4))
+    assert evidence(2 * blocks, alternating) == pytest.approx(20 * np.log(4)), "the better fit counts"

@@ -10,7 +10,7 @@ import pytest
 from towtank.study.claim_holds import NumberBounds
 from towtank.study.event_checks import _wrong_moment, find_stage
 from towtank.study.events import Event
-from towtank.study.model import FindLimit, Load
+from towtank.study.model import FindLimit, Load, _level
 from towtank.study.objective_levels import Levels
 from towtank.study.objectives import read_objective
 from towtank.study.schedule_checks import check_schedule
@@ -273,3 +273,15 @@ def test_a_share_of_the_limit_is_rounded_to_users() -> None:
     pilot = PilotResult(37.0, False, ())
     assert [users_at(share, pilot) for share in (0.5, 0.01, 0.04, 2.0)] == [18, 1, 1, 74]
     assert users_at(0.5, None) == 50
+
+
+@pytest.mark.parametrize(
+    ("level", "right"),
+    [(1, True), (0, False), (-1, False), (True, False), (1.5, False), (None, False), ("5 /s", True), ("0 /s", False)],
+)
+def test_a_level_is_a_number_of_users_or_a_rate(level: object, right: bool) -> None:
+    if right:
+        assert _level(level) == level
+    else:
+        with pytest.raises(ValueError, match="must be a"):
+            _level(level)
