@@ -194,3 +194,11 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     recording = segments.read(tmp_path)
     assert segments.stages_of(recording) == actual
     assert recording.intervals[0].waiting == 7
+
+
+def test_counts_that_a_thread_left_out_are_zero():
+    empty, full = (segments._series({"of": "step", "id": 2, **more}) for more in ({}, {"offered": 3, "ok": 1}))
+    counts = ("offered", "started", "ok", "bytes_out", "bytes_in")
+    assert [getattr(empty, name) for name in counts] == [0] * 5
+    assert [getattr(full, name) for name in counts] == [3, 0, 1, 0, 0]
+    assert (empty.number, empty.failed, empty.not_started, empty.response_sum_s) == (2, {}, {}, 0.0)
