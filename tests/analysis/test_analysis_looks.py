@@ -123,7 +123,9 @@ def test_a_comparison_of_two_places_has_twice_the_degrees_of_freedom() -> None:
 
 
 def test_without_scatter_no_number_of_runs_is_known() -> None:
-    assert runs_needed(Estimate(1.0, n=1), NumberBounds(0.5, math.inf)) == Needs()
+    assert runs_needed(Estimate(1.0, n=1), NumberBounds(0.5, math.inf)) is None
+    assert runs_needed(Estimate(1.0, 1.0, 1.0, RUNS, 3), NumberBounds(1.0, math.inf)) is None
+    assert runs_needed(Estimate(1.0, 0.0, math.inf, RUNS, 3), NumberBounds(0.5, math.inf)) is None
 
 
 def test_a_block_counts_when_all_of_its_runs_have_ended() -> None:

@@ -52,7 +52,8 @@ def test_the_stated_number_of_runs_decides_most_studies(deviation: float, ratio_
             return ratio_interval(*(t_interval(side[:count]).at(confidence) for side in values))
 
         early = at(block)
-        needs = runs_needed(early, bounds, places=2).probably
+        found = runs_needed(early, bounds, places=2)
+        needs = found and found.probably
         if bounds.verdict(early.low, early.high) is None and needs is not None:
             stated += 1
             later = at(needs)

@@ -121,3 +121,27 @@ def test_bounds_of_the_think_time_exclude_another_distribution(tmp_path: Path, c
 
 def test_a_uniform_distribution_without_scv_begins_at_zero() -> None:
     assert squared_variation({"distribution": "uniform", "scv": None}) == pytest.approx(1 / 3)
+
+
+def test_a_sweep_separates_values_outside_of_bounds(tmp_path: Path, capsys: Any) -> None:
+    sweep = ("--sweep", "stations.disk.service_time=between(40 ms, 160 ms),100 ms", "--json")
+    points = json.loads(ended(capsys, "solve", DISK, tmp_path, *sweep)[1])["points"]
+    times = [point["classes"]["jobs"]["response_time_s"] for point in points]
+    assert times == pytest.approx([0.1 + 0.06 * 1.12 / 0.8, 0.1 / 0.4])
+    status, _, err = ended(capsys, "solve", DISK, tmp_path, "--sweep", "stations.disk.service_time=between(2 s, 1 s)")
+    assert status == 2
+    assert err.count("must be") == 1
+    assert "must be between a shorter and a longer duration, got 'between(2 s, 1 s)' instead" in err
+
+
+def test_the_think_time_of_a_transaction_has_no_bounds_of_its_own(tmp_path: Path, capsys: Any) -> None:
+    text = (
+        'classes: {users: {users: 2, transactions: {buy: {share: 100 %, think: "between(1 s, 3 s)"}}}}\n'
+        "stations: {disk: {demand: 1 ms}}\n"
+    )
+    status, _, err = ended(capsys, "solve", text, tmp_path)
+    assert status == 2
+    assert err.endswith(
+        "classes.users.transactions.buy.think: must be a mean, since all think times of a class have one distribution: "
+        "give the bounds as `think` of the class, or of a class of its own, got 'between(1 s, 3 s)' instead\n"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 from towtank.cli.options import OptionCheck
@@ -9,6 +10,8 @@ from towtank.model import ModelPoint
 from towtank.yamlfile import Document
 
 POINTS_AT_MOST = 100_000
+_SEPARATOR = re.compile(r",(?![^()]*\))")
+"""Comma outside of parentheses, as in `between(10 ms, 30 ms),5 ms`."""
 
 
 def points_of(file: Document, changes: list[str], users: list[str], sweeps: list[str]) -> list[ModelPoint]:
@@ -36,7 +39,7 @@ def points_of(file: Document, changes: list[str], users: list[str], sweeps: list
 
 
 def _values(check: OptionCheck, option: str, text: str) -> list[str]:
-    values = [value.strip() for value in text.split(",")]
+    values = [value.strip() for value in _SEPARATOR.split(text)]
     if not all(values):
         check.fault(option, f"must be values separated by commas, got {text!r} instead")
     return values

@@ -60,7 +60,7 @@ def mean_time(value: object) -> float | Between:
     >>> mean_time("between(10 ms, 30 ms)")
     Between(low_s=0.01, high_s=0.03)
     """
-    if not isinstance(value, str) or not _BEGINS.match(value):
+    if not isinstance(value, str) or not begins_bounds(value):
         return units.duration(value)
     match = _BETWEEN.fullmatch(value)
     if match is None:
@@ -72,6 +72,11 @@ def mean_time(value: object) -> float | Between:
     if low >= high:
         raise ValueError(f"must be between a shorter and a longer duration, got {units.shown(value)} instead")
     return Between(low, high)
+
+
+def begins_bounds(value: object) -> bool:
+    """Return True if a value of a file is text that begins as two bounds, such as `between(10 ms, 30 ms)`."""
+    return isinstance(value, str) and _BEGINS.match(value) is not None
 
 
 def mean_of(value: float | Between) -> float:

@@ -6,10 +6,11 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from towtank import units
 from towtank.fields import Duration, FileModel, Name, PositiveRate, mapping_or_plain, one_or_more
 from towtank.fields import Share as Part
 from towtank.model.behaviour import BalancerFile, ClassBehaviour, StationBehaviour
-from towtank.model.between import MeanTime
+from towtank.model.between import MeanTime, begins_bounds
 
 SCHEMA: Literal["towtank/model/1"] = "towtank/model/1"
 COUNT_AT_MOST = 1_000_000_000
@@ -29,13 +30,23 @@ Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+def _without_bounds(value: object) -> object:
+    """Refuse two bounds for the think time of a transaction, with the reason."""
+    if begins_bounds(value):
+        raise ValueError(
+            "must be a mean, since all think times of a class have one distribution: give the bounds as `think` of the "
+            f"class, or of a class of its own, got {units.shown(value)} instead"
+        )
+    return value
+
+
 class TransactionFile(FileModel):
     """Transaction of a closed class; users choose their next transaction at random by `share`."""
 
     share: Part = Field(
         description="Share of the transaction in all transactions of the class; the shares of a class add to 100 %."
     )
-    think: Duration | None = Field(
+    think: Annotated[Duration, BeforeValidator(_without_bounds)] | None = Field(
         None, description="Mean think time after the transaction; default: `think` of the class."
     )
 

@@ -319,6 +319,8 @@ def _by_bounds(estimate: Estimate, wanted: NumberBounds, combinations: int | Non
     if verdict is not None or combinations is None:
         return judged
     needs = runs_needed(estimate, wanted, combinations)
+    if needs is None:
+        return judged
     return {**judged, "needs_runs": needs.probably, "needs_at_least": needs.at_least}
 
 

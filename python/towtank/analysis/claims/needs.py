@@ -22,18 +22,19 @@ class Needs:
     ----------
     probably : int or None
         Number of runs that decides the claim in four of five cases, if distance from the bound and scatter are as
-        measured; None if unknown or above `RUNS_AT_MOST`. [1]
+        measured; None if above `RUNS_AT_MOST`. [1]
     at_least : int or None
         Number of runs below which a decision is unlikely, even if the distance from the bound is one standard error
-        larger than measured; None if unknown or above `RUNS_AT_MOST`. [1]
+        larger than measured; None if above `RUNS_AT_MOST`. [1]
     """
 
     probably: int | None = None
     at_least: int | None = None
 
 
-def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Needs:
-    """Return the numbers of runs at each combination that decide whether a quantity is within bounds.
+def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Needs | None:
+    """Return the numbers of runs at each combination that decide whether a quantity is within bounds; None if the
+    quantity has no finite interval of positive width, or fewer than two runs.
 
     Parameters
     ----------
@@ -62,11 +63,11 @@ def runs_needed(estimate: Estimate, wanted: NumberBounds, places: int = 1) -> Ne
     .. [1] J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., Lawrence Erlbaum, 1988.
     """
     if estimate.value is None or estimate.low is None or estimate.high is None or estimate.n < 2:
-        return Needs()
+        return None
     half = max(estimate.high - estimate.value, estimate.value - estimate.low)
     crossed = [bound for bound in (wanted.low, wanted.high) if math.isfinite(bound)]
     if not crossed or not 0 < half < math.inf:
-        return Needs()
+        return None
     level = 0.5 + estimate.confidence / 2
     error = half / t_quantile(level, places * (estimate.n - 1))
     # Standard error from the errors within the runs. With few runs, the scatter between runs is known only roughly, but
