@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from towtank import units
-from towtank.estimates import duration_in_words, few_digits, in_words
+from towtank.estimates import duration_unit, few_digits, in_words, is_zero, says_nothing
 
 WORDS = {
     "confirmed": "confirmed",
@@ -32,18 +32,32 @@ def measured(claim: Claim) -> str:
 
 
 def estimate_text(estimate: Mapping[str, Any], unit: str) -> str:
-    """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`."""
+    """Render an estimate in the unit of a claim, with its confidence interval if known: `200 (80 to 320) ms`.
+
+    The ends decide the verdict on the claim. Therefore a wide interval is shown too, unlike elsewhere.
+
+    Examples
+    --------
+    >>> estimate_text({"value": 0.2, "low": 0.08, "high": 0.32}, "s")
+    '200 (80 to 320) ms'
+    >>> estimate_text({"value": 22.0, "low": 6.0, "high": 3200.0}, "")
+    '22 (6 to 3,200)'
+    """
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     return number_text(value, unit) if low is None or high is None else _with_interval(value, low, high, unit)
 
 
 def _with_interval(value: float, low: float, high: float, unit: str) -> str:
     if unit == "s":
-        return duration_in_words(value, low, high)
+        length, unit = duration_unit(value or max(abs(low), abs(high)))
+        value, low, high = value / length, low / length, high / length
     if unit == "B/s":
         name = units.format_size(abs(value)).rpartition(" ")[2]
         size = float(units.SIZE_UNITS[name])
         value, low, high, unit = value / size, low / size, high / size, f"{name}/s"
+    if says_nothing(value, low, high, unit):
+        shown, lowest, highest = ("0" if is_zero(each, high) else few_digits(each, 2) for each in (value, low, high))
+        return f"{shown} ({lowest} to {highest}){unit and ' '}{unit}"
     return in_words(value, low, high, unit)
 
 

@@ -65,7 +65,10 @@ def test_in_a_notebook_one_line_changes(monkeypatch: pytest.MonkeyPatch, capsys:
     shown = Shown()
     for step in steps_of_a_run():
         shown(step)
-    shown.close()
     assert lines[3] == "3 of 12 s, steady: 8 users, 120.0/s, p95 41 ms, 2 errors"
     assert lines[-1] == "analysing"
+    shown.close(done=True)
+    assert lines[-1] == "done", "the line does not stay at the last step"
+    shown.close(done=False)
+    assert lines[-1] == "stopped"
     assert capsys.readouterr() == ("", "")

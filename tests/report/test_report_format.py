@@ -144,6 +144,21 @@ def test_an_interval_that_says_nothing_is_not_known() -> None:
     assert people.plain_estimate({"value": 0.5, "low": -10.0, "high": 12.0}).startswith("0"), "of a difference"
 
 
+@pytest.mark.parametrize(
+    ("estimate", "unit", "shown"),
+    [
+        ((22.0, 6.0, 3200.0), "", "22 (6 to 3,200)"),
+        ((0.03, 0.0, 0.9), "s", "30 (0 to 900) ms"),
+        ((1e-12, 0.0, 250e6), "ms", "0 (0 to 250,000,000) ms"),
+    ],
+)
+def test_a_claim_shows_the_interval_that_decides_it(
+    estimate: tuple[float, float, float], unit: str, shown: str
+) -> None:
+    measured = dict(zip(("value", "low", "high"), estimate, strict=True))
+    assert claim_words.estimate_text(measured, unit) == shown
+
+
 @pytest.mark.parametrize("value", [0.0, 1e-12])
 def test_an_interval_that_says_nothing_about_zero_is_not_known(value: float) -> None:
     absurd = {"value": value, "low": 0.0, "high": 250_000.0}
@@ -158,7 +173,6 @@ def test_an_interval_that_says_nothing_about_zero_is_not_known(value: float) -> 
     for shown in (
         narrative._time(absurd),
         narrative.interval(absurd),
-        claim_words.estimate_text({"value": 1e3 * value, "low": 0.0, "high": 250e6}, "ms"),
     ):
         assert shown.startswith("0 (interval not known)")
     assert estimates.column_texts(1e3 * value, 0.0, 250e6, "ms") == ("0", "not known", "not known")

@@ -151,16 +151,18 @@ def conducted(work: Work[T], progress: Callback | bool | None) -> T:
     shown = Shown() if progress is True else None
     report: Callback = shown if shown is not None else progress if callable(progress) else _silent
     conducting, going = Conducting(work, report), GOING.get()
+    done = False
     try:
         if going is not None:
             going.begins(conducting)
         made: T = conducting.outcome()
+        done = True
         return made
     finally:
         if going is not None:
             going.ended(conducting)
         if shown is not None:
-            shown.close()
+            shown.close(done=done)
 
 
 def _silent(step: Progress) -> None:

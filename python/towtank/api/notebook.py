@@ -72,9 +72,9 @@ def picture(figure: Figure | None) -> str:
     """
     if figure is None:
         return ""
-    from towtank.report import static_svg  # noqa: PLC0415 - heavy, and only for notebooks
+    from towtank.report import compact_svg, static_svg  # noqa: PLC0415 - heavy, and only for notebooks
 
-    svg = figure.svg or static_svg(figure.spec or {})
+    svg = figure.svg or compact_svg(static_svg(figure.spec or {}))
     data = base64.b64encode(svg.encode()).decode()
     return (
         f'<figure style="margin:0.5em 0"><img alt="{escape(figure.description)}" '

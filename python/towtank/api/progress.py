@@ -156,8 +156,10 @@ class Shown:
                 }
             )
 
-    def close(self) -> None:
-        """End the display and restore the terminal."""
+    def close(self, *, done: bool = True) -> None:
+        """End the display and restore the terminal; the line in a notebook states whether the work is done."""
+        if self._line is not None:
+            self._line("done" if done else "stopped")
         if self._open and self._display is not None:
             self._display.__exit__(None, None, None)
             self._open = False

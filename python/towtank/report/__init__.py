@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from towtank.report.single_figures import drive_figure as drive_figure
     from towtank.report.single_figures import run_figure as run_figure
     from towtank.report.single_figures import throughput_figure as throughput_figure
+    from towtank.report.small_pictures import compact_svg as compact_svg
     from towtank.report.source import Results as Results
     from towtank.report.source import RunResult as RunResult
     from towtank.report.source import derived_documents as derived_documents
@@ -40,6 +41,7 @@ __getattr__, __dir__ = door(
         "objectives": "objective_unit",
         "pictures": "static_svg",
         "single_figures": "capacity_figure drive_figure run_figure throughput_figure",
+        "small_pictures": "compact_svg",
         "source": "Results RunResult derived_documents load_results measured_results",
         "terminal": "print_outcome",
         "writing": "REPORT_FILE write_loaded_report write_report",
