@@ -12,7 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from own_application import own_application
+from own_application import own_application, own_database
+from waiting import until
+
+from towtank.system import ConnectionScraper
 
 pytestmark = [pytest.mark.waits, pytest.mark.xdist_group("own-application")]
 
@@ -73,6 +76,25 @@ def test_a_lock_that_shows_nowhere_is_not_guessed(tmp_path):
         found = driven(app.report, tmp_path)
     assert (found["cause"], found["sure"]) == ("unknown", 0.0)
     assert found["settle"]
+
+
+def test_the_connection_that_reads_postgresql_is_not_part_of_the_pool():
+    psycopg = pytest.importorskip("psycopg")
+    with own_database() as folder:
+        leader = int((folder / "data" / "postmaster.pid").read_text().split()[0])
+        place = f"host={folder} user=shop dbname=postgres"
+        sleeping = ["psql", place, "-Atc", "select pg_sleep(60)"]
+        pool = [subprocess.Popen(sleeping, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+        scraper = ConnectionScraper(lambda: {"database": leader}, set())
+        busy = 'server_connections_busy{to="database"}'
+        try:
+            with psycopg.connect(place):
+                until(lambda: scraper.scrape().get(busy) == 4.0)
+                assert scraper.scrape()['server_connections{to="database"}'] == 4.0
+        finally:
+            for client in pool:
+                client.kill()
+                client.wait()
 
 
 @pytest.fixture

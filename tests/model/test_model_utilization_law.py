@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 
 from towtank.cli import main
+from towtank.model.fitting import utilization_law
+from towtank.model.fitting.curves import FARTHEST
 from towtank.model.fitting.goodness import FIT_REJECTED, Judgement
 from towtank.model.fitting.observations import observations
 from towtank.model.fitting.prediction import predict_curve
-from towtank.model.fitting.selection import choose
+from towtank.model.fitting.selection import CLOSED_TOLERANCE, choose
 from towtank.model.fitting.utilization_law import highest_throughput, judge_one_system
 
 DEMAND_S, BACKGROUND, SERVERS = 0.0152, 0.1, 8
@@ -82,6 +84,31 @@ def test_three_points_on_a_line_do_not_give_a_closed_system_without_demand() -> 
     found = choose(("closed",), points, 1, 0.7, None).candidates[0]
     assert found.judgement.level == FIT_REJECTED
     assert any("utilization law" in text for _, text in found.judgement.reasons)
+
+
+@pytest.mark.parametrize(
+    ("curve", "factor", "is_rejected"),
+    [
+        ("closed", CLOSED_TOLERANCE - 0.01, False),
+        ("closed", CLOSED_TOLERANCE + 0.01, True),
+        ("usl", 0.99, False),
+        ("usl", 1.01, True),
+    ],
+)
+def test_the_limit_of_a_closed_system_may_exceed_the_bound_of_its_busy_servers_by_half(
+    curve: str, factor: float, is_rejected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit exceeds the upper bound from the busy servers by a factor on either side of the tolerance."""
+    points = straight()
+    fit = choose((curve,), points, SERVERS, 8.0, None).candidates[0].fit
+    derived = fit.curve.derived(fit.parameters[None, :])
+    limit = float(next(derived[name][0] for name in ("peak_throughput", "limit_throughput") if name in derived))
+    if not np.isfinite(limit):
+        limit = float(fit.throughput(np.array([FARTHEST * points.load.max()]))[0])
+    monkeypatch.setattr(utilization_law, "highest_throughput", lambda *_: (limit / factor, limit / factor))
+    found = choose((curve,), points, SERVERS, 8.0, None).candidates[0]
+    reasons = [text for level, text in found.judgement.reasons if level == FIT_REJECTED]
+    assert any("utilization law" in text for text in reasons) is is_rejected
 
 
 def straight(seed: int = 1) -> Any:

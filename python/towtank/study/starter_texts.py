@@ -126,9 +126,9 @@ def system_text(name: str, services: Iterable[Running | Started]) -> str:
     return f"{head}{hosts}\nservices:\n{body}"
 
 
-_METRICS = """    # Towtank observes CPUs, memory, disks, networks, and the connections between servers of this machine. It
-    # names a pool of connections that are all busy, and a lock of PostgreSQL. To find a lock or a pool within
-    # the application, it needs a page of metrics in the Prometheus text format:
+_METRICS = """    # Towtank observes CPUs, memory, disks, networks, and the connections between servers of this machine.
+    # It names a pool of connections that are all busy, and a lock of PostgreSQL. To find a lock or a pool
+    # within the application, it needs a page of metrics in the Prometheus text format:
     # metrics: /metrics
 """
 
