@@ -170,11 +170,11 @@ mod tests {
         near(second, 0.6 * 3.3);
         let two = json!({"discipline": "ps", "servers": 2});
         let [first, second] = stays(&two, [1.5, 0.8], [0.6, 0.9]);
-        let factor = 1.0 + (0.8 + both_busy(1.5)) / 2.0;
+        let factor = 1.0 + f64::midpoint(0.8, both_busy(1.5));
         near(first, 0.4 * factor);
         near(second, 0.6 * factor);
         let [first, _] = stays(&two, [1.5, 0.8], [1.2, 0.8]);
-        near(first, 0.4 * (1.0 + (0.3 + 1.0) / 2.0));
+        near(first, 0.4 * 1.65);
     }
 
     /// With 2.5 jobs, the speed is half way between 1.5 and 3.
@@ -195,7 +195,8 @@ mod tests {
         near(first, 2.0 * (0.2 + 0.48 + 0.39));
         near(second, 0.6 + 0.48 + 0.39);
         let [first, second] = stays(&json!({"servers": 2}), [1.5, 0.8], [0.3, 0.4]);
-        let wait = (0.48 + 0.39 / 0.7 * both_busy(0.7)) / 2.0;
+        let work = 0.48 + 0.39 / 0.7 * both_busy(0.7);
+        let wait = work / 2.0;
         near(first, 2.0 * (0.2 + wait));
         near(second, 0.6 + wait);
         // The load of 1.8 exceeds the server, so that it is taken as 1, half of it by each class.
@@ -218,11 +219,10 @@ mod tests {
         near(second, 0.6 / 0.7 + 0.87 / (1.0 - 0.8 * 0.3));
         let two = json!({"discipline": "priority", "preemptive": true, "servers": 2});
         let [first, second] = stays(&two, [1.5, 0.8], [0.3, 0.4]);
-        near(
-            first,
-            2.0 * (0.2 + (0.24 + 0.03 / 0.3 * both_busy(0.3)) / 2.0),
-        );
-        let wait = (0.48 + 0.39 / 0.7 * both_busy(0.7)) / 2.0 / (1.0 - 0.8 * 0.3 / 2.0);
+        let better = 0.24 + 0.03 / 0.3 * both_busy(0.3);
+        near(first, 2.0 * (0.2 + better / 2.0));
+        let work = 0.48 + 0.39 / 0.7 * both_busy(0.7);
+        let wait = work / 2.0 / (1.0 - 0.8 * 0.3 / 2.0);
         let interrupted = both_busy(0.3) / 0.15;
         near(second, 0.6 + 0.6 * (1.0 / 0.85 - 1.0) * interrupted + wait);
     }
