@@ -16,6 +16,7 @@ from towtank.analysis.checks import course
 from towtank.analysis.comparing.lines import line_of
 from towtank.analysis.comparing.power import Family
 from towtank.analysis.comparing.runs import ComparedRun, Measured, Metric, Place
+from towtank.analysis.diagnosis.signs import _is_full, _is_saturated
 from towtank.analysis.doubts import DoubtKind
 from towtank.analysis.elasticity import elasticity_of_groups
 from towtank.analysis.factorial import _document
@@ -27,6 +28,7 @@ from towtank.analysis.recovery import StudyEvent, study_events
 from towtank.analysis.statistics.effects import Effect
 from towtank.analysis.statistics.estimates import Estimate
 from towtank.analysis.statistics.permuted import Step, _statistics, permuted_steps
+from towtank.analysis.statistics.ranks import design_effect
 from towtank.analysis.system import hosts
 from towtank.foreign import Requests
 
@@ -365,3 +367,42 @@ def test_a_think_time_is_that_of_all_levels_if_they_are_enough_and_agree(
     points: Any = [SimpleNamespace(thinks=lambda level=level: level) for level in levels]
     found = _think_time(points, 0.05)
     assert (None if found is None else found.mean_s) == (None if mean is None else pytest.approx(mean))
+
+
+def test_the_design_effect_is_near_one_for_independent_values_and_twice_that_for_pairs() -> None:
+    """Six records of 200 intervals with 100 independent values each; then each value occurs twice."""
+    effects = []
+    for seed in range(6):
+        below = np.random.default_rng(seed).binomial(100, 0.9, 200).astype(float)
+        counts = np.full(200, 100.0)
+        single, pairs = (design_effect(times * below, times * counts, 0.9)[0] for times in (1, 2))
+        assert single == 1.0 or pairs == pytest.approx(2 * single)
+        effects.append(single)
+    assert min(effects) >= 1.0
+    # With 30 to 200 degrees of freedom, Student's t enlarges the effect by a few percent.
+    assert np.mean(effects) < 1.6
+
+
+@pytest.mark.parametrize(
+    ("used", "cpus", "full"), [(3.8, 4, True), (3.79, 4, False), (None, 4, False), (3.8, None, False), (0.0, 0, False)]
+)
+def test_a_machine_is_full_at_95_percent(used: float | None, cpus: float | None, full: bool) -> None:
+    seen: Any = SimpleNamespace(machine_used=used, machine_cpus=cpus)
+    assert _is_full(seen) is full
+
+
+@pytest.mark.parametrize(
+    ("group", "used", "cpus", "saturated"),
+    [
+        (None, 1.8, 2, True),
+        (None, 1.79, 2, False),
+        ("/web", 1.9, 2, False),
+        (None, None, 2, False),
+        (None, 1.8, None, False),
+    ],
+)
+def test_a_tier_without_a_quota_is_saturated_at_90_percent(
+    group: str | None, used: float | None, cpus: float | None, saturated: bool
+) -> None:
+    tier: Any = SimpleNamespace(group=group, cpus_used=used, cpus_allotted=cpus)
+    assert _is_saturated(tier) is saturated

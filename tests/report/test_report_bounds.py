@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from towtank.report.content import audit, prediction, tables
-from towtank.report.figures import answer, cpu_by_tier, drive_seconds, every_run, matrix, panel, series, throughput
+from towtank.report.figures import (
+    answer,
+    capacity_curve,
+    cpu_by_tier,
+    drive_seconds,
+    every_run,
+    matrix,
+    panel,
+    series,
+    throughput,
+)
 from towtank.report.runs_over_time import DRAIN_STAGE, _rates
 
 
@@ -245,3 +255,25 @@ def test_the_rest_of_a_tier_is_what_its_parts_do_not_use() -> None:
     found = [(each.part, each.cpus) for each in cpu_by_tier._tier("a", measured, "web", tier)]
     assert found == [("web: java", 1.5), ("web: nginx", 0.5), ("web: rest", 1.0)]
     assert [each.part for each in cpu_by_tier._tier("a", measured, "web", used(3.0))] == ["web"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "rate_band", "time", "time_band", "drawn"),
+    [
+        (10.0, (9.0, 11.0), 0.2, (0.1, 0.3), [(10.0, 9.0, 11.0), (0.2, 0.1, 0.3)]),
+        (10.0, (0.0, 11.0), 0.2, (0.0, 0.3), [(10.0, 0.0, 11.0), (0.2, None, None)]),
+        (10.0, (None, None), 0.0, (0.0, 0.3), [(10.0, None, None)]),
+        (0.0, (0.0, 1.0), None, (None, None), []),
+    ],
+)
+def test_a_band_down_to_zero_is_not_drawn_on_a_logarithmic_axis(
+    rate: float, rate_band: Any, time: float | None, time_band: Any, drawn: list[tuple[Any, ...]]
+) -> None:
+    row = {
+        "predicted_throughput": rate,
+        "throughput_band_95": rate_band,
+        "predicted_response_s": time,
+        "response_band_95": time_band,
+    }
+    found = capacity_curve._predicted("a", 20.0, row)
+    assert [(each["value"], each["low"], each["high"]) for each in found] == drawn
