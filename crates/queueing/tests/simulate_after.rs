@@ -184,7 +184,7 @@ fn work_after_that_a_model_cannot_have_is_refused() {
         ),
         (
             faults(&after(json!(["t", "t"]))),
-            "classes.jobs.after: must have each station once, got \"t\" instead",
+            "classes.jobs.after: must have each station once, got \"t\" twice",
         ),
         (
             faults(&after(json!([]))),
@@ -202,13 +202,13 @@ fn work_after_that_a_model_cannot_have_is_refused() {
             faults(&|value| {
                 value["forks"] = json!([{"name": "f", "branches": [["s"], ["t"]]}]);
             }),
-            "classes.jobs.after: must be stations outside of forks, got \"t\" instead",
+            "classes.jobs.after: must be stations outside of forks, got \"t\" twice",
         ),
         (
             faults(&|value| {
                 value["behaviour"]["balancers"] = json!([{"name": "b", "stations": ["s", "t"]}]);
             }),
-            "classes.jobs.after: must be stations that no balancer has, got \"t\" instead",
+            "classes.jobs.after: must be stations that no balancer has, got \"t\" twice",
         ),
         (
             faults(&|value| {
