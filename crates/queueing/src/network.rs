@@ -45,40 +45,6 @@ impl Center {
         self.speed != Speed::Delay
     }
 
-    /// Returns the shape of the distribution of the service time of a class.
-    #[must_use]
-    pub fn shape(&self, class: usize) -> Shape {
-        let known = self.in_row[class] <= 1.0 || visits::is_near(self.scv[class], 1.0);
-        Shape {
-            form: self.form_of_visit(class).filter(|_| known),
-            scv: self.scv[class],
-        }
-    }
-
-    fn form_of_visit(&self, class: usize) -> Option<Distribution> {
-        self.form.get(class).copied().flatten()
-    }
-
-    /// Returns `true` if all visits of a transaction together take the same time in each transaction. A route with
-    /// a loop makes their number random.
-    #[must_use]
-    pub fn is_constant(&self, class: usize) -> bool {
-        let visits = self.visits[class];
-        let constant = match self.form_of_visit(class) {
-            Some(form) => form == Distribution::Deterministic,
-            None => self.scv[class] == 0.0,
-        };
-        constant
-            && (visits - visits.round()).abs() < 1e-9
-            && visits::is_near(visits.max(1.0), self.in_row[class])
-    }
-
-    /// Returns `true` if jobs leave the station as a Poisson process if they come as such.
-    #[must_use]
-    pub fn has_poisson_departures(&self) -> bool {
-        !self.is_queue() || self.is_product_form() && self.capacity.is_none()
-    }
-
     /// Returns a copy of the station that only one class visits, once.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {

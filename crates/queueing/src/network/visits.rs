@@ -12,7 +12,7 @@
 //! With several classes, servers or ranks, and behind other stations, this is an approximation.
 
 use super::{Center, Load, Network};
-use crate::model::{Model, Station};
+use crate::model::{Distribution, Model, Station};
 use crate::shape::Shape;
 
 /// Differences of numbers of visits that are due to rounding. [1]
@@ -21,6 +21,40 @@ const ROUNDING: f64 = 1e-9;
 const LEAST: f64 = 1e-3;
 
 impl Center {
+    /// Returns the shape of the distribution of the service time of a class.
+    #[must_use]
+    pub fn shape(&self, class: usize) -> Shape {
+        let known = self.in_row[class] <= 1.0 || is_near(self.scv[class], 1.0);
+        Shape {
+            form: self.form_of_visit(class).filter(|_| known),
+            scv: self.scv[class],
+        }
+    }
+
+    fn form_of_visit(&self, class: usize) -> Option<Distribution> {
+        self.form.get(class).copied().flatten()
+    }
+
+    /// Returns `true` if all visits of a transaction together take the same time in each transaction. A route with
+    /// a loop makes their number random.
+    #[must_use]
+    pub fn is_constant(&self, class: usize) -> bool {
+        let visits = self.visits[class];
+        let constant = match self.form_of_visit(class) {
+            Some(form) => form == Distribution::Deterministic,
+            None => self.scv[class] == 0.0,
+        };
+        constant
+            && (visits - visits.round()).abs() < 1e-9
+            && is_near(visits.max(1.0), self.in_row[class])
+    }
+
+    /// Returns `true` if jobs leave the station as a Poisson process if they come as such.
+    #[must_use]
+    pub fn has_poisson_departures(&self) -> bool {
+        !self.is_queue() || self.is_product_form() && self.capacity.is_none()
+    }
+
     /// Returns the mean number of times that a transaction comes to the station from elsewhere. [1]
     #[must_use]
     pub fn entries(&self, class: usize) -> f64 {

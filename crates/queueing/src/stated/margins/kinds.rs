@@ -12,13 +12,13 @@ use super::Factors;
 /// Coefficients for several visits to a station: at stations of open classes.
 const OPEN_ROWS: [f64; 2] = [0.2, 0.1];
 /// At stations that serve open classes by rank, without interruption.
-const RANK_ROWS: [f64; 2] = [0.3, 1.2];
+const RANK_ROWS: [f64; 2] = [0.4, 1.3];
 /// The same with interruption.
 const INTERRUPTING_ROWS: [f64; 2] = [0.2, 0.3];
 /// At full stations.
-const FULL_ROWS: [f64; 2] = [0.8, 0.2];
+const FULL_ROWS: [f64; 2] = [1.0, 0.3];
 /// In networks with closed classes or pools.
-const CLOSED_ROWS: [f64; 2] = [0.1, 0.3];
+const CLOSED_ROWS: [f64; 2] = [0.3, 0.6];
 
 /// Networks of product form that are too large for an exact solution: Linearizer.
 const PRODUCT_FORM: Factors = Factors {
