@@ -102,8 +102,8 @@ SECTION = Section(
     "models | quantity | exact | values | outside | stated error, 95 of 100 at most | used of it, 95 of 100 at most",
     f"{COUNTS['station']} random single stations (1 to 64 servers, every order of service, with and without a limited "
     "capacity, squared coefficients of variation of arrivals and services from 0 to 4, service times that differ up to "
-    f"50 times), {COUNTS['network']} random networks, and {COUNTS['return']} networks whose transactions visit a station "
-    "2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 and 4 (`returns`). "
+    f"50 times), {COUNTS['network']} random networks, and {COUNTS['return']} networks whose transactions visit a "
+    "station 2 to 10 times, with squared coefficients of variation of 0, 1/12, 1 and 4 (`returns`). "
     f"Simulated 95 % intervals, stretched {STRETCH} times, meet the stated ranges, and the values of exact solutions. "
     "A stated error is at most twice as large as the error seen, at "
     "the 95th percentile, for times and losses; the ranges of jobs, throughput and utilization follow from these. "
