@@ -12,7 +12,7 @@ use super::Factors;
 /// Coefficients for several visits to a station: at stations of open classes.
 const OPEN_ROWS: [f64; 2] = [0.2, 0.1];
 /// At stations that serve open classes by rank, without interruption.
-const RANK_ROWS: [f64; 2] = [0.4, 1.3];
+const RANK_ROWS: [f64; 2] = [0.6, 1.3];
 /// The same with interruption.
 const INTERRUPTING_ROWS: [f64; 2] = [0.2, 0.3];
 /// At full stations.
