@@ -118,10 +118,11 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     Stop { rates, visit }
 }
 
-/// Solves a station with a capacity limit. One visit stands for all visits in a row, unless the station has product form.
-/// Jobs then wait first come, first served in proportion to their visits.
+/// Solves a station with a capacity limit. One visit stands for all visits in a row, unless the station has product form
+/// and arrivals are Poisson. Jobs then wait first come, first served in proportion to their visits.
 fn full(center: &Center, rates: &[f64], streams: &[Shape], come: f64, capacity: u64) -> Visit {
-    if !center.has_rows() || center.is_product_form() {
+    let poisson = (center.visitors()).all(|class| streams[class].is_exponential());
+    if !center.has_rows() || center.is_product_form() && poisson {
         return finite::solve(center, rates, streams, come, capacity);
     }
     let single = center.with_single_visits();

@@ -202,13 +202,13 @@ fn work_after_that_a_model_cannot_have_is_refused() {
             faults(&|value| {
                 value["forks"] = json!([{"name": "f", "branches": [["s"], ["t"]]}]);
             }),
-            "classes.jobs.after: must be stations outside of forks, got \"t\" twice",
+            "classes.jobs.after: must be stations outside of forks, got \"t\" instead",
         ),
         (
             faults(&|value| {
                 value["behaviour"]["balancers"] = json!([{"name": "b", "stations": ["s", "t"]}]);
             }),
-            "classes.jobs.after: must be stations that no balancer has, got \"t\" twice",
+            "classes.jobs.after: must be stations that no balancer has, got \"t\" instead",
         ),
         (
             faults(&|value| {
