@@ -78,7 +78,7 @@ pages: setup ## every command of README, docs, examples and studies as it stands
 	TOWTANK_PAGES=nightly $(BIN)/python -m pytest tests/docs/test_docs_commands.py
 
 certify: setup ## measure what is known, beside what Towtank shows of it, and write docs/certification.md
-	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md TOWTANK_CERTIFY=500 TOWTANK_GRID=600 TOWTANK_STATIONS=400 TOWTANK_NETWORKS=200 TOWTANK_CLOSED=400 \
+	TOWTANK_CERTIFICATION=$(CURDIR)/docs/certification.md TOWTANK_CERTIFY=500 TOWTANK_GRID=600 TOWTANK_STATIONS=400 TOWTANK_NETWORKS=200 TOWTANK_RETURNS=200 TOWTANK_CLOSED=400 \
 		$(BIN)/python -m pytest -m certify tests/certified tests/integration tests/model tests/results tests/size tests/system/hosts
 
 judge: setup ## run JMeter (from Maven) and k6 (built by Go) beside imports of their files, PLANS=20 generated ones each, and `towtank judge` on result files of all tools

@@ -112,6 +112,8 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
             };
             Center {
                 visits: vec![visits],
+                in_row: vec![1.0],
+                row_factor: vec![1.0],
                 service_time: vec![time],
                 demand: vec![demand],
                 scv: vec![scv.max(0.0)],
@@ -132,6 +134,7 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
         centers,
         holds: Vec::new(),
         splits: Vec::new(),
+        routed: false,
     }
 }
 

@@ -87,7 +87,7 @@ fn ends(range: Range) -> [f64; 2] {
 
 /// Describes the largest error of an approximation in a sentence.
 fn warning_of(error: f64) -> String {
-    let percent = 100.0 * error;
+    let percent = (100.0 * error).max(1.0);
     if error < 1.0 {
         format!(
             "approximate within {percent:.0} % of a mean response time: the largest error in simulated networks of this kind"

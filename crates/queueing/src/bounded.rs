@@ -122,7 +122,7 @@ pub fn solve(center: &Center, streams: &[Stream], capacity: u64, floor: f64) -> 
 impl<'a> Bounded<'a> {
     fn of(center: &'a Center, streams: &[Stream], capacity: u64, floor: f64) -> Self {
         let exponential =
-            (streams.iter()).all(|stream| center.shape(stream.class).is_like_exponential());
+            (streams.iter()).all(|stream| center.shape(stream.class).is_exponential());
         let order = match (center.discipline, center.preemptive) {
             (Discipline::Ps | Discipline::LcfsPr, _) => Order::Shared,
             (Discipline::Priority, true) if exponential => Order::Interrupted,
@@ -167,7 +167,7 @@ impl<'a> Bounded<'a> {
         let incoming: Vec<Incoming> = (streams.iter())
             .map(|stream| Incoming {
                 rate: stream.rate,
-                gaps: (!stream.gaps.is_like_exponential())
+                gaps: (!stream.gaps.is_exponential())
                     .then(|| Phases::of(stream.gaps.scv.max(floor))),
                 queue: queue(stream.class),
                 kind: classes

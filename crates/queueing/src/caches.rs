@@ -10,6 +10,7 @@ use towtank_caches::popularity::Popularity;
 use crate::answer::{Answer, StationAnswer};
 use crate::model::behaviour::Cache;
 use crate::model::{Branching, Discipline, Fault, Model, Service, Station, Variation};
+use crate::network::Network;
 
 /// A model in which each cache is replaced by a delay that serves the hits.
 pub(crate) struct Parted {
@@ -63,6 +64,24 @@ impl Parted {
             part.apply(&mut parted.model, cache.hit_time_s);
         }
         Ok(parted)
+    }
+
+    /// Converts the model to numbers. Hits between two visits to a station shorten its rows of visits.
+    ///
+    /// # Errors
+    ///
+    /// All faults of the model.
+    pub fn network(&self) -> Result<Network, Vec<Fault>> {
+        let mut network = Network::of_visits(&self.model)?;
+        for part in &self.parts {
+            let center = (network.centers.iter_mut()).find(|center| center.name == part.station);
+            if let (Some(center), false) = (center, network.routed) {
+                for class in 0..center.visits.len() {
+                    center.miss(class, part.hit_ratio);
+                }
+            }
+        }
+        Ok(network.with_rows())
     }
 
     /// Adds the cache hits (the results of the delays) in an answer to the results of the stations behind the caches.

@@ -39,9 +39,7 @@ pub fn solve(
             gaps: gaps[class],
         })
         .collect();
-    let poisson = streams
-        .iter()
-        .all(|stream| stream.gaps.is_like_exponential());
+    let poisson = streams.iter().all(|stream| stream.gaps.is_exponential());
     let sure = streams
         .iter()
         .all(|stream| stream.gaps == Shape::EXPONENTIAL);
@@ -362,7 +360,7 @@ fn is_markov(center: &Center, streams: &[Stream]) -> bool {
         .flat_map(|one| streams.iter().map(move |other| (one, other)));
     let exponential = streams
         .iter()
-        .all(|stream| center.shape(stream.class).is_like_exponential());
+        .all(|stream| center.shape(stream.class).is_exponential());
     let together = |one: &Stream, other: &Stream| {
         !ranked || center.rank[one.class] == center.rank[other.class]
     };
@@ -384,7 +382,7 @@ fn is_markov(center: &Center, streams: &[Stream]) -> bool {
     center.discipline == Discipline::Ps
         || pairs
             .filter(|(one, other)| one.class != other.class && together(one, other))
-            .all(|(one, other)| one.gaps.is_like_exponential() && other.gaps.is_like_exponential())
+            .all(|(one, other)| one.gaps.is_exponential() && other.gaps.is_exponential())
 }
 
 fn spread(classes: usize, streams: &[Stream], jobs: &[f64], loss: &[f64], exact: bool) -> Visit {

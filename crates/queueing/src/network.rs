@@ -1,5 +1,7 @@
 //! A model converted to numbers: demands by station and class, speeds and ranks. All solvers use this representation.
 
+mod visits;
+
 use crate::model::{Discipline, Distribution, Fault, Model, Station};
 use crate::shape::Shape;
 pub use crate::speed::Speed;
@@ -19,14 +21,19 @@ pub struct Center {
     pub preemptive: bool,
     /// Mean number of visits of a transaction to the station, by class. [1]
     pub visits: Vec<f64>,
+    /// Mean number of visits in a row, without another station between them, by class; at least 1. [1]
+    pub in_row: Vec<f64>,
+    /// Factor by which visits in a row bring the squared coefficient of variation of the service time closer to 1, by
+    /// class; see [`visits`]. [ratio]
+    pub row_factor: Vec<f64>,
     /// Mean service time of one visit, by class. [s]
     pub service_time: Vec<f64>,
     /// Service demand of a transaction, that is, visits times service time, by class. [s]
     pub demand: Vec<f64>,
-    /// Squared coefficient of variation of the service time, by class. [1]
+    /// Squared coefficient of variation of the service time, by class; see [`visits`] for several. [1]
     pub scv: Vec<f64>,
-    /// Type of the distribution of the service time, by class; empty if only the variation is known.
-    pub form: Vec<Distribution>,
+    /// Type of the distribution of the service time of one visit, by class; missing if only the variation is known.
+    pub form: Vec<Option<Distribution>>,
     /// Rank of each class: lower ranks are served first.
     pub rank: Vec<u32>,
 }
@@ -38,20 +45,13 @@ impl Center {
         self.speed != Speed::Delay
     }
 
-    /// Returns the shape of the distribution of the service time of a class.
-    #[must_use]
-    pub fn shape(&self, class: usize) -> Shape {
-        Shape {
-            form: self.form.get(class).copied(),
-            scv: self.scv[class],
-        }
-    }
-
     /// Returns a copy of the station that only one class visits, once.
     #[must_use]
     pub fn only(&self, service_time: f64, scv: f64) -> Self {
         Self {
             visits: vec![1.0],
+            in_row: vec![1.0],
+            row_factor: vec![1.0],
             service_time: vec![service_time],
             demand: vec![service_time],
             scv: vec![scv],
@@ -74,7 +74,7 @@ impl Center {
         };
         self.visitors().all(|class| {
             let (one, other) = (self.service_time[class], self.service_time[first]);
-            (one - other).abs() <= 1e-12 * other && (self.scv[class] - 1.0).abs() < 1e-12
+            (one - other).abs() <= 1e-12 * other && self.shape(class).is_exponential()
         })
     }
 
@@ -140,6 +140,14 @@ pub enum Load {
     },
 }
 
+impl Load {
+    /// Returns `true` for Poisson arrivals.
+    #[must_use]
+    pub fn is_poisson(&self) -> bool {
+        matches!(self, Self::Open { poisson: true, .. })
+    }
+}
+
 /// A model converted to numbers.
 #[derive(Clone, Debug)]
 pub struct Network {
@@ -153,6 +161,8 @@ pub struct Network {
     pub holds: Vec<Hold>,
     /// Forks, in the order of the model.
     pub splits: Vec<Split>,
+    /// `true` if a class has a route, so that jobs may visit stations in another order than that of the model.
+    pub routed: bool,
 }
 
 impl Network {
@@ -162,6 +172,15 @@ impl Network {
     ///
     /// All faults of the model.
     pub fn of(model: &Model) -> Result<Self, Vec<Fault>> {
+        Ok(Self::of_visits(model)?.with_rows())
+    }
+
+    /// Converts a model to numbers, where the variation of service times is that of each visit.
+    ///
+    /// # Errors
+    ///
+    /// All faults of the model.
+    pub(crate) fn of_visits(model: &Model) -> Result<Self, Vec<Fault>> {
         let faults = model.check();
         if !faults.is_empty() {
             return Err(faults);
@@ -190,6 +209,7 @@ impl Network {
                 .collect(),
             holds: holds(model),
             splits: splits(model),
+            routed: !model.routing.is_empty(),
         })
     }
 
@@ -320,6 +340,12 @@ fn load(class: &crate::model::Class) -> Load {
 
 fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
     let service = |class: &crate::model::Class| station.service(&class.name);
+    let in_row: Vec<f64> = (model.classes.iter().zip(&visits))
+        .map(|(class, &count)| visits::in_row(model, &class.name, station, count))
+        .collect();
+    let shapes: Vec<Shape> = (model.classes.iter())
+        .map(|class| visits::shape_of_one(model, &class.name, station))
+        .collect();
     let service_time: Vec<f64> = (model.classes.iter())
         .map(|class| service(class).map_or(0.0, |found| found.service_time_s))
         .collect();
@@ -352,15 +378,11 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         },
         capacity: station.capacity,
         preemptive: station.preemptive,
-        scv: (model.classes.iter())
-            .map(|class| service(class).map_or(1.0, |found| found.variation.squared_coefficient()))
-            .collect(),
-        form: (model.classes.iter())
-            .map(|class| {
-                service(class).map_or(Distribution::Exponential, |found| found.variation.form())
-            })
-            .collect(),
+        scv: shapes.iter().map(|shape| shape.scv).collect(),
+        form: shapes.iter().map(|shape| shape.form).collect(),
+        row_factor: vec![1.0; visits.len()],
         visits,
+        in_row,
         service_time,
         demand,
         rank,

@@ -184,7 +184,7 @@ fn is_constant(center: &Center) -> bool {
     let first = (center.visitors().next()).map(|class| center.service_time[class]);
     center
         .visitors()
-        .all(|class| center.scv[class] == 0.0 && Some(center.service_time[class]) == first)
+        .all(|class| center.is_constant(class) && Some(center.service_time[class]) == first)
 }
 
 /// Returns the factor by which the variation of service times changes the wait, relative to exponential times.

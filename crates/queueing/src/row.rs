@@ -2,6 +2,7 @@
 
 use crate::finite;
 use crate::join;
+use crate::model::Discipline;
 use crate::network::{Center, Load, Network};
 use crate::open::{self, Visit};
 use crate::shape::Shape;
@@ -31,20 +32,26 @@ impl Stop {
         (self.visit.as_ref()).is_some_and(|visit| visit.formula == finite::MERGED)
     }
 
+    /// Returns the share of the transactions of a class that the station does not drop.
+    fn kept(&self, center: &Center, class: usize) -> f64 {
+        let (entries, loss) = (center.entries(class), self.loss(class));
+        if entries < 1.0 {
+            1.0 - entries * loss
+        } else {
+            (1.0 - loss).powf(entries)
+        }
+    }
+
     /// Returns the share of the visits of all classes together that find the station full.
     fn mean_loss(&self, center: &Center) -> f64 {
-        let sum = |each: &dyn Fn(usize) -> f64| -> f64 {
-            center
-                .visitors()
-                .map(|class| self.rates[class] * center.visits[class] * each(class))
-                .sum()
-        };
-        let all = sum(&|_| 1.0);
-        if all > 0.0 {
-            sum(&|class| self.loss(class)) / all
-        } else {
-            0.0
+        // A job that stays keeps its place, so only the first of its visits in a row finds the station full.
+        let (mut all, mut lost) = (0.0, 0.0);
+        for class in center.visitors() {
+            let (entries, loss) = (self.rates[class] * center.entries(class), self.loss(class));
+            all += entries * (1.0 + (center.in_row[class] - 1.0) * (1.0 - loss));
+            lost += entries * loss;
         }
+        if all > 0.0 { lost / all } else { 0.0 }
     }
 }
 
@@ -74,7 +81,7 @@ pub(crate) fn stops(network: &Network) -> Vec<Stop> {
             }
         }
         for (class, rate) in left.iter_mut().enumerate() {
-            *rate *= (1.0 - stop.loss(class)).powf(center.visits[class]);
+            *rate *= stop.kept(center, class);
         }
         found.push(stop);
     }
@@ -99,7 +106,7 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     let come = together(center, &rates, gaps, load / limit);
     let visit = match center.capacity {
         Some(capacity) if load > 0.0 && center.is_queue() => (capacity <= TABLE_AT_MOST)
-            .then(|| finite::solve(center, &rates, &at_visits(center, gaps), come, capacity)),
+            .then(|| full(center, &rates, &at_visits(center, gaps), come, capacity)),
         _ if load < limit => {
             let by_rank: Vec<f64> = (0..rates.len())
                 .map(|class| up_to_rank(center, &rates, gaps, class))
@@ -111,10 +118,40 @@ fn stop(center: &Center, rates: &[f64], gaps: &[Shape]) -> Stop {
     Stop { rates, visit }
 }
 
-/// Returns the distribution of the times between visits to a station, by class.
+/// Solves a station with a capacity limit. One visit stands for all visits in a row, unless the station has product form
+/// and arrivals are Poisson. Jobs then wait first come, first served in proportion to their visits.
+fn full(center: &Center, rates: &[f64], streams: &[Shape], come: f64, capacity: u64) -> Visit {
+    let poisson = (center.visitors()).all(|class| streams[class].is_exponential());
+    if !center.has_rows() || center.is_product_form() && poisson {
+        return finite::solve(center, rates, streams, come, capacity);
+    }
+    let single = center.with_single_visits();
+    let mut visit = finite::solve(&single, rates, streams, come, capacity);
+    visit.exact = false;
+    if center.discipline == Discipline::Fcfs {
+        let kept = |class: usize| {
+            let loss = visit.losses.get(class).copied().unwrap_or(0.0);
+            rates[class] * single.visits[class] * (1.0 - loss)
+        };
+        let served = |class: usize| kept(class) * single.service_time[class];
+        let sum = |each: &dyn Fn(usize) -> f64| center.visitors().map(each).sum::<f64>();
+        let waiting = (visit.jobs.iter().sum::<f64>() - sum(&served)).max(0.0);
+        let all = sum(&|class| kept(class) * center.in_row[class]);
+        let jobs: Vec<f64> = (0..rates.len())
+            .map(|class| match center.demand[class] {
+                0.0 => 0.0,
+                _ => served(class) + waiting * kept(class) * center.in_row[class] / all,
+            })
+            .collect();
+        visit.jobs = jobs;
+    }
+    visit
+}
+
+/// Returns the distribution of the times between jobs that come to a station from elsewhere, by class.
 fn at_visits(center: &Center, gaps: &[Shape]) -> Vec<Shape> {
     let visit = |class: usize| {
-        let visits = center.visits[class];
+        let visits = center.entries(class);
         let once = (visits - 1.0).abs() < 1e-12;
         if once || visits < 1.0 && gaps[class] == Shape::EXPONENTIAL {
             gaps[class]
@@ -139,7 +176,7 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
         .map(|(class, rate)| rate * (1.0 - stop.loss(class)))
         .collect();
     let visits: Vec<f64> = (0..kept.len())
-        .map(|class| kept[class] * center.visits[class])
+        .map(|class| kept[class] * center.entries(class))
         .collect();
     let total: f64 = center.visitors().map(|class| visits[class]).sum();
     if total == 0.0 {
@@ -152,7 +189,7 @@ fn leave(center: &Center, stop: &Stop, gaps: &mut [Shape]) {
     );
     let left = left_behind(center, &kept, utilization, come);
     for class in center.visitors() {
-        let (own, visits) = (thinned(left, visits[class] / total), center.visits[class]);
+        let (own, visits) = (thinned(left, visits[class] / total), center.entries(class));
         let scv = if visits < 1.0 {
             let past = thinned(gaps[class].scv, 1.0 - visits);
             1.0 + visits * (own - 1.0) + (1.0 - visits) * (past - 1.0)
@@ -171,7 +208,7 @@ fn thinned(scv: f64, share: f64) -> f64 {
 
 /// Returns the squared coefficient of variation of the times between arrivals in the merged stream of several classes.
 fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) -> f64 {
-    let visits = |class: usize| rates[class] * center.visits[class];
+    let visits = |class: usize| rates[class] * center.entries(class);
     let total: f64 = center.visitors().map(visits).sum();
     if total == 0.0 {
         return 1.0;
@@ -183,9 +220,9 @@ fn together(center: &Center, rates: &[f64], gaps: &[Shape], utilization: f64) ->
     let streams = at_visits(center, gaps);
     let mixed: f64 = center
         .visitors()
-        .map(|class| shares(class) * (streams[class].scv - 1.0))
+        .map(|class| shares(class) * (center.arrival_scv(class, streams[class].scv) - 1.0))
         .sum();
-    1.0 + weight * mixed
+    (1.0 + weight * mixed).max(0.0)
 }
 
 /// Returns the squared coefficient of variation of the times between arrivals of the classes whose rank is better than
@@ -220,13 +257,18 @@ fn left_behind(center: &Center, rates: &[f64], utilization: f64, come: f64) -> f
     1.0 + (1.0 - busy) * (come - 1.0) + busy * (service - 1.0) / center.speed.limit().sqrt()
 }
 
+/// Returns `true` if the formulas of the station hold for the visits of its classes.
+fn is_known(center: &Center) -> bool {
+    let in_turn = center.discipline == Discipline::Fcfs && center.capacity.is_none();
+    let row = in_turn && center.has_known_rows(false);
+    center.is_visited_once() || center.is_product_form() || row
+}
+
 /// Returns `true` if a job visits only a single station with a queue, and visits it at most once.
 fn is_one_queue_once(network: &Network) -> bool {
     let centers = network.centers.iter();
     centers.clone().filter(|center| center.is_queue()).count() == 1
-        && centers
-            .flat_map(|center| &center.visits)
-            .all(|&count| count <= 1.0)
+        && centers.clone().all(Center::is_visited_once)
 }
 
 /// Solves a network of open classes, station by station.
@@ -238,10 +280,16 @@ pub(crate) fn all_open(network: &Network) -> Solution {
         ..Solution::default()
     };
     let mut formulas = Vec::new();
-    let mut exact = true;
+    let poisson = network.loads.iter().all(Load::is_poisson);
+    let (mut exact, mut behind) = (true, false);
+    let mut exact_in_order = poisson && !network.routed;
     for (center, stop) in network.centers.iter().zip(&stops) {
         let visit = stop.visit.clone().unwrap_or_default();
         exact &= visit.exact;
+        if center.is_queue() {
+            exact_in_order &= !behind && is_known(center);
+            behind |= !center.has_poisson_departures();
+        }
         if center.is_queue() && !formulas.contains(&visit.formula) {
             formulas.push(visit.formula);
         }
@@ -251,15 +299,15 @@ pub(crate) fn all_open(network: &Network) -> Solution {
             .zip(visit.jobs)
             .for_each(|(row, jobs)| row.push(jobs));
     }
-    // Without product form the departures from a station are not a Poisson process. Only the results of the first
-    // station are therefore exact.
+    // Without product form the departures from a station are not a Poisson process. Only the results of this station
+    // and of those before it are therefore exact.
     let alone = is_one_queue_once(network);
     let forks = !network.splits.is_empty();
-    let poisson =
-        (network.loads.iter()).all(|load| matches!(load, Load::Open { poisson: true, .. }));
     let finite =
         (network.centers.iter()).all(|center| !center.is_queue() || center.capacity.is_some());
-    solution.exact = exact && !forks && (network.is_product_form() || alone && (poisson || finite));
+    solution.exact = exact
+        && !forks
+        && (network.is_product_form() || exact_in_order || alone && (poisson || finite));
     solution.method = formulas.join(", ");
     if solution.method.is_empty() {
         solution.method = "delays".into();
@@ -267,18 +315,17 @@ pub(crate) fn all_open(network: &Network) -> Solution {
     if !solution.exact {
         solution.warnings.push(why_not_exact(network));
     }
-    let kept = |class: usize, stop: &Stop| 1.0 - stop.loss(class);
     solution.throughput = (0..classes)
         .map(|class| {
             let stations = network.centers.iter().zip(&stops);
-            let kept = stations.map(|(center, stop)| kept(class, stop).powf(center.visits[class]));
+            let kept = stations.map(|(center, stop)| stop.kept(center, class));
             network.rate(class) * kept.product::<f64>()
         })
         .collect();
     solution.flow = (0..classes)
         .map(|class| {
-            (stops.iter())
-                .map(|stop| stop.rates[class] * kept(class, stop))
+            (network.centers.iter().zip(&stops))
+                .map(|(center, stop)| stop.rates[class] * stop.kept(center, class))
                 .collect()
         })
         .collect();

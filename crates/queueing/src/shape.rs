@@ -24,10 +24,10 @@ impl Shape {
         Self { form: None, scv }
     }
 
-    /// Returns `true` if the squared coefficient of variation is 1, as for exponential times.
+    /// Returns `true` for exponential times, and for times of unknown distribution with their variation.
     #[must_use]
-    pub fn is_like_exponential(&self) -> bool {
-        (self.scv - 1.0).abs() < 1e-12
+    pub fn is_exponential(&self) -> bool {
+        (self.scv - 1.0).abs() < 1e-12 && self.form != Some(Distribution::Lognormal)
     }
 
     /// Returns `true` if [`Phases::of`] represents this distribution exactly, not only its variation.

@@ -81,12 +81,10 @@ pub struct Solution {
 /// not exist.
 pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     let whole = Network::of(model)?;
-    if let Some(fault) = model.behaviour.beyond_analysis() {
-        return Err(vec![fault]);
-    }
-    let nested = refusals::nested_forks(model);
-    if !nested.is_empty() {
-        return Err(nested);
+    let mut beyond = model.behaviour.beyond_analysis();
+    beyond.extend(refusals::nested_forks(model));
+    if !beyond.is_empty() {
+        return Err(beyond);
     }
     if model.behaviour.caches.is_empty() {
         return solve_network(&whole, method);
@@ -95,7 +93,7 @@ pub fn solve(model: &Model, method: Method) -> Result<Answer, Vec<Fault>> {
     if let (Method::Exact, Some(fault)) = (method, parted.estimated()) {
         return Err(vec![fault]);
     }
-    let answer = solve_network(&Network::of(&parted.model)?, method)?;
+    let answer = solve_network(&parted.network()?, method)?;
     Ok(parted.join(answer))
 }
 

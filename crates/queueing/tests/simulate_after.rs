@@ -184,7 +184,7 @@ fn work_after_that_a_model_cannot_have_is_refused() {
         ),
         (
             faults(&after(json!(["t", "t"]))),
-            "classes.jobs.after: must have each station once, got \"t\" instead",
+            "classes.jobs.after: must have each station once, got \"t\" twice",
         ),
         (
             faults(&after(json!([]))),

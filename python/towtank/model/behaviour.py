@@ -118,7 +118,7 @@ class StationBehaviour(FileModel):
         None,
         description=(
             "Measured service times by class: the shape of the distribution, scaled to the mean service time of "
-            "the station. Only simulation uses them."
+            "the station. Solving uses only its variation."
         ),
     )
 

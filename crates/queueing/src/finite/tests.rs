@@ -18,10 +18,12 @@ fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) 
         capacity: None,
         preemptive: false,
         visits: vec![1.0; classes],
+        in_row: vec![1.0; classes],
+        row_factor: vec![1.0; classes],
         service_time: service_time.to_vec(),
         demand: service_time.to_vec(),
         scv: vec![scv; classes],
-        form: vec![form; classes],
+        form: vec![Some(form); classes],
         rank: (1..).take(classes).collect(),
     }
 }

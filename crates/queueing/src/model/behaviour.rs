@@ -209,52 +209,53 @@ pub struct Samples {
 }
 
 impl Behaviour {
-    /// Returns the first feature that only the simulator supports, as a fault with its location.
+    /// Returns a fault for each feature that only the simulator supports, with its location.
     #[must_use]
-    pub fn beyond_analysis(&self) -> Option<Fault> {
-        let place = (self.patience.first().map(|limits| {
-            let key = if limits.patience_s.is_some() {
-                "patience"
-            } else {
-                "timeout"
-            };
-            vec!["classes", &limits.class, key]
-        }))
-        .or_else(|| {
+    pub fn beyond_analysis(&self) -> Vec<Fault> {
+        let mut places: Vec<[&str; 3]> = Vec::new();
+        for limits in &self.patience {
+            let given = [
+                ("timeout", limits.timeout_s.is_some()),
+                ("patience", limits.patience_s.is_some()),
+                ("retries", limits.retries > 0),
+                ("retry_delay", limits.retry_delay_s > 0.0),
+                ("on_timeout", limits.on_timeout != OnTimeout::Continue),
+            ];
+            let keys = given.iter().filter(|(_, is_given)| *is_given);
+            places.extend(keys.map(|(key, _)| ["classes", &limits.class, key]));
+        }
+        places.extend(
             self.batches
-                .first()
-                .map(|batch| vec!["classes", &batch.class, "batch"])
-        })
-        .or_else(|| {
-            self.after
-                .first()
-                .map(|after| vec!["classes", &after.class, "after"])
-        })
-        .or_else(|| {
-            self.failures
-                .first()
-                .map(|failure| vec!["stations", &failure.station, "up"])
-        })
-        .or_else(|| {
-            let chosen = self
-                .balancers
                 .iter()
-                .find(|balancer| balancer.policy != Policy::Random);
-            chosen.map(|balancer| vec!["balancers", &balancer.name, "policy"])
-        })
-        .or_else(|| {
+                .map(|one| ["classes", &one.class, "batch"]),
+        );
+        places.extend(
+            self.after
+                .iter()
+                .map(|one| ["classes", &one.class, "after"]),
+        );
+        places.extend(
+            self.failures
+                .iter()
+                .map(|one| ["stations", &one.station, "up"]),
+        );
+        let chosen = (self.balancers.iter()).filter(|one| one.policy != Policy::Random);
+        places.extend(chosen.map(|one| ["balancers", &one.name, "policy"]));
+        places.extend(
             self.feedback
-                .first()
-                .map(|feedback| vec!["stations", &feedback.station, "quantum"])
-        })
-        .or_else(|| {
+                .iter()
+                .map(|one| ["stations", &one.station, "quantum"]),
+        );
+        places.extend(
             self.weights
-                .first()
-                .map(|weight| vec!["stations", &weight.station, "weights"])
-        })?;
-        Some(Fault::new(
-            &place,
-            "must be left out for solving: only 'towtank model simulate' supports it",
-        ))
+                .iter()
+                .map(|one| ["stations", &one.station, "weights"]),
+        );
+        places.dedup();
+        let message = "must be left out for solving: only 'towtank model simulate' supports it";
+        places
+            .iter()
+            .map(|place| Fault::new(place, message))
+            .collect()
     }
 }

@@ -21,6 +21,24 @@ fn before(center: &Center, rates: &[f64], class: usize) -> (f64, f64) {
     (sum(&|other| other < rank), sum(&|other| other <= rank))
 }
 
+/// Returns the mean residual work of the classes of better or equal rank that an arriving job finds in service. [s]
+///
+/// A job of a better rank is served without others of worse ranks between its visits in a row.
+fn residual_before(center: &Center, rates: &[f64], class: usize) -> f64 {
+    (0..rates.len())
+        .filter(|&other| center.rank[other] <= center.rank[class])
+        .map(|other| {
+            let scv = if center.rank[other] < center.rank[class] {
+                center.scv_of_row(other)
+            } else {
+                center.scv[other]
+            };
+            let row = center.in_row[other] * center.service_time[other];
+            rates[other] * center.demand[other] * row * (1.0 + scv) / 2.0
+        })
+        .sum()
+}
+
 /// Returns the factor by which arrivals other than Poisson change the wait of the classes that `counts` selects, as if
 /// the station served only these.
 fn by_arrivals(
@@ -52,7 +70,8 @@ fn by_arrivals(
 /// if all classes have the same exponential service time. With arrivals other than Poisson, the part of W_0 that is
 /// due to ranks up to r changes as the wait of these ranks alone. The rest is due to a job in service that no
 /// arrival of these ranks interrupts.
-pub(super) fn waiting_by_rank(center: &Center, rates: &[f64], come: &[f64]) -> Visit {
+pub(super) fn waiting_by_rank(whole: &Center, rates: &[f64], come: &[f64]) -> Visit {
+    let center = &whole.with_single_visits();
     let load = load(center, rates);
     let (mean_time, scv) = mixture(center, rates);
     let (wait, second) = exponential_wait(center, load, mean_time);
@@ -62,14 +81,17 @@ pub(super) fn waiting_by_rank(center: &Center, rates: &[f64], come: &[f64]) -> V
     let by_rank = |class: usize| {
         let (better, all) = before(center, rates, class);
         let own = |other: usize| center.rank[other] <= center.rank[class];
-        let share = residual_work(center, rates, own) / residual;
+        let share = residual_before(whole, rates, class) / residual;
+        // Jobs of worse ranks that are served in a row let others in after each visit.
+        let worse = residual_work(whole, rates, |other| !own(other)) / residual;
         let factor = by_arrivals(center, rates, come[class], own);
-        first * (share * factor + 1.0 - share) / ((1.0 - better) * (1.0 - all))
+        first * (share * factor + worse) / ((1.0 - better) * (1.0 - all))
     };
     let servers = matches!(center.speed, Speed::Servers(_));
     Visit {
         jobs: with_waits(center, rates, second, by_rank),
         exact: come.iter().all(|&scv| is_one(scv))
+            && whole.is_visited_once()
             && (center.speed.is_single() || servers && center.is_uniform_exponential()),
         formula: if center.speed.is_single() {
             "M/G/1 priority"
@@ -101,7 +123,9 @@ pub(super) fn interrupting(center: &Center, rates: &[f64], come: &[f64]) -> Visi
     };
     Visit {
         jobs,
-        exact: come.iter().all(|&scv| is_one(scv)) && (single || center.is_uniform_exponential()),
+        exact: come.iter().all(|&scv| is_one(scv))
+            && center.is_visited_once()
+            && (single || center.is_uniform_exponential()),
         formula: if single {
             "M/G/1 preemptive priority"
         } else {
@@ -121,12 +145,11 @@ fn one_server_interrupting(center: &Center, rates: &[f64], factors: &[f64]) -> V
     (0..rates.len())
         .map(|class| {
             let (better, all) = before(center, rates, class);
-            let residual = residual_work(center, rates, |other| {
-                center.rank[other] <= center.rank[class]
-            });
-            let stay = center.service_time[class] / (1.0 - better)
+            let residual = residual_before(center, rates, class);
+            let (entries, row) = (center.entries(class), center.in_row[class]);
+            let stay = row * center.service_time[class] / (1.0 - better)
                 + factors[class] * residual / ((1.0 - better) * (1.0 - all));
-            rates[class] * center.visits[class] * stay
+            rates[class] * entries * stay
         })
         .collect()
 }
@@ -177,10 +200,8 @@ fn between(jobs: impl Fn(f64) -> f64, better: f64, all: f64) -> f64 {
 fn by_variation(center: &Center, rates: &[f64], class: usize, servers: u32) -> f64 {
     let fast = f64::from(servers);
     let (better, all) = before(center, rates, class);
-    let service = center.service_time[class] / fast;
-    let residual = residual_work(center, rates, |other| {
-        center.rank[other] <= center.rank[class]
-    }) / fast.powi(2);
+    let service = center.in_row[class] * center.service_time[class] / fast;
+    let residual = residual_before(center, rates, class) / fast.powi(2);
     let beside = service * better / (1.0 - better) + residual / ((1.0 - better) * (1.0 - all));
     let one_server = between(|load| load / (1.0 - load), better, all);
     let exponential = (one_server / (all - better) - 1.0) * service;

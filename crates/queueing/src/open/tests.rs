@@ -13,6 +13,8 @@ fn center(speed: Speed, service_time: &[f64], discipline: Discipline) -> Center 
         capacity: None,
         preemptive: false,
         visits: vec![1.0; classes],
+        in_row: vec![1.0; classes],
+        row_factor: vec![1.0; classes],
         service_time: service_time.to_vec(),
         demand: service_time.to_vec(),
         scv: vec![1.0; classes],

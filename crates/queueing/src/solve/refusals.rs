@@ -33,7 +33,7 @@ fn regular(network: &Network) -> Vec<Fault> {
     let even = |class: usize| matches!(network.loads[class], Load::Open { poisson: false, scv, .. } if scv == 0.0);
     (network.centers.iter())
         .filter(|center| center.capacity.is_some() && center.visitors().count() > 1)
-        .filter(|center| (center.visitors()).all(|class| even(class) && center.scv[class] == 0.0))
+        .filter(|center| (center.visitors()).all(|class| even(class) && center.is_constant(class)))
         .map(|center| {
             let message = "must be left out for solving, since several classes arrive at equal intervals and have constant service times: simulate";
             Fault::new(&["stations", &center.name, "capacity"], message)

@@ -37,6 +37,8 @@ pub(super) struct Traits {
     servers: f64,
     /// 1 behind a station whose departures are not Poisson, otherwise 0.
     behind: f64,
+    /// 1 − 1 / V for V visits to a station that has no product form; otherwise 0.
+    rows: f64,
 }
 
 /// Terms of the logarithm of a factor: a constant, and one coefficient for each of [`Traits`].
@@ -47,6 +49,8 @@ pub(super) type Coefficients = [f64; 6];
 pub(super) struct Factors {
     pub(super) large: Coefficients,
     pub(super) small: Coefficients,
+    /// Coefficients of both factors for several visits of a transaction to a station.
+    pub(super) rows: [f64; 2],
 }
 
 /// Factor by which a value may be too large, and factor by which it may be too small.
@@ -79,6 +83,7 @@ impl Traits {
             times,
             servers,
             behind,
+            ..
         } = self;
         [1.0, arrivals, services, times, servers, behind]
     }
@@ -117,6 +122,13 @@ impl Traits {
                 _ => 0.0,
             },
             behind: upstream.behind,
+            rows: if center.is_product_form() {
+                0.0
+            } else {
+                largest(&|class| {
+                    1.0 - 1.0 / center.visits[class].max(center.in_row[class]).max(1.0)
+                })
+            },
         }
     }
 
@@ -128,6 +140,7 @@ impl Traits {
             times: self.times.max(other.times),
             servers: self.servers.max(other.servers),
             behind: self.behind.max(other.behind),
+            rows: self.rows.max(other.rows),
         }
     }
 }
@@ -142,9 +155,10 @@ impl Factors {
                 .sum();
             sum.exp()
         };
+        let [large, small] = self.rows.map(|term| (term * traits.rows).exp());
         Margin {
-            large: factor(&self.large),
-            small: factor(&self.small),
+            large: factor(&self.large) * large,
+            small: factor(&self.small) * small,
             more,
         }
     }
@@ -239,7 +253,7 @@ fn in_step(network: &Network, class: usize) -> bool {
         (network.centers.iter())
             .filter(move |center| center.is_queue() && center.demand[class] > 0.0)
     };
-    visited().count() > 1 && visited().all(|center| center.scv[class] == 0.0)
+    visited().count() > 1 && visited().all(|center| center.is_constant(class))
 }
 
 /// Returns the utilization of a station by classes of better ranks than `class`.
@@ -268,21 +282,43 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
             .filter(|center| center.is_queue())
             .count()
             > 1;
-        let waits = stays.margin(all(network), if several { MORE_OF_SEVERAL } else { MORE });
-        return vec![
-            Kind {
+        let traits = all(network);
+        let waits = stays.margin(traits, if several { MORE_OF_SEVERAL } else { MORE });
+        let losses = |center: &Center| {
+            let (_, losses) = kinds::station(center, &solution.method);
+            losses.map(|factors| factors.margin(traits, MORE_LOSS))
+        };
+        return (network.centers.iter())
+            .map(|center| Kind {
                 waits,
-                losses: None
-            };
-            network.centers.len()
-        ];
+                losses: losses(center),
+            })
+            .collect();
     }
     let mut upstream = Traits::default();
+    if network.routed {
+        // Jobs may come to any station from any other.
+        let mut queues = network.centers.iter().filter(|center| center.is_queue());
+        let several = queues.clone().count() > 1;
+        if several && queues.any(|center| !center.has_poisson_departures()) {
+            upstream = all(network);
+            upstream.behind = 1.0;
+        }
+    }
+    // `true` once a class whose arrivals are not Poisson has shared a station with others.
+    let mut mixed = false;
     let mut found = Vec::new();
     for center in &network.centers {
         let traits = Traits::of(network, center, upstream);
-        found.push(one(solution, center, traits));
-        if center.is_queue() && (!center.is_product_form() || center.capacity.is_some()) {
+        let mut visitors = center.visitors();
+        let poisson = visitors.all(|class| network.loads[class].is_poisson());
+        let exact = poisson && !mixed && kinds::is_exact(center, network.routed);
+        found.push(one(solution, center, traits, exact));
+        if center.is_queue() {
+            mixed |= !poisson;
+            upstream.services = upstream.services.max(traits.arrivals);
+        }
+        if !center.has_poisson_departures() {
             upstream.behind = 1.0;
             upstream.services = upstream.services.max(traits.services);
         }
@@ -290,10 +326,10 @@ pub fn kinds(network: &Network, solution: &Solution) -> Vec<Kind> {
     found
 }
 
-/// Returns the kind of a station of open classes.
-fn one(solution: &Solution, center: &Center, traits: Traits) -> Kind {
-    let poisson = traits.arrivals == 0.0 && traits.behind == 0.0;
-    if !center.is_queue() || poisson && center.capacity.is_none() && kinds::is_exact(center) {
+/// Returns the kind of a station of open classes; `exact` if it is solved exactly for Poisson arrivals, which come to it
+/// unless it is behind others.
+fn one(solution: &Solution, center: &Center, traits: Traits, exact: bool) -> Kind {
+    if !center.is_queue() || exact && traits.behind == 0.0 && center.capacity.is_none() {
         return Kind {
             waits: EXACT,
             losses: None,

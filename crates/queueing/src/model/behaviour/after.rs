@@ -35,11 +35,11 @@ pub(super) fn after(model: &Model, entry: &After, require: &mut Require) {
         "must have at least one station, got none".into(),
     );
     let mut all_right = known && !routed && !entry.stations.is_empty();
-    for (index, name) in entry.stations.iter().enumerate() {
+    for index in 0..entry.stations.len() {
         let fault = not_after(model, entry, index);
         all_right &= fault.is_none();
         if let Some(message) = fault {
-            require(false, &at, format!("{message}, got {name:?} instead"));
+            require(false, &at, message);
         }
     }
     let before: f64 = (model.stations.iter())
@@ -58,7 +58,7 @@ pub(super) fn after(model: &Model, entry: &After, require: &mut Require) {
 fn not_after(model: &Model, entry: &After, index: usize) -> Option<String> {
     let name = &entry.stations[index];
     if entry.stations[..index].contains(name) {
-        return Some("must have each station once".into());
+        return Some(format!("must have each station once, got {name:?} twice"));
     }
     let visited: Vec<&str> = (model.stations.iter())
         .filter(|station| {
@@ -69,15 +69,17 @@ fn not_after(model: &Model, entry: &After, index: usize) -> Option<String> {
         .collect();
     if !visited.contains(&name.as_str()) {
         return Some(format!(
-            "must be stations that the class visits ({})",
+            "must be stations that the class visits ({}), got {name:?} instead",
             visited.join(", ")
         ));
     }
     let is_name = |other: &String| other == name;
     if (model.forks.iter()).any(|fork| fork.branches.iter().flatten().any(is_name)) {
-        return Some("must be stations outside of forks".into());
+        return Some(format!(
+            "must be stations outside of forks, got {name:?} instead"
+        ));
     }
     let balancers = &model.behaviour.balancers;
     (balancers.iter().any(|group| group.stations.contains(name)))
-        .then(|| "must be stations that no balancer has".into())
+        .then(|| format!("must be stations that no balancer has, got {name:?} instead"))
 }

@@ -1,0 +1,212 @@
+//! Several visits of a transaction to a station in a row, without another station between them.
+//!
+//! A job that comes back goes to the end of the queue, and finds the queue that it left behind. One service time stands
+//! for those of V visits in a row: its squared coefficient of variation is 1 + (c − 1) f for the c of a visit. At one
+//! server of utilization ρ with Poisson arrivals of one class, the mean number of jobs is then exact with
+//!
+//! - f = (1 + ρ) / (V + ρ) for the same number of visits of each transaction. This solves the equations of mean waits of
+//!   B. Simon, *Priority queues with feedback*, Journal of the ACM 31(1), 1984, for equal service times.
+//! - f = 1 / V for a visit that is the last with probability 1 / V: all visits at once leave the same number of jobs
+//!   (Takács, Bell System Technical Journal 42(2), 1963).
+//!
+//! With several classes, servers or ranks, and behind other stations, this is an approximation.
+
+use super::{Center, Load, Network};
+use crate::model::{Distribution, Model, Station};
+use crate::shape::Shape;
+
+/// Differences of numbers of visits that are due to rounding. [1]
+const ROUNDING: f64 = 1e-9;
+/// Least squared coefficient of variation of times between arrivals that vary. [1]
+const LEAST: f64 = 1e-3;
+
+impl Center {
+    /// Returns the shape of the distribution of the service time of a class.
+    #[must_use]
+    pub fn shape(&self, class: usize) -> Shape {
+        let known = self.in_row[class] <= 1.0 || is_near(self.scv[class], 1.0);
+        Shape {
+            form: self.form_of_visit(class).filter(|_| known),
+            scv: self.scv[class],
+        }
+    }
+
+    fn form_of_visit(&self, class: usize) -> Option<Distribution> {
+        self.form.get(class).copied().flatten()
+    }
+
+    /// Returns `true` if all visits of a transaction together take the same time in each transaction. A route with
+    /// a loop makes their number random.
+    #[must_use]
+    pub fn is_constant(&self, class: usize) -> bool {
+        let visits = self.visits[class];
+        let constant = match self.form_of_visit(class) {
+            Some(form) => form == Distribution::Deterministic,
+            None => self.scv[class] == 0.0,
+        };
+        constant
+            && (visits - visits.round()).abs() < 1e-9
+            && is_near(visits.max(1.0), self.in_row[class])
+    }
+
+    /// Returns `true` if jobs leave the station as a Poisson process if they come as such.
+    #[must_use]
+    pub fn has_poisson_departures(&self) -> bool {
+        !self.is_queue() || self.is_product_form() && self.capacity.is_none()
+    }
+
+    /// Returns the mean number of times that a transaction comes to the station from elsewhere. [1]
+    #[must_use]
+    pub fn entries(&self, class: usize) -> f64 {
+        self.visits[class] / self.in_row[class]
+    }
+
+    /// Returns a copy of the station where one visit stands for all visits in a row.
+    #[must_use]
+    pub fn with_single_visits(&self) -> Self {
+        let classes = 0..self.visits.len();
+        Self {
+            visits: classes.clone().map(|class| self.entries(class)).collect(),
+            service_time: (classes.clone())
+                .map(|class| self.service_time[class] * self.in_row[class])
+                .collect(),
+            form: classes.map(|class| self.shape(class).form).collect(),
+            in_row: vec![1.0; self.visits.len()],
+            row_factor: vec![1.0; self.visits.len()],
+            ..self.clone()
+        }
+    }
+
+    /// Returns `true` if a class visits the station several times in a row.
+    #[must_use]
+    pub fn has_rows(&self) -> bool {
+        self.visitors().any(|class| self.in_row[class] > 1.0)
+    }
+
+    /// Returns the squared coefficient of variation of the sum of the service times of the visits in a row. [1]
+    #[must_use]
+    pub fn scv_of_row(&self, class: usize) -> f64 {
+        let (count, factor) = (self.in_row[class], self.row_factor[class]);
+        let of_visit = 1.0 + (self.scv[class] - 1.0) / factor;
+        if (count * factor - 1.0).abs() < ROUNDING {
+            1.0 + (of_visit - 1.0) / count
+        } else {
+            of_visit / count
+        }
+    }
+
+    /// Returns the squared coefficient of variation that stands for that of the times between arrivals of a class. With
+    /// the same number V of visits of each transaction, jobs are served almost in parallel, and its difference from 1
+    /// counts V f times.
+    #[must_use]
+    pub fn arrival_scv(&self, class: usize, scv: f64) -> f64 {
+        let times = self.in_row[class] * self.row_factor[class];
+        if scv == 0.0 {
+            0.0
+        } else {
+            (1.0 + (scv - 1.0) * times).max(LEAST)
+        }
+    }
+
+    /// Returns `true` if no class visits the station more than once.
+    #[must_use]
+    pub fn is_visited_once(&self) -> bool {
+        self.visitors()
+            .all(|class| self.visits[class] <= 1.0 && self.in_row[class] <= 1.0)
+    }
+
+    /// Returns `true` if the mean number of jobs at one server is known exactly for the visits of its only class: all in
+    /// a row, and as many in each transaction, or with a chance after each on a route.
+    #[must_use]
+    pub fn has_known_rows(&self, routed: bool) -> bool {
+        let mut visitors = self.visitors();
+        let (Some(class), None) = (visitors.next(), visitors.next()) else {
+            return false;
+        };
+        let count = self.visits[class];
+        let whole = (count - count.round()).abs() < ROUNDING;
+        (self.entries(class) - 1.0).abs() < ROUNDING && (whole || routed)
+    }
+
+    /// Takes the visits of a class as those that missed a cache with the given hit ratio: of V visits in a row at least
+    /// one comes with probability 1 − h^V.
+    pub(crate) fn miss(&mut self, class: usize, hit_ratio: f64) {
+        let missed = self.visits[class];
+        let all = missed / (1.0 - hit_ratio);
+        if all > 1.0 && missed > 0.0 {
+            self.in_row[class] = (missed / (1.0 - hit_ratio.powf(all))).max(1.0);
+        }
+    }
+}
+
+impl Network {
+    /// Replaces the variation of each service time by that for visits in a row. The utilization by closed classes is not
+    /// known yet, and taken as 1 together with that of open classes.
+    pub(crate) fn with_rows(mut self) -> Self {
+        let closed = |class: usize| matches!(self.loads[class], Load::Closed { .. });
+        for index in 0..self.centers.len() {
+            let center = &self.centers[index];
+            let utilization = if center.visitors().any(closed) {
+                1.0
+            } else {
+                (self.open_load(center) / center.speed.limit()).min(1.0)
+            };
+            let factors: Vec<f64> = (center.in_row.iter())
+                .map(|&count| self.row_factor(count, utilization))
+                .collect();
+            let scv =
+                (factors.iter().zip(&center.scv)).map(|(factor, scv)| 1.0 + (scv - 1.0) * factor);
+            self.centers[index].scv = scv.collect();
+            self.centers[index].row_factor = factors;
+        }
+        self
+    }
+
+    /// Returns the factor of the difference from 1 of a squared coefficient of variation, for visits in a row.
+    fn row_factor(&self, count: f64, utilization: f64) -> f64 {
+        if self.routed {
+            1.0 / count
+        } else {
+            (1.0 + utilization) / (count + utilization)
+        }
+    }
+}
+
+pub(super) fn is_near(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-12
+}
+
+/// Returns the mean number of visits of a class to a station in a row, from its number of visits; at least 1. [1]
+pub(super) fn in_row(model: &Model, class: &str, station: &Station, visits: f64) -> f64 {
+    let Some(route) = model.routing.iter().find(|route| route.class == class) else {
+        return visits.max(1.0);
+    };
+    let next = route.next.get(&station.name);
+    let again = next.and_then(|next| next.get(&station.name));
+    let again = again.copied().unwrap_or(0.0);
+    if again < 1.0 {
+        1.0 / (1.0 - again)
+    } else {
+        1.0
+    }
+}
+
+/// Returns the shape of the service time of one visit: that of measured times, if the model has them.
+pub(super) fn shape_of_one(model: &Model, class: &str, station: &Station) -> Shape {
+    let measured = (model.behaviour.samples.iter())
+        .find(|samples| samples.station == station.name && samples.class == class);
+    if let Some(samples) = measured {
+        let count = samples.values_s.len() as f64;
+        let mean = samples.values_s.iter().sum::<f64>() / count;
+        let squares = samples
+            .values_s
+            .iter()
+            .map(|value| (value / mean - 1.0).powi(2));
+        return Shape::unknown(squares.sum::<f64>() / count);
+    }
+    let variation = station.service(class).map(|service| service.variation);
+    variation.map_or(Shape::EXPONENTIAL, |variation| Shape {
+        form: Some(variation.form()),
+        scv: variation.squared_coefficient(),
+    })
+}

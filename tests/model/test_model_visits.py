@@ -1,0 +1,171 @@
+"""Several visits to a station, and other models that look like those with an exact solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from towtank.model import SimulationSettings, simulate_models, solve_models
+
+Json = dict[str, Any]
+
+
+def solved(classes: list[Json], stations: list[Json], **more: Any) -> Json:
+    return dict(solve_models([model(classes, stations, **more)])[0]["answer"])
+
+
+def model(classes: list[Json], stations: list[Json], **more: Any) -> Json:
+    return {"classes": [{"name": f"c{number}", **each} for number, each in enumerate(classes)],
+            "stations": [{"name": f"s{number}", **each} for number, each in enumerate(stations)], **more}  # fmt: skip
+
+
+def served(time_s: float, scv: float = 1.0, visits: float = 1.0, job_class: int = 0, **more: Any) -> Json:
+    return {"class": f"c{job_class}", "service_time_s": time_s, "visits": visits, "variation": {"scv": scv}, **more}
+
+
+def time_of_visits(rate: float, time_s: float, scv: float, visits: int) -> float:
+    """Return the mean response time of M/G/1 with a fixed number of visits, each at the end of the queue. [s]
+
+    A Poisson arrival sees the mean numbers of jobs before each of their visits. Those that are ahead of it at one visit
+    are ahead of it at the next, with a visit less to go, together with all that came meanwhile (B. Simon, Journal of
+    the ACM 31(1), 1984). Waits and numbers follow from each other by Little's law.
+    """
+    waits = [time_s] * visits
+    residual = time_s * (1 + scv) / 2
+    busy = rate * time_s
+    for _ in range(10_000):
+        queue = [rate * wait for wait in waits]
+        found = [sum(queue) * time_s + visits * busy * residual]
+        ahead = [0.0, *(waiting + busy for waiting in queue[:-1])]
+        for _ in range(visits - 1):
+            ahead[0] = rate * (found[-1] + time_s)
+            found.append(sum(ahead) * time_s)
+            ahead = [0.0, *ahead[:-1]]
+        waits = found
+    return sum(waits) + visits * time_s
+
+
+@pytest.mark.parametrize("scv", [0.0, 1 / 12, 4.0])
+@pytest.mark.parametrize(("visits", "utilization"), [(2, 0.4), (2, 0.9), (5, 0.8), (10, 0.9)])
+def test_the_same_number_of_visits_of_one_class_is_exact(scv: float, visits: int, utilization: float) -> None:
+    rate = utilization / visits
+    found = solved([{"arrival_rate_per_s": rate}], [{"services": [served(1.0, scv, visits)]}])
+    assert found["exact"]
+    assert found["classes"]["c0"]["response_time_s"] == pytest.approx(time_of_visits(rate, 1.0, scv, visits), rel=1e-9)
+
+
+@pytest.mark.parametrize("scv", [0.0, 1 / 12, 4.0])
+def test_numbers_of_visits_that_differ_are_within_the_range_that_the_solution_states(scv: float) -> None:
+    """Two classes with 2 and 10 visits, and 2 or 3 visits by chance; the simulator gives the true times."""
+    settings = SimulationSettings(precision=0.02, events=400_000, seed=1)
+    classes: list[Json] = [{"arrival_rate_per_s": 0.2}, {"arrival_rate_per_s": 0.04}]
+    both = model(classes, [{"services": [served(1.0, scv, 2.0), served(1.0, scv, 10.0, 1)]}])
+    chance = model([{"arrival_rate_per_s": 0.32}], [{"services": [served(1.0, scv, 2.5)]}])
+    answers = [each["answer"] for each in solve_models([both, chance])]
+    for answer, simulated in zip(answers, simulate_models([both, chance], settings)["answers"], strict=True):
+        assert not answer["exact"]
+        for name, values in answer["within"]["classes"].items():
+            low, high = values["response_time_s"]
+            least, most = simulated["classes"][name]["confidence_interval"]["response_time_s"]
+            assert low < high
+            assert low <= most
+            assert least <= high
+
+
+def test_the_equations_of_visits_agree_with_simulation_and_product_form() -> None:
+    assert time_of_visits(0.3, 1.0, 1.0, 3) == pytest.approx(3.0 / (1 - 0.9), rel=1e-6)
+    one = model([{"arrival_rate_per_s": 0.2}], [{"services": [served(1.0, 0.0, 3.0)]}])
+    settings = SimulationSettings(precision=0.01, events=400_000, seed=1)
+    simulated = simulate_models([one], settings)["answers"][0]["classes"]["c0"]["response_time_s"]
+    assert simulated == pytest.approx(time_of_visits(0.2, 1.0, 0.0, 3), rel=0.03)
+
+
+def test_exponential_visits_keep_product_form() -> None:
+    found = solved([{"arrival_rate_per_s": 0.3}], [{"services": [served(1.0, 1.0, 3.0)]}])
+    assert found["exact"]
+    assert found["classes"]["c0"]["response_time_s"] == pytest.approx(3.0 / (1 - 0.9))
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_ranks_are_not_exact_for_several_visits(preemptive: bool) -> None:
+    classes: list[Json] = [{"arrival_rate_per_s": 0.15, "priority": 1}, {"arrival_rate_per_s": 0.3, "priority": 2}]
+    station = {"discipline": "priority", "preemptive": preemptive}
+    services = [served(1.0, 1.0, 3.0), served(1.0, job_class=1)]
+    found = solved(classes, [{**station, "services": services}])
+    assert not found["exact"]
+    low, high = found["within"]["classes"]["c1"]["response_time_s"]
+    assert low < found["classes"]["c1"]["response_time_s"] < high
+
+
+def test_some_of_the_jobs_at_a_full_station() -> None:
+    """Half of the jobs come to M/M/1/1: it drops a / (1 + a) of them, with the offered load a = 0.4."""
+    found = solved([{"arrival_rate_per_s": 0.8}], [{"capacity": 1, "services": [served(1.0, visits=0.5)]}])
+    loss = 0.4 / 1.4
+    assert found["exact"]
+    assert found["stations"]["s0"]["loss_probability"] == pytest.approx(loss)
+    assert found["classes"]["c0"]["dropped_per_s"] == pytest.approx(0.4 * loss)
+    assert found["classes"]["c0"]["response_time_s"] == pytest.approx(loss / (0.8 - 0.4 * loss))
+
+
+def test_a_job_that_comes_back_to_a_full_station_keeps_its_place() -> None:
+    """M/M/1/3 with three visits of 1 s in a row drops as with a single visit of 3 s: 1 of 4 at a load of 1."""
+    found = solved([{"arrival_rate_per_s": 1 / 3}], [{"capacity": 3, "services": [served(1.0, visits=3.0)]}])
+    assert found["classes"]["c0"]["dropped_per_s"] == pytest.approx(1 / 12)
+    assert found["stations"]["s0"]["utilization"] == pytest.approx(0.75)
+    assert found["stations"]["s0"]["throughput_per_s"] == pytest.approx(0.75)
+
+
+def test_measured_times_give_the_variation_of_service_times() -> None:
+    """M/G/1 with the times 0.5 s and 1.5 s: their squared coefficient of variation is 0.25."""
+    samples = [{"station": "s0", "class": "c0", "values_s": [1.0, 3.0]}]
+    found = solved([{"arrival_rate_per_s": 0.5}], [{"services": [served(1.0)]}], behaviour={"samples": samples})
+    assert found["classes"]["c0"]["response_time_s"] == pytest.approx(1 + 0.5 * 1.25 / 2 / 0.5)
+
+
+def test_arrivals_with_the_variation_of_exponential_times_are_not_poisson() -> None:
+    arrivals = {"distribution": "lognormal", "scv": 1.0}
+    found = solved([{"arrival_rate_per_s": 0.5, "arrivals": arrivals}], [{"services": [served(1.0)]}])
+    low, high = found["within"]["classes"]["c0"]["response_time_s"]
+    assert low < 2.0 < high
+    services = [served(1.0, distribution="x") | {"variation": arrivals}]
+    services[0].pop("distribution")
+    assert not solved([{"users": 4}], [{"services": services}, {"services": [served(1.0)]}])["exact"]
+
+
+def test_a_station_is_behind_those_from_which_routes_lead_to_it() -> None:
+    """All jobs come to the first station of the file from the second, whose departures are not Poisson."""
+    route = {"class": "c0", "start": {"s1": 1.0}, "next": {"s1": {"s0": 1.0}}}
+    services = [{**served(1.0, scv), "visits": None} for scv in (0.25, 0.0)]
+    found = solved([{"arrival_rate_per_s": 0.8}], [{"services": [each]} for each in services], routing=[route])
+    low, high = found["within"]["stations"]["s0"]["residence_time_s.c0"]
+    assert low < high
+
+
+def test_a_class_that_is_not_poisson_disturbs_those_that_share_a_station_with_it() -> None:
+    classes: list[Json] = [{"arrival_rate_per_s": 0.3}, {"arrival_rate_per_s": 0.5, "arrivals": {"scv": 4.0}}]
+    stations = [
+        {"discipline": "ps", "services": [served(1.0), served(1.0, job_class=1)]},
+        {"discipline": "ps", "services": [served(1.0)]},
+    ]
+    low, high = solved(classes, stations)["within"]["stations"]["s1"]["residence_time_s.c0"]
+    assert low < high
+
+
+def test_hits_of_a_cache_between_visits_leave_ranks_inexact() -> None:
+    classes: list[Json] = [{"arrival_rate_per_s": 0.3, "priority": 1}, {"arrival_rate_per_s": 0.15, "priority": 2}]
+    services = [served(1.0, visits=1.0), served(1.0, visits=2.0, job_class=1)]
+    station = {"discipline": "priority", "preemptive": True, "services": services}
+    caches = [{"station": "s0", "hit_ratio": 0.5, "hit_time_s": 0.1}]
+    assert not solved(classes, [station], behaviour={"caches": caches})["exact"]
+
+
+def test_stations_before_the_first_that_is_not_of_product_form_are_exact_with_it() -> None:
+    """M/M/1 and M/D/1 in a row: 1 / (1 - 0.5) s and 1 s + 0.5 s / 2 / (1 - 0.5)."""
+    stations = [{"services": [served(1.0)]}, {"services": [served(1.0, 0.0)]}]
+    found = solved([{"arrival_rate_per_s": 0.5}], stations)
+    assert found["exact"]
+    assert found["classes"]["c0"]["response_time_s"] == pytest.approx(2.0 + 1.5)
+    behind = solved([{"arrival_rate_per_s": 0.5}], stations[::-1])
+    assert not behind["exact"]
+    assert not any("within 0 %" in warning for warning in behind["warnings"])
