@@ -1,8 +1,12 @@
-"""The pytest plugin: a violated objective is a test failure, an invalid measurement is a test error."""
+"""The pytest plugin: a violated objective is a test failure, an invalid measurement is a test error.
+
+A failed test and an interrupt leave no process and no thread.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from xml.etree import ElementTree
@@ -143,3 +147,60 @@ def test_the_fixture_has_every_function(ended) -> None:  # type: ignore[no-untyp
 def test_installing_towtank_gives_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"towtank": "towtank.api.plugin"}
+
+
+MISSED = """
+import os, pathlib, threading
+import towtank
+
+def test_missed():
+    assert towtank.drive("http://{address}/", think="10 ms", duration="1 s").p95 < "1 ns"
+
+def test_nothing_goes_on():
+    assert pathlib.Path(f"/proc/self/task/{{os.getpid()}}/children").read_text() == ""
+    assert not [thread for thread in threading.enumerate() if "towtank" in thread.name]
+"""
+# A test that sends an interrupt to its own process, as Ctrl-C does, while a load goes on.
+INTERRUPTED = """
+import os, signal
+
+def interrupt(step):
+    if step.kind == "second":
+        os.kill(os.getpid(), signal.SIGINT)
+
+def test_interrupted(towtank):
+    towtank.drive("http://{address}/", duration="60 s", progress=interrupt)
+"""
+
+
+def with_plugin(pytester: pytest.Pytester, code: str) -> pytest.RunResult:
+    """Run tests with the plugin and with real loads."""
+    pytester.makepyfile(code)
+    named = () if entry_points(group="pytest11", name="towtank") else ("-p", "towtank.api.plugin")
+    return pytester.runpytest_subprocess(*named, "-p", "no:cacheprovider")
+
+
+def of_session(mark: str) -> list[str]:
+    """Return the command lines of the processes whose environment has a mark."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark.encode() in (folder / "environ").read_bytes():
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    return found
+
+
+def test_a_failed_test_leaves_nothing(pytester: pytest.Pytester, address: str) -> None:
+    done = with_plugin(pytester, MISSED.format(address=address))
+    done.assert_outcomes(failed=1, passed=1)
+    done.stdout.fnmatch_lines(["E * objective: below 1 ns", "E * measured: *"])
+
+
+def test_an_interrupt_ends_the_session_and_the_load(
+    pytester: pytest.Pytester, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = f"TOWTANK_MARK={pytester.path}"
+    monkeypatch.setenv("TOWTANK_MARK", str(pytester.path))
+    done = with_plugin(pytester, INTERRUPTED.format(address=address))
+    assert done.ret == pytest.ExitCode.INTERRUPTED
+    assert of_session(mark) == []

@@ -7,7 +7,11 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
+import sysconfig
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -253,3 +257,125 @@ def test_it_works_outside_of_the_main_thread(address: str) -> None:
     thread.start()
     thread.join()
     assert found[0].requests > 0
+
+
+def test_a_signal_handler_of_the_caller_is_called_and_the_load_goes_on(address: str) -> None:
+    """A handler that raises nothing ends nothing, not even the handler of an interrupt."""
+    seen: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    own = signal.getsignal(signal.SIGINT)
+
+    def progress(step: towtank.Progress) -> None:
+        if step.kind == "second" and not seen:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    try:
+        found = towtank.drive(f"http://{address}/", think="10 ms", duration="3 s", progress=progress)
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
+    assert found.window_s == pytest.approx(3.0) and found.requests > 0
+
+
+def test_an_exception_in_another_thread_leaves_nothing(address: str, tmp_path: Path) -> None:
+    raised: list[BaseException] = []
+
+    def progress(step: towtank.Progress) -> None:
+        if step.kind == "second":
+            raise LookupError("of the callback")
+
+    def work() -> None:
+        try:
+            towtank.drive(f"http://{address}/", duration="60 s", out=tmp_path / "kept", progress=progress)
+        except LookupError as error:
+            raised.append(error)
+
+    before, running = traits(), children()
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert [str(error) for error in raised] == ["of the callback"]
+    assert RunFolder(tmp_path / "kept").manifest["status"] == "stopped"
+    assert traits() == before and children() == running
+    assert not [left for left in threading.enumerate() if left.name == "towtank-conducting"]
+
+
+ROOT = Path(__file__).parents[2]
+NEEDED = ("jupyter_client", "ipykernel")
+# Prints the properties of the kernel's process that a library must not change, and what it may have left.
+STATE = """
+import os, pathlib, signal, threading
+print([signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+print(sorted(os.sched_getaffinity(0)), os.getcwd(), sorted(os.environ.items()))
+print([thread.name for thread in threading.enumerate() if "towtank" in thread.name])
+print([pathlib.Path(f"/proc/{child}/cmdline").read_text() for child in
+       pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()])
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a Python that has Jupyter: this one, or one in an environment of its own."""
+    if all(map(find_spec, NEEDED)):
+        return Path(sys.executable)
+    environment = tmp_path_factory.mktemp("jupyter") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", environment], check=True)
+    install = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *NEEDED]
+    if subprocess.run(install, check=False).returncode:
+        pytest.skip("Jupyter cannot be installed: pip install jupyter_client ipykernel")
+    return environment / "bin" / "python"
+
+
+def outputs_of(python: Path, *cells: str | tuple[str, str]) -> list[list[dict[str, Any]]]:
+    """Run cells in a kernel; a cell may have a text at which it is interrupted."""
+    given = [
+        {"source": cell} if isinstance(cell, str) else {"source": cell[0], "interrupt_at": cell[1]} for cell in cells
+    ]
+    places = [str(ROOT / "python"), str(ROOT / "reference/content_server/src"), sysconfig.get_path("purelib")]
+    done = subprocess.run(
+        [python, ROOT / "tests" / "support" / "jupyter_cells.py"],
+        input=json.dumps(given),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    return found
+
+
+def texts(outputs: list[dict[str, Any]]) -> list[str]:
+    """Return the texts of a cell's outputs, of printed lines and of a line that changed."""
+    return [str(each.get("text") or each.get("data", {}).get("text/plain", "")) for each in outputs]
+
+
+@pytest.mark.xdist_group("jupyter")
+def test_a_cell_shows_its_progress_and_the_result(python: Path, address: str) -> None:
+    drive = f'towtank.drive("http://{address}/", users=2, think="10 ms", duration="2 s", progress=True)'
+    _, before, shown, after = outputs_of(python, "import towtank, towtank.analysis", STATE, drive, STATE)
+    assert [each for each in shown if each["kind"] == "error"] == []
+    lines = texts([each for each in shown if each["kind"] == "update_display_data"])
+    assert any("steady: 2 users" in line for line in lines), lines
+    assert lines[-1] == "done"
+    (result,) = [each["data"] for each in shown if each["kind"] == "execute_result"]
+    assert "verdict: <strong>" in result["text/html"] and "data:image/svg+xml" in result["text/html"]
+    assert result["text/plain"].startswith("<Drive of http://")
+    assert texts(after) == texts(before)
+    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process is left"
+
+
+@pytest.mark.xdist_group("jupyter")
+def test_the_stop_button_ends_the_load_and_leaves_nothing(python: Path, address: str, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    drive = f'towtank.drive("http://{address}/", duration="60 s", out={str(kept)!r}, progress=True)'
+    failing = f'towtank.drive("http://{address}/", duration="60 s", progress=lambda step: 1 / 0)'
+    cells = ("import towtank, towtank.analysis", STATE, (drive, "steady"), STATE, failing, STATE)
+    _, before, interrupted, after, failed, at_last = outputs_of(python, *cells)
+    assert [each["ename"] for each in interrupted if each["kind"] == "error"] == ["KeyboardInterrupt"]
+    assert texts([each for each in interrupted if each["kind"] == "update_display_data"])[-1] == "stopped"
+    assert RunFolder(kept).manifest["status"] == "stopped"
+    assert [each["ename"] for each in failed if each["kind"] == "error"] == ["ZeroDivisionError"]
+    assert texts(after) == texts(at_last) == texts(before)
+    assert "".join(texts(after)).splitlines()[-2:] == ["[]", "[]"], "no thread and no process is left"

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,6 +19,8 @@ import pytest
 from tracked import tracked
 
 ROOT = Path(__file__).parents[2]
+# Search path without the programs of the checkout and without Rust.
+SYSTEM = "/usr/bin:/bin"
 # Packages of other projects, which texts may recommend to install from a registry.
 KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
 # Files with a command that installs the checkout itself. The dependencies of the checkout come from a lock file with
@@ -147,22 +151,43 @@ def test_hints_of_messages_name_known_packages() -> None:
     assert set(hints) == KNOWN
 
 
+@pytest.fixture(scope="module")
+def archives() -> Path:
+    """Build the wheel and the source archive; return their folder."""
+    subprocess.run([sys.executable, "scripts/wheel", "--sdist"], cwd=ROOT, check=True)
+    return ROOT / "target" / "dist"
+
+
+def installing(archive: str) -> dict[str, str]:
+    """Return the environment variables for `pip install` of an archive: a wheel has to do without Rust."""
+    cargo = shutil.which("cargo")
+    assert cargo is not None and shutil.which("cargo", path=SYSTEM) is None
+    if archive.endswith(".whl"):
+        return {**os.environ, "PATH": SYSTEM}
+    # The crates of other projects are compiled once, for the checkout and for the source archive.
+    built = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    return {**os.environ, "PATH": f"{Path(cargo).parent}:{os.environ['PATH']}", "CARGO_TARGET_DIR": built}
+
+
 @pytest.mark.waits
 @pytest.mark.timeout(1800)
-def test_the_wheel_runs_a_shipped_study_without_a_checkout(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "scripts/wheel"], cwd=ROOT, check=True)
-    (wheel,) = (ROOT / "target" / "dist").glob("towtank-*.whl")
+@pytest.mark.xdist_group("archives")
+@pytest.mark.parametrize("archive", ["towtank-*.whl", "towtank-*.tar.gz"])
+def test_an_archive_runs_the_commands_of_the_first_page_without_a_checkout(
+    archive: str, archives: Path, tmp_path: Path
+) -> None:
+    (built,) = archives.glob(archive)
     environment = tmp_path / "environment"
+    programs = environment / "bin"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    subprocess.run(
-        [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", wheel], check=True
-    )
+    install = [programs / "pip", "install", "--quiet", "--disable-pip-version-check", built]
+    subprocess.run(install, cwd=tmp_path, env=installing(archive), check=True)
 
     def towtank(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [environment / "bin" / "towtank", *arguments],
+            [programs / "towtank", *arguments],
             cwd=tmp_path,
-            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+            env={"PATH": SYSTEM, "HOME": str(tmp_path)},
             capture_output=True,
             text=True,
             check=False,
@@ -175,5 +200,14 @@ def test_the_wheel_runs_a_shipped_study_without_a_checkout(tmp_path: Path) -> No
     ended = towtank("run", "content-users", "--json", "--out", "results", *(f"--set={change}" for change in changed))
     assert ended.returncode in (0, 4), ended.stderr
     runs = json.loads(ended.stdout)["summary"]["runs"]
-    assert [run["status"] for run in runs] == ["complete", "complete"]
+    assert [run["run"] for run in runs] == ["r001", "r002"]
+    assert {run["verdict"] for run in runs} <= {"valid", "suspect", "invalid"}
     assert (tmp_path / "results" / "report.html").stat().st_size > 10_000
+    server_command = [programs / "towtank-engine", "null-server", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(server_command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().rpartition(" ")[2].strip()
+        driven = towtank("drive", f"http://{address}/", "--users", "4", "--think", "10ms", "--duration", "1s", "--json")
+        server.kill()
+    assert driven.returncode in (0, 4), driven.stderr
+    assert json.loads(driven.stdout)["requests"] > 0
