@@ -18,7 +18,7 @@ from tracked import tracked
 
 ROOT = Path(__file__).parents[2]
 # Packages of other projects, which texts may recommend to install from a registry.
-KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
+KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL", "typst"}
 # Files with a command that installs the checkout itself. The dependencies of the checkout come from a lock file with
 # hashes.
 OWN = {"Makefile", ".ci/run"}
