@@ -10,6 +10,8 @@ import sys
 
 SSH_LIBRARY = "asyncssh"
 """Python package that Towtank needs for hosts of provider `ssh`."""
+PDF_LIBRARY = "typst"
+"""Python package that Towtank needs for reports as PDF."""
 
 
 def pip_install(package: str) -> str:

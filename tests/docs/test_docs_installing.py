@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 # Search path without the programs of the checkout and without Rust.
 SYSTEM = "/usr/bin:/bin"
 # Packages of other projects, which texts may recommend to install from a registry.
-KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL"}
+KNOWN = {"asyncssh", "ldap3", "psycopg[binary]", "PyMySQL", "typst"}
 # Files with a command that installs the checkout itself. The dependencies of the checkout come from a lock file with
 # hashes.
 OWN = {"Makefile", ".ci/run"}

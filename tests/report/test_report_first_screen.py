@@ -169,13 +169,20 @@ _PHONE = """(() => {
     sideways: picture.scrollWidth - picture.clientWidth,
     answer: bottom("#summary .headline"),
     results: bottom("#summary .numbered-table tbody tr"),
+    verdict: bottom("#summary .callout:not(.headline)"),
     sentences: [...document.querySelectorAll("#summary .headline p")].filter((each) => each.checkVisibility()).length,
+    covered: [...document.querySelectorAll("#summary .tools button, #summary .numbers summary")].filter((each) => {
+      each.scrollIntoView({ block: "center" });
+      const box = each.getBoundingClientRect();
+      const at = (x) => document.elementFromPoint(x, (box.top + box.bottom) / 2);
+      return ![box.left + 4, box.left + box.width / 2, box.right - 4].every((x) => each.contains(at(x)));
+    }).map((each) => each.textContent),
   };
 })()"""
 
 
 @pytest.mark.parametrize("study", ["disturbed", "kept"])
-def test_a_phone_shows_question_answer_figure_and_results_on_its_first_screen(
+def test_a_phone_shows_question_answer_figure_results_and_verdict_on_its_first_screen(
     tmp_path: Path, page: str, study: str
 ) -> None:
     kept = study == "kept"
@@ -194,4 +201,5 @@ def test_a_phone_shows_question_answer_figure_and_results_on_its_first_screen(
     assert seen["sentences"] <= 3
     assert seen["answer"] <= PHONE_HEIGHT / 2
     # The title, question and answer of the kept study are longer, so that only its figure is on the first screen.
-    assert kept or seen["results"] <= PHONE_HEIGHT
+    assert kept or seen["results"] < seen["verdict"] <= PHONE_HEIGHT
+    assert seen["covered"] == []

@@ -16,8 +16,8 @@ import report_synthetic as synthetic
 
 from towtank.report import html as writer
 from towtank.report.content import SECTIONS, build_document
-from towtank.report.document import Callout, Document, Table, text
-from towtank.report.html import css_string, numbering, render
+from towtank.report.document import Callout, Document, Table, numbering, text
+from towtank.report.html import css_string, render
 from towtank.report.source import Results
 from towtank.report.theme import short
 

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import shutil
+import subprocess
 from collections.abc import Callable
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import report_synthetic as synthetic
 from chromium import needs_chromium
 from pypdf import PdfReader
+from results_1 import copy_with_model
 from tabs import A4, LETTER, SCHEMES, Tab, in_a_tab
 from test_report_limit import BACKLOG, LIMIT
 
+from towtank.cli import app
+from towtank.report import paper
 from towtank.report.content import build_document
 from towtank.report.document import Document
 from towtank.report.html import render
@@ -27,6 +34,12 @@ from towtank.report.source import Results
 
 pytestmark = [pytest.mark.waits, pytest.mark.browser, needs_chromium, pytest.mark.xdist_group("six_reports")]
 
+needs_typst = pytest.mark.skipif(
+    find_spec("typst") is None or shutil.which("pdftoppm") is None,
+    reason="needs typst and pdftoppm: make setup; apt-get install poppler-utils",
+)
+# Margins of the PDF, and the resolution at which its pages are examined. [mm], [1/inch]
+_SIDE_MM, _TOP_MM, _PAPER_DPI = 18.0, 16.0, 40
 WIDTHS = (320, 768, 1280, 1920)
 NARROW, SMALLEST_TEXT_PX = 360, 9.0
 _PX_PER_IN, _MARGINS_IN = 96.0, (32 / 25.4, 36 / 25.4)
@@ -195,3 +208,46 @@ def test_the_keyboard_reaches_all_that_can_be_used(report: tuple[Document, Path]
         return left
 
     assert in_a_tab(found) == []
+
+
+@needs_typst
+@pytest.mark.parametrize("is_brief", [False, True], ids=["whole", "brief"])
+def test_no_page_of_the_pdf_is_empty_or_has_text_in_its_margins(
+    report: tuple[Document, Path], tmp_path: Path, is_brief: bool
+) -> None:
+    document = paper.brief(report[0]) if is_brief else report[0]
+    made = paper.to_pdf(document, one_page=is_brief)
+    assert paper.to_pdf(document, one_page=is_brief) == made
+    assert_pages_are_whole(made, tmp_path)
+
+
+@needs_typst
+@pytest.mark.parametrize("options", [[], ["--paper", "letter"], ["--brief"]], ids=["A4", "Letter", "brief"])
+def test_kept_results_become_the_same_whole_pages_again(tmp_path: Path, kept_model: Path, options: list[str]) -> None:
+    results, path = copy_with_model(tmp_path / "results-1", kept_model), tmp_path / "out.pdf"
+    command = ["report", str(results), "--pdf", "--out", str(path), *options]
+    assert app.run(command) == 0
+    made = path.read_bytes()
+    assert_pages_are_whole(made, tmp_path)
+    assert app.run(command) == 0
+    assert path.read_bytes() == made
+
+
+def assert_pages_are_whole(made: bytes, folder: Path) -> None:
+    """Draw the pages of a PDF, and check the ink on them."""
+    path = folder / "pages.pdf"
+    path.write_bytes(made)
+    subprocess.run(["pdftoppm", "-gray", "-r", str(_PAPER_DPI), path, folder / "page"], check=True)
+    pages = sorted(folder.glob("page*.pgm"))
+    assert len(pages) == len(PdfReader(path).pages)
+    for number, page in enumerate(pages, 1):
+        kind, size, _, pixels = page.read_bytes().split(b"\n", 3)
+        assert kind == b"P5"
+        width, height = map(int, size.split())
+        ink = np.frombuffer(pixels, np.uint8).reshape(height, width) < 200
+        side, top = (round(mm / 25.4 * _PAPER_DPI) - 1 for mm in (_SIDE_MM, _TOP_MM))
+        assert not ink[:, :side].any(), number
+        assert not ink[:, -side:].any(), number
+        assert not ink[:top].any(), number
+        # The foot of the page is below its text. The last page may be short.
+        assert ink[: -2 * top].any(axis=1).sum() > (10 if number == len(pages) else height / 5), number

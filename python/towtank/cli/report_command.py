@@ -3,40 +3,87 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from towtank.containment import Parts
+    from towtank.report import Results
 
 
 def command(
     results: Annotated[Path, typer.Argument(help="Results folder of a study.")],
-    out: Annotated[Path | None, typer.Option(help="File to write; default: report.html in the results folder.")] = None,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; default: report.html, report.pdf or brief.pdf in the results folder."),
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write the report as PDF, for paper and archives.")] = False,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="With --pdf: only one page with question, answer, figure and verdict.")
+    ] = False,
+    paper: Annotated[str | None, typer.Option(help="With --pdf: size of the paper, a4 (default) or letter.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print headline and verdict of the report as JSON.")] = False,
 ) -> int:
     """Write the report of a results folder again, as one file that opens offline."""
-    from towtank.cli.options import OptionCheck  # noqa: PLC0415
-    from towtank.cli.output import failed_parts, print_failed, print_json, printer  # noqa: PLC0415
+    from towtank.cli.output import print_failed  # noqa: PLC0415
     from towtank.containment import contained  # noqa: PLC0415
-    from towtank.digging import dig  # noqa: PLC0415
     from towtank.errors import ExitStatus  # noqa: PLC0415
-    from towtank.report import (  # noqa: PLC0415
-        REPORT_FILE,
-        headline,
-        load_results,
-        relaxed_limits_note,
-        unchecked_note,
-        verdict_level,
-        write_loaded_report,
-    )
+    from towtank.report import load_results, verdict_level  # noqa: PLC0415
+
+    _check(out, paper, pdf=pdf, brief=brief)
+    with contained() as parts:
+        found = load_results(results)
+        path = _write(found, results, out, paper, pdf=pdf, brief=brief)
+    print_failed(parts)
+    _print(found, path, parts, json=json)
+    if open_:
+        _show(path)
+    return parts.status(ExitStatus.INVALID_MEASUREMENT if verdict_level(found) == "invalid" else ExitStatus.DONE)
+
+
+def _check(out: Path | None, paper: str | None, *, pdf: bool, brief: bool) -> None:
+    """Refuse options that contradict each other, all at once, and a PDF without the package that writes it."""
+    from towtank.cli.options import OptionCheck  # noqa: PLC0415
+    from towtank.report import PAPERS, refuse_without_typst  # noqa: PLC0415
 
     check = OptionCheck()
     check.target("--out", out)
+    if brief and not pdf:
+        check.fault("--brief", "must be given with --pdf only: the first screen of the HTML report is its brief")
+    if paper is not None:
+        check.one_of("--paper", paper, PAPERS)
+        if not pdf:
+            check.fault("--paper", "must be given with --pdf only: the HTML report is printed on any paper")
     check.refuse_faults()
-    with contained() as parts:
-        found = load_results(results)
-        path = write_loaded_report(found, out or results / REPORT_FILE, results)
-    print_failed(parts)
+    if pdf:
+        refuse_without_typst()
+
+
+def _write(found: Results, folder: Path, out: Path | None, paper: str | None, *, pdf: bool, brief: bool) -> Path:
+    from towtank.report import (  # noqa: PLC0415
+        BRIEF_FILE,
+        PAPERS,
+        PDF_FILE,
+        REPORT_FILE,
+        write_loaded_pdf,
+        write_loaded_report,
+    )
+
+    if not pdf:
+        return write_loaded_report(found, out or folder / REPORT_FILE, folder)
+    path = out or folder / (BRIEF_FILE if brief else PDF_FILE)
+    return write_loaded_pdf(found, path, folder, paper=paper or PAPERS[0], only_brief=brief)
+
+
+def _print(found: Results, path: Path, parts: Parts, *, json: bool) -> None:
+    """Print headline, verdict and file of the report, as text or as JSON."""
+    from towtank.cli.output import failed_parts, print_json, printer  # noqa: PLC0415
+    from towtank.digging import dig  # noqa: PLC0415
+    from towtank.report import headline, relaxed_limits_note, unchecked_note, verdict_level  # noqa: PLC0415
+
     if json:
         document = {
             "schema": "towtank/report/1",
@@ -48,13 +95,10 @@ def command(
             **failed_parts(parts),
         }
         print_json(document)
-    else:
-        printer().print(headline(found), markup=False)
-        remark = "".join(f"; {words}" for words in (relaxed_limits_note(found), unchecked_note(found)) if words)
-        printer().print(f"verdict: {verdict_level(found)}{remark}\nreport: {path}", markup=False)
-    if open_:
-        _show(path)
-    return parts.status(ExitStatus.INVALID_MEASUREMENT if verdict_level(found) == "invalid" else ExitStatus.DONE)
+        return
+    printer().print(headline(found), markup=False)
+    remark = "".join(f"; {words}" for words in (relaxed_limits_note(found), unchecked_note(found)) if words)
+    printer().print(f"verdict: {verdict_level(found)}{remark}\nreport: {path}", markup=False)
 
 
 def _show(path: Path) -> None:

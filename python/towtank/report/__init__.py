@@ -1,7 +1,7 @@
-"""Reports: figures, tables and sentences in one document model, written as HTML.
+"""Reports: figures, tables and sentences in one document model, written as HTML or PDF.
 
-`source` reads a results folder, `content` builds the sections, `figures` creates the figures, `html` renders the page,
-and `writing` writes it.
+`source` reads a results folder, `content` builds the sections, `figures` creates the figures, `html` and `paper` render
+the document, and `writing` writes it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from towtank.report.content.headline import verdict_level as verdict_level
     from towtank.report.document import Figure as Figure
     from towtank.report.objectives import objective_unit as objective_unit
+    from towtank.report.paper import PAPERS as PAPERS
+    from towtank.report.paper import refuse_without_typst as refuse_without_typst
     from towtank.report.pictures import static_svg as static_svg
     from towtank.report.single_figures import capacity_figure as capacity_figure
     from towtank.report.single_figures import drive_figure as drive_figure
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
     from towtank.report.source import load_results as load_results
     from towtank.report.source import measured_results as measured_results
     from towtank.report.terminal import print_outcome as print_outcome
+    from towtank.report.writing import BRIEF_FILE as BRIEF_FILE
+    from towtank.report.writing import PDF_FILE as PDF_FILE
     from towtank.report.writing import REPORT_FILE as REPORT_FILE
+    from towtank.report.writing import write_loaded_pdf as write_loaded_pdf
     from towtank.report.writing import write_loaded_report as write_loaded_report
     from towtank.report.writing import write_report as write_report
 
@@ -39,11 +44,12 @@ __getattr__, __dir__ = door(
         "content.headline": "headline relaxed_limits_note unchecked_note verdict_level",
         "document": "Figure",
         "objectives": "objective_unit",
+        "paper": "PAPERS refuse_without_typst",
         "pictures": "static_svg",
         "single_figures": "capacity_figure drive_figure run_figure throughput_figure",
         "small_pictures": "compact_svg",
         "source": "Results RunResult derived_documents load_results measured_results",
         "terminal": "print_outcome",
-        "writing": "REPORT_FILE write_loaded_report write_report",
+        "writing": "BRIEF_FILE PDF_FILE REPORT_FILE write_loaded_pdf write_loaded_report write_report",
     },
 )

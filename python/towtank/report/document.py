@@ -262,3 +262,13 @@ class Document:
     def figures(self) -> list[Figure]:
         """Return all figures of the document, in the order in which they appear."""
         return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
+
+
+def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
+    """Return the number of each section by name: 1, 2, ..., and A, B, ... for appendices."""
+    plain = [section for section in sections if not section.appendix]
+    appended = [section for section in sections if section.appendix]
+    return {
+        **{section.name: str(number) for number, section in enumerate(plain, 1)},
+        **{section.name: chr(ord("A") + index) for index, section in enumerate(appended)},
+    }

@@ -21,10 +21,9 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from towtank.containment import Failed, attempt
 from towtank.report import bidi, theme
-from towtank.report.content.not_made import not_made
-from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table
+from towtank.report.document import Block, Callout, Column, Document, Figure, Section, Table, numbering
+from towtank.report.drawn import drawn
 from towtank.report.pictures import Pictures
 
 # Script line that gives the page access to the bundled library.
@@ -58,8 +57,7 @@ def render(document: Document, pictures: Pictures | None = None) -> str:
     """Render a document as one self-contained HTML page. If a figure cannot be made, a statement of this failure
     replaces it.
     """
-    pictures = pictures or Pictures()
-    document = replace(document, sections=tuple(_drawn(section, pictures) for section in document.sections))
+    document = drawn(document, pictures or Pictures(), specification)
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals["picture"] = picture
     environment.globals["specification"] = specification
@@ -159,34 +157,6 @@ def in_parts(sections: tuple[Section, ...]) -> list[tuple[str, list[Section]]]:
 def css_string(text: str) -> Markup:
     """Return text for a CSS string. Special characters are escaped, so that the text cannot end the string."""
     return Markup("".join(each if each.isalnum() or each in " .,:" else f"\\{ord(each):06x}" for each in text))
-
-
-def numbering(sections: tuple[Section, ...]) -> dict[str, str]:
-    """Return the number of each section by name: 1, 2, ..., and A, B, ... for appendices."""
-    plain = [section for section in sections if not section.appendix]
-    appended = [section for section in sections if section.appendix]
-    return {
-        **{section.name: str(number) for number, section in enumerate(plain, 1)},
-        **{section.name: chr(ord("A") + index) for index, section in enumerate(appended)},
-    }
-
-
-def _drawn(section: Section, pictures: Pictures) -> Section:
-    """Return a section in which every figure has an SVG."""
-    return replace(section, blocks=tuple(_drawn_block(block, pictures) for block in section.blocks))
-
-
-def _drawn_block(block: Block, pictures: Pictures) -> Block:
-    if not isinstance(block, Figure):
-        return block
-    made = attempt(f"picture {block.name}", _with_svg, block, pictures)
-    return not_made(made) if isinstance(made, Failed) else made
-
-
-def _with_svg(figure: Figure, pictures: Pictures) -> Figure:
-    isolated = replace(figure, spec=bidi.of_specification(figure.spec))
-    specification(isolated)
-    return replace(isolated, svg=isolated.svg or pictures.of(isolated.spec or {}))
 
 
 def picture(figure: Figure) -> Markup:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from towtank.containment import contained
 from towtank.errors import ReportError
-from towtank.files import put_text
+from towtank.files import put, put_text
 from towtank.report.source import Results, load_results
 from towtank.results import ResultsFolder
 
+if TYPE_CHECKING:
+    from towtank.report.document import Document
+    from towtank.report.pictures import Pictures
+
 REPORT_FILE = "report.html"
+PDF_FILE, BRIEF_FILE = "report.pdf", "brief.pdf"
+_T = TypeVar("_T")
 
 
 def write_report(results: ResultsFolder | Path, path: Path | None = None) -> Path:
@@ -52,16 +60,64 @@ def write_loaded_report(results: Results, path: Path, folder: Path | None = None
     folder : Path, optional
         The results folder. It stores the pictures of the report, so that the next report need not draw them again.
     """
-    from towtank.report.content import build_document  # noqa: PLC0415 - jinja2 and Vega are heavy
-    from towtank.report.html import render  # noqa: PLC0415
+    from towtank.report.html import render  # noqa: PLC0415 - jinja2 and Vega are heavy
+
+    page = _made(results, folder, render)
+    _put(lambda: put_text(path, page, follow=_is_elsewhere(path, folder)), path)
+    return path
+
+
+def write_loaded_pdf(
+    results: Results, path: Path, folder: Path | None = None, *, paper: str = "a4", only_brief: bool = False
+) -> Path:
+    """Write the report of results that are already in memory as PDF, in one atomic step.
+
+    Parameters
+    ----------
+    results : Results
+        All data that the report shows.
+    path : Path
+        File to write.
+    folder : Path, optional
+        The results folder, which stores the pictures of the report.
+    paper : str
+        `a4` or `letter`.
+    only_brief : bool
+        True for a single page with question, answer, main figure, results in brief and verdict.
+
+    Raises
+    ------
+    ReportError
+        If Typst is not installed or refuses the document, or if the file cannot be written.
+    """
+    from towtank.report.paper import brief, to_pdf  # noqa: PLC0415 - Vega and Typst are heavy
+
+    def write(document: Document, pictures: Pictures) -> bytes:
+        return to_pdf(brief(document) if only_brief else document, pictures, paper=paper, one_page=only_brief)
+
+    made = _made(results, folder, write)
+    _put(lambda: put(path, lambda place: place.write_bytes(made), follow=_is_elsewhere(path, folder)), path)
+    return path
+
+
+def _made(results: Results, folder: Path | None, write: Callable[[Document, Pictures], _T]) -> _T:
+    """Build the document of results, and return it as a writer writes it."""
+    from towtank.report.content import build_document  # noqa: PLC0415 - heavy
     from towtank.report.pictures import PICTURES_FILE, Pictures  # noqa: PLC0415
 
     pictures = Pictures(None if folder is None else folder / PICTURES_FILE)
     with contained():
-        page = render(build_document(results), pictures)
+        made = write(build_document(results), pictures)
     pictures.keep()
+    return made
+
+
+def _is_elsewhere(path: Path, folder: Path | None) -> bool:
+    return folder is None or path.parent != folder
+
+
+def _put(write: Callable[[], object], path: Path) -> None:
     try:
-        put_text(path, page, follow=folder is None or path.parent != folder)
+        write()
     except OSError as error:
         raise ReportError.unwritten("the report could not be written", path, error) from error
-    return path

@@ -1,0 +1,301 @@
+"""PDF writer: the document on paper or as a file for archives, in the form that PDF/UA-1 (ISO 14289-1) requires.
+
+The page is laid out by Typst. `templates/report.typ` contains the layout and reads the document as JSON. So no text of
+a study is ever read as a program, whatever it contains.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Final, TypeVar
+
+from towtank.errors import ReportError
+from towtank.installing import PDF_LIBRARY, pip_install
+from towtank.report import bidi, paper_tables, theme
+from towtank.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Definitions,
+    Document,
+    Figure,
+    Listing,
+    Paragraph,
+    Run,
+    Table,
+    Text,
+    numbering,
+)
+from towtank.report.drawn import drawn
+from towtank.report.pictures import Pictures
+
+_B = TypeVar("_B", Table, Figure)
+
+PAPERS = ("a4", "letter")
+"""Sizes of paper, as `--paper` accepts them."""
+_TEMPLATE = files("towtank.report") / "templates" / "report.typ"
+_STANDARD: Final = "ua-1"
+# Width of the text on the narrowest paper, A4: 210 mm less two margins of 18 mm. [pt]
+_TEXT_PT = 174 / 25.4 * 72
+# Largest length of the title and of the verdict of the study at the foot of each page. [letters]
+_FOOT_LETTERS = (70, 150)
+# A table with more rows than this is not printed as a whole, but its first rows are. [1]
+_MOST_ROWS, _FIRST_ROWS = 100, 24
+# Words longer than this have opportunities for line breaks inside: after signs, and after this number of letters.
+_WORD_LETTERS, _COMMAND_LETTERS = 18, 80
+_SIGN = re.compile(r"(?<=[/_\-.:=&?@,])(?=\w)")
+_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufdd0-\ufdef]")
+# Letters for which every installation of Typst has a font: ASCII, Latin-1 and signs that Towtank writes.
+_USUAL = re.compile(
+    "[\n -~\xa0-\xac\xae-\xff\u200b\u2013\u2014\u2018\u2019\u2020\u2026\u2068\u2069\u2212\u2264\u2265]+"
+)
+_UNDISPLAYED = re.compile(r'the text `"(.*?)"` could not be displayed')
+_ESCAPED = re.compile(r"\\u\{([0-9a-f]+)\}")
+# Layout with a paragraph for each letter of a document. Typst refuses letters for which no font is installed.
+_SAMPLE = b"""#set document(title: "sample")
+#set text(font: "Libertinus Serif", lang: "en")
+#for letter in json(bytes(sys.inputs.letters)) { par[#letter] }"""
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """Section with its number, and its blocks in the form of the template."""
+
+    title: str
+    number: str
+    appendix: bool
+    part: str
+    blocks: tuple[_Shown, ...]
+
+
+@dataclass(frozen=True)
+class _PaperTable:
+    """Table as the template shows it: its parts below each other."""
+
+    number: int
+    caption: str
+    parts: tuple[paper_tables.Part, ...]
+    footnotes: tuple[str, ...]
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class _PaperFigure:
+    """Figure as the template shows it."""
+
+    number: int
+    title: str
+    note: str
+    description: str
+    svg: str
+    is_detail: bool
+    kind: str = "figure"
+
+
+_Shown = Block | _PaperTable | _PaperFigure
+
+
+@dataclass(frozen=True)
+class _Paper:
+    """Document in the form of the template."""
+
+    paper: str
+    one_page: bool
+    title: str
+    subtitle: str
+    verdict: str
+    foot: str
+    made_with: str
+    front: str
+    sections: tuple[_Numbered, ...]
+
+
+def brief(document: Document) -> Document:
+    """Return the first part of a report: question, answer, main figure, results in brief and verdict."""
+    sections = tuple(section for section in document.sections if section.part == document.front)
+    return replace(document, sections=sections)
+
+
+def to_pdf(
+    document: Document, pictures: Pictures | None = None, *, paper: str = PAPERS[0], one_page: bool = False
+) -> bytes:
+    """Write a document as PDF.
+
+    Parameters
+    ----------
+    document : Document
+        The report, or its first part.
+    pictures : Pictures, optional
+        Source of the drawings of figures.
+    paper : str
+        `a4` or `letter`.
+    one_page : bool
+        True for a single page, on which the letters and the figure are as large as the texts permit.
+
+    Returns
+    -------
+    bytes
+        PDF file, the same for the same document.
+
+    Raises
+    ------
+    ReportError
+        If Typst is not installed or refuses the document.
+    """
+    refuse_without_typst()
+    import typst  # noqa: PLC0415 - the extra may be absent
+
+    shown = content(document, pictures, paper=paper, one_page=one_page)
+    for letter in sorted(_undisplayed(shown)):
+        shown = shown.replace(letter, f"[U+{ord(letter):04X}]")
+    try:
+        made = typst.compile(
+            _TEMPLATE.read_bytes(), format="pdf", pdf_standards=_STANDARD, sys_inputs={"document": shown}, timestamp=0
+        )
+    except typst.TypstError as error:
+        raise ReportError(f"the report could not be written as PDF: {error.message}") from error
+    return bytes(made)
+
+
+def refuse_without_typst() -> None:
+    """Raise an error with the command that installs Typst if this package is missing."""
+    if find_spec("typst") is None:
+        raise ReportError(
+            f"a report as PDF needs the Python package {PDF_LIBRARY}, which is not installed",
+            hint=pip_install(PDF_LIBRARY),
+        )
+
+
+def content(
+    document: Document, pictures: Pictures | None = None, *, paper: str = PAPERS[0], one_page: bool = False
+) -> str:
+    """Return the content of a document as JSON, in the form that the template reads; see `to_pdf`."""
+    document = drawn(document, pictures or Pictures())
+    numbers = numbering(document.sections)
+    tables = {id(block): number for number, block in enumerate(_of_kind(document, Table), 1)}
+    figures = {id(block): number for number, block in enumerate(_of_kind(document, Figure), 1)}
+
+    def shown(block: Block, part: str) -> _Shown:
+        if isinstance(block, Table):
+            return _table(block, tables[id(block)], in_front=part == document.front)
+        return _figure(block, figures[id(block)]) if isinstance(block, Figure) else _safe_block(block)
+
+    sections = tuple(
+        _Numbered(
+            title=safe(section.title),
+            number=numbers[section.name],
+            appendix=section.appendix,
+            part=section.part,
+            blocks=tuple(shown(block, section.part) for block in section.blocks),
+        )
+        for section in document.sections
+    )
+    written = _Paper(
+        paper=paper,
+        one_page=one_page,
+        title=safe(document.title),
+        subtitle=safe(document.subtitle),
+        verdict=safe(document.verdict),
+        foot=safe(": ".join(filter(None, map(_cut, (document.title, document.verdict), _FOOT_LETTERS)))),
+        made_with=safe(document.made_with),
+        front=document.front,
+        sections=sections,
+    )
+    return json.dumps(asdict(written), ensure_ascii=False, allow_nan=False)
+
+
+def safe(text: str, longest: int = _WORD_LETTERS) -> str:
+    """Return text for paper: right-to-left words are isolated, and long words have opportunities for line breaks.
+
+    Control characters are removed.
+
+    Examples
+    --------
+    >>> safe("a\x00b"), safe("towtank_reads_every_file").split("\u200b")
+    ('ab', ['towtank_', 'reads_', 'every_', 'file'])
+    """
+    words = (_broken(word, longest) for word in re.split(r"( |\n)", bidi.plain(text)))
+    return _CONTROLS.sub("", "".join(words))
+
+
+def _broken(word: str, longest: int) -> str:
+    if len(word) <= longest:
+        return word
+    pieces = _SIGN.split(word)
+    return "\u200b".join(piece[at : at + longest] for piece in pieces for at in range(0, len(piece), longest))
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _table(table: Table, number: int, *, in_front: bool) -> _PaperTable:
+    """Return a table for paper. The first page shows only the rows that a writer must show."""
+    columns = tuple(replace(column, title=safe(column.title), unit=safe(column.unit)) for column in table.columns)
+    most = table.shown if in_front and table.shown is not None else _MOST_ROWS
+    kept = table.rows if len(table.rows) <= most else table.rows[: min(most, _FIRST_ROWS)]
+    rows = tuple(tuple(map(safe, row)) for row in kept)
+    notes = [safe(note) for note in table.footnotes]
+    if len(kept) < len(table.rows):
+        notes.append(f"{len(kept)} of {len(table.rows):,} rows; the report as HTML contains all of them.")
+    parts = paper_tables.parts(replace(table, columns=columns, rows=rows), _TEXT_PT)
+    return _PaperTable(number, safe(table.caption), parts, tuple(notes))
+
+
+def _figure(figure: Figure, number: int) -> _PaperFigure:
+    described = safe(theme.short(figure.description))
+    return _PaperFigure(number, safe(figure.title), safe(figure.note), described, figure.svg or "", figure.is_detail)
+
+
+def _of_kind(document: Document, kind: type[_B]) -> list[_B]:
+    return [block for section in document.sections for block in section.blocks if isinstance(block, kind)]
+
+
+def _safe_block(block: Block) -> Block:
+    if isinstance(block, Paragraph):
+        return Paragraph(_safe_text(block.content))
+    if isinstance(block, Callout):
+        return Callout(block.level, safe(block.title), tuple(map(_safe_text, block.content)))
+    if isinstance(block, Bullets):
+        return Bullets(tuple(map(_safe_text, block.items)))
+    if isinstance(block, Definitions):
+        return Definitions(tuple((safe(term), _safe_text(content)) for term, content in block.items))
+    if isinstance(block, Listing):
+        return Listing(safe(block.caption), tuple(safe(line, _COMMAND_LETTERS) for line in block.lines))
+    return block
+
+
+def _safe_text(content: Text) -> Text:
+    return tuple(
+        Run(safe(run.text, _COMMAND_LETTERS if run.style == "code" else _WORD_LETTERS), run.style) for run in content
+    )
+
+
+def _undisplayed(shown: str) -> set[str]:
+    """Return the letters of a text for which no font is installed, in which Typst could write them."""
+    import typst  # noqa: PLC0415 - the extra may be absent
+
+    letters = set(_USUAL.sub("", shown))
+    unknown: set[str] = set()
+    # Typst does not report all such letters at once.
+    while letters:
+        try:
+            typst.compile(
+                _SAMPLE, format="pdf", pdf_standards=_STANDARD, sys_inputs={"letters": json.dumps(sorted(letters))}
+            )
+        except typst.TypstError as error:
+            found = {
+                letter
+                for quoted in _UNDISPLAYED.finditer(f"{error.message}\n{error.diagnostic}")
+                for letter in _ESCAPED.sub(lambda code: chr(int(code[1], 16)), quoted[1])
+            } & letters
+            # An error of another kind concerns a letter that is not named, so none of them is used.
+            unknown |= found or letters
+            letters -= found or letters
+        else:
+            break
+    return unknown

@@ -1,0 +1,152 @@
+"""Widths of table columns on paper, and tables that are too wide for a page.
+
+The widths are estimated from the letters of the cells. A table whose columns do not fit on a page beside each other
+becomes several tables, each with the first column of the table. [pt] is 1/72 inch.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from towtank.report.document import Column, Table
+
+SIZE_PT, _SMALLEST = 8.0, 0.8
+"""Size of the letters in tables. [pt] Wide tables have smaller letters, at least 0.8 times this size."""
+GAP_PT = 8.0
+"""Distance between two columns. [pt]"""
+# Letters of Libertinus Serif by their width, rounded up; other letters of Latin scripts are capitals or small letters.
+# [size of the letters]
+_EM = {
+    letter: width
+    for width, letters in {
+        0.30: ".,:;'|lij{}!\\()I \N{NO-BREAK SPACE}",
+        0.38: 'tfrJ/-"[]*',
+        0.47: "0123456789sczae`?",
+        0.98: "wmMW@\N{EM DASH}\N{HORIZONTAL ELLIPSIS}",
+    }.items()
+    for letter in letters
+}
+_SMALL_EM, _CAPITAL_EM, _FOREIGN_EM, _BOLD = 0.56, 0.73, 1.0, 1.09
+_LATIN, _SIGNS = 0x250, "\N{LEFT SINGLE QUOTATION MARK}\N{EN DASH}\N{DAGGER}\N{MINUS SIGN}"
+# Width from which a column of text gets more lines instead of more width, if its table is wider than the page. [pt]
+_TEXT_PT = 110.0
+# Widest cell with a number that is kept in one line. [pt]
+_NUMBER_PT = 130.0
+_ROUNDING_PT = 0.01
+_BREAKS = re.compile(r"[ \n\u200b]")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Columns of a table that fit beside each other on a page.
+
+    Attributes
+    ----------
+    size_pt : float
+        Size of the letters. [pt]
+    columns : tuple of Column
+        Heads.
+    widths_pt : tuple of float
+        Width of each column. [pt]
+    rows : tuple of tuple of str
+        Cells, one for each column.
+    """
+
+    size_pt: float
+    columns: tuple[Column, ...]
+    widths_pt: tuple[float, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def width_pt(text: str, *, bold: bool = False) -> float:
+    """Return the estimated width of a text in a table. [pt]"""
+    wide = sum(_letter_em(letter) for letter in text if letter != "\u200b")
+    return wide * SIZE_PT * (_BOLD if bold else 1.0)
+
+
+def _letter_em(letter: str) -> float:
+    if letter in _EM:
+        return _EM[letter]
+    if ord(letter) >= _LATIN and letter not in _SIGNS:
+        return _FOREIGN_EM
+    return _CAPITAL_EM if letter.isupper() else _SMALL_EM
+
+
+def parts(table: Table, page_pt: float) -> tuple[Part, ...]:
+    """Return the parts of a table, none of which is wider than the page.
+
+    Parameters
+    ----------
+    table : Table
+        Table whose texts have break opportunities in all words that are longer than a column may be wide.
+    page_pt : float
+        Width of the text of a page. [pt]
+    """
+    wanted = [_wanted_pt(table, number) for number in range(len(table.columns))]
+    least = [_least_pt(table, number, whole) for number, whole in enumerate(wanted)]
+    scale = (page_pt - GAP_PT * (len(least) - 1)) / sum(least)
+    scale = scale if _SMALLEST <= scale < 1 else 1.0
+    wanted, least = [scale * width for width in wanted], [scale * width for width in least]
+    return tuple(
+        Part(
+            SIZE_PT * scale,
+            tuple(table.columns[number] for number in group),
+            _shared_pt([least[number] for number in group], [wanted[number] for number in group], page_pt),
+            tuple(tuple(row[number] for number in group) for row in table.rows),
+        )
+        for group in _groups(least, page_pt)
+    )
+
+
+def _groups(least: list[float], page_pt: float) -> list[list[int]]:
+    """Divide columns into groups that fit on the page. Each group begins with the first column."""
+    groups, used = [[0]], least[0]
+    for number, width in enumerate(least[1:], 1):
+        if used + GAP_PT + width > page_pt + _ROUNDING_PT and len(groups[-1]) > 1:
+            groups.append([0])
+            used = least[0]
+        groups[-1].append(number)
+        used += GAP_PT + width
+    return groups
+
+
+def _head(column: Column) -> str:
+    return f"{column.title} [{column.unit}]" if column.unit and column.unit != "1" else column.title
+
+
+def _cells(table: Table, number: int) -> list[str]:
+    return [row[number] for row in table.rows]
+
+
+def _wanted_pt(table: Table, number: int) -> float:
+    """Return the width of a column without line breaks, apart from those in its head. [pt]"""
+    return max([_longest_pt(_head(table.columns[number]), bold=True), *map(width_pt, _cells(table, number))])
+
+
+def _least_pt(table: Table, number: int, whole: float) -> float:
+    """Return the smallest width of a column: that of its longest word, or of its whole numbers. [pt]"""
+    column, cells = table.columns[number], _cells(table, number)
+    longest = max([_longest_pt(_head(column), bold=True), *map(_longest_pt, cells)])
+    if column.numeric:
+        return max(longest, min(whole, _NUMBER_PT))
+    return max(longest, min(whole, _TEXT_PT))
+
+
+def _longest_pt(text: str, *, bold: bool = False) -> float:
+    return max(width_pt(word, bold=bold) for word in _BREAKS.split(text))
+
+
+def _shared_pt(least: list[float], wanted: list[float], page_pt: float) -> tuple[float, ...]:
+    """Share the width of the page among columns. [pt]
+
+    If the columns fit as they are, they get what they want. Otherwise each gets at least its smallest width, and the
+    rest in proportion to what it lacks; a group that is still too wide is narrowed as a whole.
+    """
+    room = page_pt - GAP_PT * (len(least) - 1)
+    if sum(wanted) <= room:
+        return tuple(wanted)
+    spare, lacking = room - sum(least), sum(wanted) - sum(least)
+    if spare < 0:
+        return tuple(width * room / sum(least) for width in least)
+    return tuple(low + spare * (high - low) / lacking for low, high in zip(least, wanted, strict=True))
