@@ -228,7 +228,7 @@ class Repeating:
         """Return True if every run up to a block failed, such as those of a system that does not start."""
         planned = [each for each in dig(self.results.manifest, "design") if int(dig(each, "repetition")) <= block]
         runs = [RunFolder(self.results.run_path(str(dig(each, "run")))) for each in planned]
-        return all((run.path / run.manifest_name).exists() and run.manifest.get("status") == "failed" for run in runs)
+        return all((run.path / run.manifest_name).exists() and dig(run.manifest, "status") == "failed" for run in runs)
 
     @property
     def _mean_s(self) -> float:
