@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sizing import sized, written
 
 from towtank.cli import main
 from towtank.sizing.quantities import YEAR_D
+from towtank.sizing.resources import memory_of
 
 MODEL = """
 classes:
@@ -154,3 +156,49 @@ def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> 
     score = 1.2815515655446004 / 1.959963984540054
     fast = math.log(2.0) + score * math.log(2.5 / 2.0)
     assert days(found["missed_from"]) == pytest.approx(YEAR_D * math.log(2.5) / fast, abs=1)
+
+
+@pytest.mark.parametrize(("peak", "growth"), [("", 2.5), ("peak: 2, ", 1.25)])
+def test_the_date_of_a_limit_is_that_of_the_load_of_today_that_grows(
+    tmp_path: Path, capsys: Any, peak: str, growth: float
+) -> None:
+    """By hand: R = 20 ms / (1 - rho) is 40 ms at rho = 0.5, a limit of 25 /s. The load of today is 10 /s, or 20 /s at
+    its peak, and grows by 20 % a year without uncertainty; the sizing is for the load in two years.
+    """
+    text = (
+        f"schema: towtank/sizing/1\nobjectives: [mean < 40 ms]\nload: {{{peak}growth: 20 % / year, horizon: 2 years, "
+    )
+    text += "start: 2026-01-01}\ntiers: {app: {cpus: [1, 2]}}\n"
+    model = "classes: {web: {rate: 10 /s}}\nstations:\n  app: {servers: 1, discipline: ps, demand: 20 ms}\n"
+    arguments = written(tmp_path, "model.yaml", model), "--for", written(tmp_path, "sizing.yaml", text)
+    found = row(sized(capsys, *arguments), "the hardware of the model")
+    assert (found["limit"], found["unit"]) == (pytest.approx(25.0, rel=2e-3), "1/s")
+    assert (
+        days(found["missed_from"]) == found["days"] == pytest.approx(YEAR_D * math.log(growth) / math.log(1.2), abs=4)
+    )
+    assert found["expected_on"] == found["missed_from"]
+    assert found["expected_interval"] is None
+
+
+@pytest.mark.parametrize(
+    ("per", "lost", "size"),
+    [
+        ("user", None, 10.0),
+        ("user", "app", 15.0),
+        ("user", "db", 10.0),
+        ("transaction", "app", 3.0),
+        ("cpu", "app", 4.0),
+    ],
+)
+def test_the_nodes_that_are_left_share_what_the_load_needs(per: str, lost: str | None, size: float) -> None:
+    """30 users and 6 transactions on three nodes of 4 CPUs each; a node of `app`, or of another tier, may be lost."""
+    entry = SimpleNamespace(what="x", per=per, size=1, share=None)
+    file = SimpleNamespace(nodes_lost=1, memory={"app": [entry]}, memory_free=0.2, keep_alive=None)
+    load = SimpleNamespace(users={"web": 20, "mobile": 10})
+    outcome = SimpleNamespace(
+        job=SimpleNamespace(lost=lost, load=load), present={"web": 4.0, "mobile": 2.0}, throughput={}, response_s={}
+    )
+    given: Any = (SimpleNamespace(file=file), SimpleNamespace(name="app"), SimpleNamespace(nodes=3, cpus=4), outcome)
+    need = memory_of(*given)
+    assert need.parts == {"x": pytest.approx(size)}
+    assert need.total == pytest.approx(size / 0.8)
