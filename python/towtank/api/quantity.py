@@ -72,8 +72,11 @@ class Quantity(float):
     Attributes
     ----------
     unit : str
+        `s`, `ms`, `1/s`, `ratio`, `byte`, `1`, or the name of what is counted.
     interval : Interval or None
+        Confidence interval in the same unit; None if unknown.
     confidence : float
+        Confidence level of the interval, in (0, 1).
     about : str
         Description of what was measured and of the verdict on the measurement, for messages; may be empty.
 
