@@ -45,13 +45,17 @@ impl Stop {
     /// Returns the share of the visits of all classes together that find the station full.
     fn mean_loss(&self, center: &Center) -> f64 {
         // A job that stays keeps its place, so only the first of its visits in a row finds the station full.
-        let (mut all, mut lost) = (0.0, 0.0);
+        let (mut offered, mut dropped) = (0.0, 0.0);
         for class in center.visitors() {
             let (entries, loss) = (self.rates[class] * center.entries(class), self.loss(class));
-            all += entries * (1.0 + (center.in_row[class] - 1.0) * (1.0 - loss));
-            lost += entries * loss;
+            offered += entries * (1.0 + (center.in_row[class] - 1.0) * (1.0 - loss));
+            dropped += entries * loss;
         }
-        if all > 0.0 { lost / all } else { 0.0 }
+        if offered > 0.0 {
+            dropped / offered
+        } else {
+            0.0
+        }
     }
 }
 
