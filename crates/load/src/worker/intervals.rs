@@ -284,7 +284,7 @@ mod tests {
         let folder = Folder::new("gaps");
         let mut clock = clock(&folder, &[(10.0, 1, false)]);
         let (from_ns, until_ns) = (SECOND * 7 / 10, SECOND * 19 / 10);
-        let mut noted = |clock: &mut Clock| {
+        let noted = |clock: &mut Clock| {
             clock.note_gap(from_ns, until_ns);
             let gaps = std::mem::take(&mut clock.gaps);
             (gaps.longest_ns, gaps.stalled_ns)
