@@ -621,7 +621,8 @@ def test_a_limit_that_no_resource_explains_is_stated_with_its_number(shape, rate
 def open_run(rate: float, value: float, spread: float, failed: float = 0.0, **growth: float) -> Seen:
     """Return the observations of an open load over 5 s, whose throughput has an interval of `spread` on both sides."""
     throughput = {"value": value, "low": value - spread, "high": value + spread}
-    window = {"start_s": 1.0, "end_s": 6.0, "growth": growth or None}
+    # The first seconds of the steady stage were left out of the window. Arrivals were counted in the whole stage.
+    window = {"start_s": 1.0, "end_s": 6.0, "asked_start_s": -4.0, "growth": growth or None}
     summary = {"rate": rate, "throughput_per_s": throughput, "errors": {"share": failed}, "window": window}
     return Seen.of(summary)
 
@@ -630,16 +631,16 @@ def open_run(rate: float, value: float, spread: float, failed: float = 0.0, **gr
     ("observed", "cause", "is_limit"),
     [
         # Fewer arrivals by chance than requested, of which all were served.
-        (open_run(20.0, 18.6, 1.6, arrived=94.0, share=0.01), Cause.NONE, False),
+        (open_run(20.0, 18.6, 1.6, arrived=188.0, length_s=10.0, share=0.01), Cause.NONE, False),
         # Without the number of arrivals, the interval includes the requested rate.
         (open_run(20.0, 19.2, 1.6), Cause.UNKNOWN, False),
         # Failures are served, too: 4 % of the arrivals fail.
         (open_run(100.0, 96.0, 1.0, failed=0.04), Cause.NONE, False),
-        (open_run(100.0, 96.0, 1.0, failed=0.04, arrived=500.0, share=0.0), Cause.NONE, False),
+        (open_run(100.0, 96.0, 1.0, failed=0.04, arrived=1000.0, length_s=10.0, share=0.0), Cause.NONE, False),
         # A part of the arrivals is left unfinished.
         (open_run(100.0, 90.0, 2.0), Cause.UNKNOWN, True),
-        (open_run(100.0, 90.0, 2.0, arrived=510.0, share=0.1), Cause.UNKNOWN, True),
-        (open_run(100.0, 97.0, 2.0, arrived=500.0, share=0.03), Cause.UNKNOWN, False),
+        (open_run(100.0, 90.0, 2.0, arrived=1020.0, length_s=10.0, share=0.1), Cause.UNKNOWN, True),
+        (open_run(100.0, 97.0, 2.0, arrived=1000.0, length_s=10.0, share=0.03), Cause.UNKNOWN, False),
     ],
 )
 def test_arrivals_of_an_open_load_that_are_fewer_by_chance_or_fail_are_no_limit(observed, cause, is_limit):

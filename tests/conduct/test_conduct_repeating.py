@@ -49,7 +49,8 @@ def ended(
         if repeating.block_ended(block_now, ran=True):
             break
     manifest = kept.manifest
-    assert all(planned["repetition"] <= block_now for planned in manifest["design"])
+    last = at_most if (manifest.get(ENDED) or {}).get("because") == "failed" else block_now
+    assert all(planned["repetition"] <= last for planned in manifest["design"])
     recorded: dict[str, Any] | None = manifest.get(ENDED)
     return recorded
 
@@ -175,6 +176,23 @@ def test_a_resumed_study_ends_where_it_ended_unless_more_is_requested() -> None:
     assert [spec.repetition for spec in remaining(specs, manifest, 0)] == [1, 2, 3]
     assert remaining(specs, manifest, 5) == specs
     assert remaining(specs, {}, 0) == specs
+    assert remaining(specs, {ENDED: {"blocks": 2, "because": "failed", "open": []}}, 0) == specs
+
+
+def test_runs_that_are_done_again_after_all_had_failed_replace_the_recorded_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("towtank.analysis.open_questions", lambda _: [OPEN])
+    kept = results(tmp_path, 3)
+    kept.update(**{ENDED: {"blocks": 2, "because": "failed", "open": []}})
+    study: Any = SimpleNamespace(study=SimpleNamespace(repeat=SimpleNamespace(budget=None)), blocks=3, at_least=0)
+    repeating = Repeating(study, kept)
+    assert not repeating.block_ended(2, ran=True)
+    assert Ended.of(kept.manifest) is None
+    assert repeating.block_ended(3, ran=True)
+    ended_now = Ended.of(kept.manifest)
+    assert ended_now is not None
+    assert ended_now.because == "at_most"
 
 
 def test_the_end_is_said_with_what_each_open_question_would_take() -> None:

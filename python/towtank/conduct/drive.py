@@ -39,6 +39,8 @@ _SAMPLES_EVERY_S, _CONNECTIONS_EVERY_S = 1.0, 0.5
 """Intervals between samples of this machine, and between counts of connections. A count shows a single moment, so a
 short load needs more of them. [s]
 """
+_SHORT_S = 5.0
+"""A load below this length is sampled as often as its connections are counted, so that samples cover its window. [s]"""
 RECORD_BYTES, RECORD_BYTES_PER_S = 48 * 1024, 2048
 """Smallest disk space for the record of a load: a constant part [byte], and a part per second and load thread [byte/s].
 
@@ -360,7 +362,9 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
         return
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something is watched
 
-    with Observation(run, {}, interval_s=_SAMPLES_EVERY_S) as observation:
+    length_s = sum(float(stage["duration_s"]) for stage in plan["stages"])
+    every_s = _CONNECTIONS_EVERY_S if length_s < _SHORT_S else _SAMPLES_EVERY_S
+    with Observation(run, {}, interval_s=every_s) as observation:
         run.event("observation_started")
         with watching_targets(run, plan, {}, observation.add_group, {"": watched}, interval_s=_CONNECTIONS_EVERY_S):
             yield partial(observation.add_group, GENERATOR_GROUP)

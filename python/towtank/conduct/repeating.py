@@ -204,6 +204,9 @@ class Repeating:
         why = self._why(block, found)
         if why is not None:
             self._end(block, why, found)
+        elif recorded is not None:
+            # Runs that had failed were done again.
+            self.results.update(**{ENDED: None})
         return why is not None
 
     def _why(self, block: int, found: list[OpenQuestion]) -> str | None:
@@ -237,7 +240,9 @@ class Repeating:
 
     def _end(self, block: int, why: str, found: list[OpenQuestion]) -> None:
         manifest = self.results.manifest
-        kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= block]
+        # A study whose runs all failed is probably resumed, when its system works.
+        last = self.study.blocks if why == "failed" else block
+        kept = [planned for planned in dig(manifest, "design") if int(dig(planned, "repetition")) <= last]
         ended = Ended(block, why, tuple(self._undecided(block, question) for question in found))
         described = {**dig(manifest, "study"), "design": kept}
         self.results.update(design=kept, study=described, **{ENDED: asdict(ended)})
@@ -256,7 +261,7 @@ def remaining(specs: list[RunSpec], manifest: Mapping[str, Any], at_least: int) 
     requested.
     """
     ended = Ended.of(manifest)
-    if ended is None or at_least > ended.blocks:
+    if ended is None or at_least > ended.blocks or ended.because == "failed":
         return specs
     return [spec for spec in specs if spec.repetition <= ended.blocks]
 

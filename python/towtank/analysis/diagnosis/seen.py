@@ -121,10 +121,11 @@ class Served:
         value, high = (lookup(summary, ("throughput_per_s", key)) for key in ("value", "high"))
         if not value:
             return None
-        arrived, left = (lookup(summary, ("window", "growth", key)) for key in ("arrived", "share"))
-        start_s, end_s = (lookup(summary, ("window", key)) for key in ("start_s", "end_s"))
-        if arrived and start_s is not None and end_s is not None and end_s > start_s:
-            rate = arrived / (end_s - start_s)
+        arrived, counted_s, left = (
+            lookup(summary, ("window", "growth", key)) for key in ("arrived", "length_s", "share")
+        )
+        if arrived and counted_s:
+            rate = arrived / counted_s
         of_success = 1 - (lookup(summary, ("errors", "share")) or 0.0)
         ended, most = (per_s / of_success / rate if of_success > 0 else 1.0 for per_s in (value, high or value))
         share = ended if left is None else 1 - left

@@ -31,12 +31,15 @@ class Growth:
         Arrivals within the window. [1]
     deviations : float
         Growth in standard deviations. [1]
+    length_s : float
+        Time in which the arrivals were counted. [s]
     """
 
     at_start: float
     at_end: float
     arrived: float
     deviations: float
+    length_s: float
 
     @property
     def share(self) -> float:
@@ -65,6 +68,7 @@ class Growth:
             "at_start": self.at_start,
             "at_end": self.at_end,
             "arrived": self.arrived,
+            "length_s": self.length_s,
             "share": self.share,
             "deviations": self.deviations,
             "is_significant": self.is_significant,
@@ -102,4 +106,5 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
         return None
     held = measurement.mean_users[numbers]
     rise = float(held[-1] - held[0])
-    return Growth(float(held[0]), float(held[-1]), arrived, rise / math.sqrt(2 * arrived))
+    length_s = len(numbers) * measurement.bin_s
+    return Growth(float(held[0]), float(held[-1]), arrived, rise / math.sqrt(2 * arrived), length_s)
