@@ -399,3 +399,24 @@ def test_other_programs_are_known_if_they_were_measured_and_the_target_was_found
     assert not coverage._others_known({"cpus_used": {"value": None}, "not_found": []})
     assert not coverage._others_known({"cpus_used": {"value": 0.1}, "not_found": ["db"]})
     assert not coverage._others_known(None)
+
+
+@pytest.mark.parametrize(
+    ("times", "gap", "unobserved"),
+    [
+        ((0.5, 9.5), 5.0, False),
+        ((0.5, 9.5), 5.01, True),
+        ((0.51, 9.5), 1.0, True),
+        ((0.5, 9.49), 1.0, True),
+        ((-5.0, 30.0), 1.0, False),
+        ((), 0.0, True),
+    ],
+)
+def test_samples_up_to_half_a_second_from_both_ends_and_less_than_half_apart(
+    times: tuple[float, ...], gap: float, unobserved: bool
+) -> None:
+    samples = SimpleNamespace(times_s=list(times), longest_gap=lambda _start, _end: gap)
+    found = evidence(observed=SimpleNamespace(samples=samples, probe=SimpleNamespace(header={})))
+    assert coverage._is_unobserved(found) is unobserved
+    found.window = None
+    assert coverage._is_unobserved(found) is False

@@ -198,3 +198,74 @@ def test_an_answer_that_takes_no_part_in_the_cycle_is_no_evidence_of_a_unit() ->
     """
     runs = [replace(run, think_s=2.0, response_s=0.21, throughput=run.users / 2.0) for run in RUNS]
     assert not any("was written" in finding.message for finding in audit(runs))
+
+
+def suspect_of(run: Quantities, peers: list[Quantities]) -> str:
+    return audit([run, *peers])[0].suspect
+
+
+@pytest.mark.parametrize(
+    ("think_s", "response_s", "others", "suspect"),
+    [
+        # The limit is 5 % of 2 s. The law holds within 5 % of 2.5 s if the think time is replaced by 2 s.
+        (2.11, 0.53, (2.0, 0.5), "think time"),
+        (2.09, 0.55, (2.0, 0.5), "response time"),
+        # The response time is the longer part of the cycle, so the limit is 5 % of 2 s again.
+        (0.21, 2.02, (0.1, 2.0), "think time"),
+        (0.19, 2.03, (0.1, 2.0), "response time"),
+        # With the think time of the others, the law would still be off by 12 %.
+        (1.0, 0.8, (2.0, 0.5), "response time"),
+    ],
+)
+def test_a_think_time_is_wrong_if_it_stands_apart_and_the_law_holds_with_that_of_the_others(
+    think_s: float, response_s: float, others: tuple[float, float], suspect: str
+) -> None:
+    think, response = others
+    peers = [replace(run, think_s=think, response_s=response, cpus={}) for run in RUNS]
+    peers = [replace(peer, throughput=peer.users / (think + response)) for peer in peers]
+    assert suspect_of(replace(peers[2], think_s=think_s, response_s=response_s), peers[:2] + peers[3:]) == suspect
+
+
+@pytest.mark.parametrize(
+    ("cpus", "suspect"),
+    [
+        ({"web": 1.09 * 0.32}, "throughput"),
+        ({"web": 0.91 * 0.32}, "throughput"),
+        ({"web": 1.11 * 0.32}, "response time"),
+        ({"web": 0.89 * 0.32}, "response time"),
+        ({"web": 0.32, "idle": 0.0}, "throughput"),
+        ({}, "response time"),
+    ],
+)
+def test_a_throughput_is_wrong_if_cpu_time_per_transaction_is_off_by_the_same_factor(
+    cpus: dict[str, float], suspect: str
+) -> None:
+    """Half of 16 transactions/s are counted, so CPU time per transaction and N = X (R + Z) are off by 2."""
+    peers = [replace(run, cpus=run.cpus | {"idle": 0.1}) for run in RUNS[:2] + RUNS[3:]]
+    assert suspect_of(replace(RUNS[2], throughput=8.0, cpus=cpus), peers) == suspect
+
+
+@pytest.mark.parametrize(("throughput", "suspect"), [(17.7, "response time"), (17.9, "users, throughput")])
+def test_a_response_time_is_wrong_only_if_the_cycle_is_as_long_as_that_of_the_others(
+    throughput: float, suspect: str
+) -> None:
+    """The other cycles last 2.5 s. A cycle of 40 / 17.7 = 2.26 s is within 10 % of it, one of 2.23 s is not."""
+    wrong = replace(RUNS[2], throughput=throughput, cpus={})
+    assert suspect_of(wrong, RUNS[:2] + RUNS[3:]).startswith(suspect)
+
+
+@pytest.mark.parametrize(("milliseconds", "suspect"), [(4, "response time"), (3, "")])
+def test_a_mistaken_unit_explains_four_of_five_wrong_runs(milliseconds: int, suspect: str) -> None:
+    """Of five wrong runs, some have the response time in ms, and all others a wrong number of users."""
+    runs = [
+        replace(run, response_s=500.0) if number < milliseconds else replace(run, users=5 * run.users)
+        for number, run in enumerate(replace(run, users_asked=None) for run in RUNS)
+    ]
+    named = [finding for finding in audit(runs) if "in milliseconds" in finding.message]
+    assert [finding.suspect for finding in named] == [suspect] * milliseconds if suspect else named == []
+
+
+def test_users_are_wrong_beyond_the_limit_from_the_users_of_the_plan() -> None:
+    peers = RUNS[:2] + RUNS[3:]
+    off = [replace(RUNS[2], users=users, response_s=0.2, cpus={}) for users in (42.1, 37.9, 41.9)]
+    assert [suspect_of(run, peers) for run in off] == ["users", "users", "response time"]

@@ -215,3 +215,15 @@ def test_points_in_proportion_stay_within_the_bounds() -> None:
         points = observations(load, 20 * load * (1 + 0.02 * stream.standard_normal(len(load))))
         negative += candidate("usl", points, 1, 0.0, None).fit.parameters[1] < 0
     assert negative <= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "doubted"), [("usl", 3.0, True), ("usl", 2.0, False), ("closed", 3.0, False)]
+)
+def test_only_a_law_of_scalability_extrapolates_its_throughput_at_load_1(
+    name: str, lowest: float, doubted: bool
+) -> None:
+    load = np.array([lowest, 4.0, 8, 12, 16, 24, 32])
+    points = observations(load, 10 * load / (1 + 0.02 * (load - 1)), error=np.full(7, 0.5))
+    reasons = [text for _, text in candidate(name, points, 1, 0.1, None).judgement.reasons]
+    assert any("throughput at load 1, is extrapolated" in text for text in reasons) is doubted

@@ -57,6 +57,31 @@ def test_two_straight_lines_break_where_they_meet() -> None:
     assert found["high"] - found["low"] < 10
 
 
+@pytest.mark.parametrize("bend", [20.0, 25.0, 35.0, 40.0])
+def test_a_break_leaves_two_of_five_levels_on_each_side(bend: float) -> None:
+    load = np.arange(10.0, 51.0, 10.0)
+    found = knees.break_knee(observations(load, np.minimum(load, bend)))
+    assert found is not None
+    assert found["load"] == bend
+
+
+def test_the_interval_of_a_break_is_that_of_two_straight_lines() -> None:
+    """Each line has ten points, and the break is 50 from their mean; the squares of their distances add up to 8,250.
+
+    To first order, the difference of two lines has the variance 2 s^2 (1 / 10 + 50^2 / 8250) = 0.806 s^2 at
+    the break. Their slopes differ by 1, so this is the variance of the break as well. It has 20 - 4 degrees of
+    freedom; t(0.975, 16) = 2.12.
+    """
+    load = np.arange(10.0, 201.0, 10.0)
+    # These deviations change neither the mean nor the slope of a line: their mean square is (10 / 16) s^2.
+    wave = np.array([1, -1, -1, 1, 0, 0, 1, -1, -1, 1]) * 5.0
+    found = knees.break_knee(observations(load, np.minimum(load, 105.0) + np.tile(wave, 2)))
+    assert found is not None
+    s = np.sqrt(np.sum(np.tile(wave, 2) ** 2) / 16)
+    assert found["load"] == pytest.approx(105.0, abs=0.5)
+    assert found["high"] - found["low"] == pytest.approx(2 * 2.12 * np.sqrt(0.806) * s, rel=0.25)
+
+
 def test_a_straight_line_has_no_break_to_a_flatter_one() -> None:
     load = np.arange(1.0, 9.0)
     assert knees.break_knee(observations(load, load**1.5)) is None

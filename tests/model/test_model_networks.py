@@ -98,6 +98,12 @@ def test_the_level_held_out_is_predicted_and_the_verdict_supports_it(known: Meas
     row = found["points"][0]
     assert row["load"] == LEVELS[-1]
     assert abs(row["response_error"]) < 1e-5
+    # Little's law gives the bands of the response time from those of the throughput.
+    for band in ("band_80", "band_95"):
+        low, high = row[f"throughput_{band}"]
+        assert low < row["measured_throughput"] < high
+        assert row[f"response_{band}"] == pytest.approx([row["load"] / rate - THINK_S for rate in (high, low)])
+    assert row["within_95"]
     network = fit_network(known, count=3)
     solved = solve(known, [(network.parameters, condition) for condition in conditions(known)])
     assert judged(network, solved, found, [])["level"] == FIT_SUPPORTED

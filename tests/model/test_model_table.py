@@ -96,3 +96,19 @@ def test_a_cell_that_no_reader_takes_is_a_fault_of_its_line(tmp_path: Path) -> N
         path.write_text(text)
         with pytest.raises(StudyError, match=rf":{line}:1: must have cells of at most 131,072 characters"):
             read_points(path, PointColumns())
+
+
+def test_a_table_may_have_errors_and_think_times_of_zero_but_no_load_or_rate_of_zero(tmp_path: Path) -> None:
+    columns = PointColumns("n", "x", "r", "s", "z")
+    points = read_points(written(tmp_path / "a.csv", "n,x,r,s,z\n10,5,0.5,0,0\n20,9,0.6,0.2,1\n"), columns)
+    assert points.error is not None
+    assert (points.error.tolist(), points.think_s().tolist()) == ([0.0, 0.2], [0.0, 1.0])
+    assert faults_of(written(tmp_path / "b.csv", "n,x,r,s,z\n0,0,0,-0.1,-1\n20,inf,0.6,0.2,inf\n"), columns) == [
+        ":2:1: n: must be a number above 0, got '0' instead",
+        ":2:3: x: must be a number above 0, got '0' instead",
+        ":2:5: r: must be a number above 0, got '0' instead",
+        ":2:7: s: must be a number, at least 0, got '-0.1' instead",
+        ":2:12: z: must be a number, at least 0, got '-1' instead",
+        ":3:4: x: must be a number above 0, got 'inf' instead",
+        ":3:16: z: must be a number, at least 0, got 'inf' instead",
+    ]

@@ -41,3 +41,22 @@ def test_the_wait_at_two_queues_in_a_row_is_that_of_their_sum(tmp_path: Path) ->
         exact = scipy.optimize.brentq(lambda time_s, share=share: beyond(time_s) - (1 - share), 0.0, 100.0)
         assert percentile(share) == pytest.approx(exact, rel=0.05)
     assert percentile(0.2) == 0.0, "a quarter of the jobs wait nowhere"
+
+
+def test_two_visits_wait_as_long_as_at_two_queues(tmp_path: Path) -> None:
+    """A job visits one M/M/1 station twice, for 0.5 s each, so that the station is busy for 50 % as well.
+
+    With independent waits, these are those of two such stations in a row: P(W > t) = exp(-t) (1/2 + (1 + t) / 4).
+    """
+    path = tmp_path / "model.yaml"
+    station = {"servers": 1, "discipline": "fcfs", "service_time": {"jobs": "500 ms"}, "visits": {"jobs": 2}}
+    path.write_text(
+        json.dumps({"classes": {"jobs": {"rate": "0.5 /s"}}, "stations": {"twice": station}}), encoding="utf-8"
+    )
+    model = load_model(path).document
+    percentile, _ = wait_percentiles(model, stations_of(solve_models([model])[0]["answer"]), "jobs")
+    for share in (0.5, 0.9, 0.99):
+        exact = scipy.optimize.brentq(
+            lambda time_s, share=share: math.exp(-time_s) * (0.5 + (1 + time_s) / 4) - (1 - share), 0.0, 100.0
+        )
+        assert percentile(share) == pytest.approx(exact, rel=0.05)

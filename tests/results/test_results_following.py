@@ -80,3 +80,10 @@ def test_the_header_with_the_most_changes_counts(tmp_path: Path) -> None:
     follower = Follower(tmp_path)
     follower.read()
     assert follower.header == header(workers=1, edits=2)
+
+
+def test_the_recorded_time_may_be_a_part_of_a_second(tmp_path: Path) -> None:
+    record(tmp_path, 0, header(workers=1), interval(0, 1) | {"t1_ns": 250_000_000})
+    follower = Follower(tmp_path)
+    follower.read()
+    assert (follower.recorded, follower.recorded_until) == ({0: 0.25}, 0.25)

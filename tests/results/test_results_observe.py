@@ -67,3 +67,13 @@ def test_a_torn_stream_gives_its_whole_lines_whatever_the_byte(tmp_path):
         path.write_bytes(whole[:length])
         stream = observe.read_probe(tmp_path)
         assert len(stream.samples) + bool(stream.header) == whole[:length].count(b"\n")
+
+
+def test_the_first_header_of_a_probe_is_its_header(tmp_path):
+    second = PROBE_HEADER | {"host": {"cpus": 9}}
+    write(tmp_path / "probe.ndjson", [PROBE_HEADER, second])
+    write(tmp_path / "far.probe.ndjson", [second, PROBE_HEADER])
+    assert observe.read_probe(tmp_path).header["host"] == {"cpus": 2}
+    assert {name: stream.header["host"] for name, stream in observe.read_remote_probes(tmp_path).items()} == {
+        "far": {"cpus": 9}
+    }

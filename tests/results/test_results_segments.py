@@ -194,3 +194,21 @@ def test_the_header_with_most_edits_gives_the_stages(tmp_path):
     recording = segments.read(tmp_path)
     assert segments.stages_of(recording) == actual
     assert recording.intervals[0].waiting == 7
+
+
+def test_counts_that_a_thread_left_out_are_zero():
+    empty, full = (segments._series({"of": "step", "id": 2, **more}) for more in ({}, {"offered": 3, "ok": 1}))
+    counts = ("offered", "started", "ok", "bytes_out", "bytes_in")
+    assert [getattr(empty, name) for name in counts] == [0] * 5
+    assert [getattr(full, name) for name in counts] == [3, 0, 1, 0, 0]
+    assert (empty.number, empty.failed, empty.not_started, empty.response_sum_s) == (2, {}, {}, 0.0)
+
+
+def test_times_of_an_interval_are_seconds():
+    common = {"t0_ns": 1_500_000_000, "t1_ns": 2_250_000_000, "user_ns": 3_000_000_000, "cpu_ns": 125_000_000}
+    given = {**common, "stage": 1, "users": 4, "in_flight": 2, "series": []}
+    bare = segments.interval(given, 3)
+    assert (bare.worker, bare.start_s, bare.end_s, bare.user_s, bare.cpu_s) == (3, 1.5, 2.25, 3.0, 0.125)
+    assert (bare.gap_s, bare.stalled_s, bare.gaps_sum_s, bare.waiting) == (None, 0.0, 0.0, 0)
+    whole = segments.interval(given | {"gap_ns": 250_000_000, "stalled_ns": 125_000_000, "gaps_sum_ns": 5 * 10**8}, 3)
+    assert (whole.gap_s, whole.stalled_s, whole.gaps_sum_s) == (0.25, 0.125, 0.5)

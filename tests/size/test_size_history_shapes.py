@@ -242,3 +242,12 @@ def test_months_are_dates_and_are_counted_as_months(tmp_path: Path) -> None:
     found = read_history(path, "date", "users", "none")
     assert found.days[0] == date(1949, 1, 1)
     assert found.extent == "144 months"
+
+
+@pytest.mark.parametrize("end", [2000.0, 4000.0])
+def test_the_rate_of_a_line_is_that_of_its_last_day(end: float) -> None:
+    """The load rises by the same amount each day, so its relative rate is this amount divided by the last load."""
+    found = straight(end, 1e-6)
+    daily = (end - 1000) / 1095
+    assert found.slope == pytest.approx(daily / (1000 + daily * found.length_d), rel=1e-3)
+    assert found.yearly == pytest.approx(1 + 365.25 * found.slope, rel=1e-3)

@@ -149,3 +149,8 @@ def test_memory_by_transaction_follows_the_load(tmp_path: Path, capsys: Any) -> 
     assert days(found["expected_interval"]["low"]) == pytest.approx(YEAR_D, abs=1)
     assert days(found["expected_interval"]["high"]) == pytest.approx(YEAR_D * math.log(2.5) / math.log(1.5), abs=1)
     assert days(found["expected_interval"]["low"]) < days(found["missed_from"]) < days(found["expected_on"])
+    # The probability is 90 %, so the memory is too small as soon as the 90 % quantile of the growth needs it.
+    assert found["chance"] == 0.1
+    score = 1.2815515655446004 / 1.959963984540054
+    fast = math.log(2.0) + score * math.log(2.5 / 2.0)
+    assert days(found["missed_from"]) == pytest.approx(YEAR_D * math.log(2.5) / fast, abs=1)

@@ -12,6 +12,7 @@ import pytest
 from towtank import yamlfile
 from towtank.errors import StudyError
 from towtank.study import Starter, StarterOptions, load_study, starter_of, write_starter
+from towtank.study.starter import _faults
 
 IMPORTS = Path(__file__).parents[1] / "data" / "imports"
 
@@ -201,3 +202,9 @@ def test_wrong_options_are_refused(tmp_path: Path, options: dict[str, Any], word
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shop").write_text("")
     assert "FOLDER: must be a folder" in faults(tmp_path, url="http://127.0.0.1:1")[0]
+
+
+@pytest.mark.parametrize(("port", "right"), [(0, False), (1, True), (65_535, True), (65_536, False)])
+def test_a_port_is_a_number_of_sixteen_bits(tmp_path: Path, port: int, right: bool) -> None:
+    chosen = StarterOptions(tmp_path / "new", command="serve ${port}", port=port)
+    assert (not any(fault.where == "--port" for fault in _faults(chosen))) is right

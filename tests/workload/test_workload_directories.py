@@ -9,6 +9,7 @@ import pytest
 
 from towtank.errors import StudyError
 from towtank.workload import compile_workload, filters, load_workload
+from towtank.workload.directories import Ldap
 from towtank.workload.drivers import network_address, speaks, target_part, with_place
 
 DIRECTORY = {"people": ["ldap://127.0.0.1:389"]}
@@ -249,3 +250,11 @@ def test_addresses_say_who_logs_in() -> None:
     assert target_part(["ldap://h"])["driver"] == {"kind": "ldap", "user": None, "password": None}
     assert network_address("ldap://h") == "h:389"
     assert with_place(address, "127.0.0.1:1389") == "ldap://cn%3Dreader,dc%3Dorg:s%40t@127.0.0.1:1389"
+
+
+@pytest.mark.parametrize("length", [59, 60, 61, 80])
+def test_the_name_of_a_search_has_at_most_sixty_characters(length: int) -> None:
+    text = f"(cn={'x' * (length - len('search (cn=)'))})"
+    found = Ldap.model_validate({"ldap": {"search": "o=a", "filter": text}}).what
+    assert len(found) == min(length, 60)
+    assert found.endswith("x)" if length <= 60 else "x…")

@@ -18,13 +18,14 @@ from towtank.workload.importers.accesslog.sessions import GAPS_KEPT, Sessions, _
 from towtank.workload.importers.bodies import _plain
 from towtank.workload.importers.har.correlation import _strong, _walk
 from towtank.workload.importers.k6.checks import _element
-from towtank.workload.importers.k6.expressions import Expressions
+from towtank.workload.importers.k6.expressions import Expressions, _random
 from towtank.workload.importers.k6.syntax import unescaped
+from towtank.workload.importers.k6.values import Random, Unknown
 from towtank.workload.importers.openapi.values import _number
 from towtank.workload.importers.thinking import _cdf_normal, _log_least, _quantile_normal
 from towtank.workload.importers.writing import import_note_lines
 from towtank.workload.model import CONNECTIONS_AT_MOST, Pool, _connections
-from towtank.workload.parameters import _secrets_in
+from towtank.workload.parameters import _secrets_in, secret_parameters
 from towtank.yamlfile import read
 
 
@@ -313,3 +314,33 @@ def test_a_note_names_some_of_its_places() -> None:
     assert import_note_lines("f", note, 2) == ["f:1:5: x: y", "f:2: x: y", "f: x: the same at 5 further positions"]
     note.times = 3
     assert import_note_lines("f", note, 3) == ["f:1:5: x: y", "f:2: x: y", "f:3: x: y"]
+
+
+def test_secrets_of_a_workload_are_found_in_its_steps_but_not_in_its_parameters() -> None:
+    text = """parameters: {key: "1", other: "${parameters.key}", password: "${parameters.never}"}
+defaults: {auth: {user: u, password: "${parameters.key}"}}
+transactions: {t: [{get: "/x?token=${parameters.of_query}&a=${parameters.plain}"}]}
+"""
+    assert secret_parameters(read(text, "w.yaml").root) == {"key", "of_query"}
+
+
+@pytest.mark.parametrize(
+    ("sign", "left", "right", "bounds"),
+    [
+        ("/", Random(2.0, 6.0), 4, (0.5, 1.5)),
+        ("*", Random(2.0, 6.0), 4, (8.0, 24.0)),
+        ("*", 4, Random(2.0, 6.0), (8.0, 24.0)),
+        ("+", 1.5, Random(2.0, 6.0), (3.5, 7.5)),
+        ("-", Random(2.0, 6.0), 1.5, (0.5, 4.5)),
+        ("-", Random(2.0, 6.0, whole=True), 2, (0.0, 4.0)),
+        ("*", Random(2.0, 6.0, whole=True), 2, None),
+        ("*", Random(2.0, 6.0), 0, None),
+        ("-", 7, Random(2.0, 6.0), None),
+    ],
+)
+def test_arithmetic_with_a_random_number_moves_its_bounds(
+    sign: str, left: Any, right: Any, bounds: tuple[float, float] | None
+) -> None:
+    found = _random(sign, left, right)
+    assert (None if found is None else (found.low, found.high)) == bounds  # type: ignore[union-attr]
+    assert isinstance(_random("+", Random(2.0, 6.0, whole=True), 0.5), Unknown)

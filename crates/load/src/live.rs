@@ -65,3 +65,63 @@ pub fn stage_line(t_s: f64, index: usize, stage: &Stage) -> String {
     json!({"k": "stage", "t_s": rounded(t_s), "index": index, "name": stage.name, "end_s": rounded(stage.end_s)})
         .to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::LiveCounts;
+    use crate::testing::header;
+
+    #[test]
+    fn a_frame_has_counts_rates_and_times_of_its_seconds() {
+        let mut counts = LiveCounts {
+            requests_ok: 30,
+            requests_failed: 6,
+            transactions_ok: 7,
+            transactions_failed: 3,
+            ..LiveCounts::default()
+        };
+        for _ in 0..100 {
+            counts.response.record(2_000_000);
+            counts.lag.record(500_000);
+        }
+        let published = Published {
+            counts,
+            users: 4,
+            in_flight: 2,
+            waiting: 1,
+        };
+        let frame = Frame {
+            t_s: 12.345_678,
+            stage_index: 3,
+            stage: &header(0).stages[0],
+            published: &published,
+            seconds: 4.0,
+            cpu_s: 0.250_4,
+        };
+        let found: Value = serde_json::from_str(&frame.line()).expect("JSON");
+        let expected = json!({
+            "k": "live", "t_s": 12.346, "stage": "steady", "stage_index": 3, "phase": "steady",
+            "users": 4, "in_flight": 2, "waiting": 1, "transactions": 10, "throughput_per_s": 2.5,
+            "requests_per_s": 9.0, "errors": 6, "cpu_s": 0.25,
+        });
+        for (key, value) in expected.as_object().expect("an object") {
+            assert_eq!(found[key], *value, "{key}");
+        }
+        // The buckets of the histogram are less than 1 % wide.
+        for (key, ms) in [("p50_ms", 2.0), ("p95_ms", 2.0), ("lag_p99_ms", 0.5)] {
+            let value = found[key].as_f64().expect("a number");
+            assert!((value / ms - 1.0).abs() < 0.01, "{key}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_stage_is_announced_with_its_end() {
+        let line = stage_line(1.000_4, 2, &header(0).stages[0]);
+        let found: Value = serde_json::from_str(&line).expect("JSON");
+        assert_eq!(
+            found,
+            json!({"k": "stage", "t_s": 1.0, "index": 2, "name": "steady", "end_s": 10.0})
+        );
+    }
+}

@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
+use crate::plan::read_text;
 use crate::recorder::Shape;
 use crate::recorder::writer::{Header, Named, Stage};
+use crate::schedule::Stages;
 
 /// A small seeded generator (`SplitMix64`, Steele, Lea and Flood 2014), so that a failing case can be reproduced.
 pub(crate) struct SplitMix {
@@ -51,6 +55,36 @@ impl Drop for Folder {
         // A failure to delete the folder is ignored, as it must not hide why the test failed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
+}
+
+/// Creates the stages of a closed load from the length [s], the number of users, and `until: command` of each stage.
+pub(crate) fn stages(list: &[(f64, u32, bool)]) -> Stages {
+    let stage = |&(duration_s, users, by_command): &(f64, u32, bool)| {
+        let phase = if duration_s > 0.0 {
+            "steady"
+        } else {
+            "ramp_up"
+        };
+        let mut stage = json!({"name": "hold", "phase": phase, "level": 0, "duration_s": duration_s, "users": users});
+        if by_command {
+            stage["until"] = json!("command");
+        }
+        stage
+    };
+    let plan = json!({
+        "schema": "towtank/plan/1", "run": "test", "seed": 5, "out": "x", "threads": 1, "cpus": [],
+        "targets": [{"name": "t", "scheme": "http", "addresses": ["127.0.0.1:1"],
+                     "balance": "round_robin", "host": "test.example"}],
+        "connections": {"mode": "per_user"},
+        "timeouts": {"connect_s": 60.0, "response_s": 60.0, "drain_s": 60.0},
+        "pools": [], "variables": [], "lists": [],
+        "steps": [{"name": "one", "transaction": "t0"}], "pages": [],
+        "transactions": [{"name": "t0", "ops": []}],
+        "groups": [{"name": "g", "share": 1.0, "once": [], "think": {"dist": "fixed", "mean_s": 1.0},
+                    "pacing": null, "mix": [{"transaction": 0, "weight": 1.0}], "exit": []}],
+        "load": {"kind": "closed", "users_at_most": 100, "stages": list.iter().map(stage).collect::<Vec<_>>()},
+    });
+    Stages::new(&read_text(&plan.to_string()).expect("a plan"))
 }
 
 /// Numbers of steps, pages and other elements in the run of [`header`].

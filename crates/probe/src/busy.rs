@@ -148,12 +148,28 @@ mod tests {
         ];
         let found = candidates.into_iter().fold(None, Busiest::busier);
         assert_eq!(found.map(|found| found.pid), Some(1));
+        let busier = |best, other| Busiest::busier(best, other).map(|found| found.pid);
+        assert_eq!(
+            busier(busiest(1, 300, 1000), busiest(2, 601, 2000)),
+            Some(2)
+        );
+        assert_eq!(
+            busier(busiest(1, 300, 1000), busiest(2, 600, 2000)),
+            Some(1)
+        );
+        assert_eq!(
+            busier(busiest(1, 3000, 100), busiest(2, 600, 2000)),
+            Some(1)
+        );
     }
 
     #[test]
     fn ticks_are_cpu_time() {
         let growth = Growth::of_ticks(40, 90, 1_000_000_000, 100).expect("time has passed");
         assert_eq!((growth.cpu_ns, growth.in_ns), (500_000_000, 1_000_000_000));
+        assert_eq!(growth.wait_ns, 0);
+        let slow = Growth::of_ticks(1, 3, 5, 1).expect("time has passed");
+        assert_eq!(slow.cpu_ns, 2_000_000_000);
         assert_eq!(Growth::of_ticks(40, 90, 0, 100), None);
     }
 

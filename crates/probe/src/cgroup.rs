@@ -284,6 +284,43 @@ mod tests {
     }
 
     #[test]
+    fn a_path_may_hold_colons_and_other_controllers_may_come_first() {
+        let mounts = "31 25 0:27 / /cg/memory rw shared:10 - cgroup cgroup rw,memory\n\
+                      30 25 0:26 / /cg/cpu rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n";
+        let place = locate("5:memory:/a\n4:cpu:/box:1/b\n", mounts);
+        let cpu = AccountingGroup::V1 {
+            cpu: Some("/cg/cpu/box:1/b".into()),
+            cpuacct: None,
+            path: "/box:1/b".into(),
+        };
+        assert_eq!(place, Some(cpu));
+    }
+
+    #[test]
+    fn the_limit_of_version_1_is_the_quota_of_a_period() {
+        let folder = std::env::temp_dir().join(format!("towtank-quota-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let limit = |quota: &str, period: &str| {
+            fs::write(folder.join("cpu.cfs_quota_us"), quota).expect("a file");
+            fs::write(folder.join("cpu.cfs_period_us"), period).expect("a file");
+            let place = AccountingGroup::V1 {
+                cpu: Some(folder.clone()),
+                cpuacct: None,
+                path: "/box".into(),
+            };
+            CgroupCpu::open(place).limit(&mut Buffer::default())
+        };
+        let found = [
+            limit("150000\n", "100000\n"),
+            limit("3\n", "1\n"),
+            limit("150000\n", "0\n"),
+            limit("-1\n", "100000\n"),
+        ];
+        fs::remove_dir_all(&folder).expect("our own folder");
+        assert_eq!(found, [Some(1.5), Some(3.0), None, None]);
+    }
+
+    #[test]
     fn recorded_files_of_both_versions() {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         let path = "/box".to_owned();

@@ -191,6 +191,16 @@ impl Group {
             self.cgroup,
             self.pids,
         ) = (root, None, true, None, None);
+        if let Some(start_ticks) = self.members.get(&root).map(|member| member.start_ticks) {
+            self.recognize_root(start_ticks);
+        }
+    }
+
+    /// Stores the start time of the root process, and finds its control groups.
+    fn recognize_root(&mut self, start_ticks: u64) {
+        self.root_start_ticks = Some(start_ticks);
+        self.cgroup = CgroupCpu::of_process(&self.proc, self.root);
+        self.pids = CgroupTasks::of_process(&self.proc, self.root);
     }
 
     /// Reads all members of the group and, at the same time, the CPU time of the control group.
@@ -301,9 +311,7 @@ impl Group {
 
     fn take_in(&mut self, pid: u32, start_ticks: u64, root: u32) {
         if pid == root {
-            self.root_start_ticks = Some(start_ticks);
-            self.cgroup = CgroupCpu::of_process(&self.proc, pid);
-            self.pids = CgroupTasks::of_process(&self.proc, pid);
+            self.recognize_root(start_ticks);
         }
         let reader = ProcessReader::new(&self.proc, pid);
         let member = Member {
@@ -538,5 +546,10 @@ mod tests {
             limit: 64,
         };
         assert_eq!(standing.fullest, Some(fullest));
+        // An equal share does not replace the process that was found first; a larger share does.
+        standing.take(&usage(60, Some(128)), None);
+        assert_eq!(standing.fullest, Some(fullest));
+        standing.take(&usage(61, Some(128)), None);
+        assert_eq!(standing.fullest.map(|fullest| fullest.open), Some(61));
     }
 }

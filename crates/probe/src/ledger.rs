@@ -115,14 +115,11 @@ impl Ledger {
         (total, self.io_total)
     }
 
-    /// Adds the usage of all members to the totals, because all members are dropped.
+    /// Adds the usage of members that leave the group to the totals. Other members may stay, and count with the next
+    /// sample.
     pub fn close(&mut self, dropped: &Balance) {
-        let all_vanished = Balance {
-            vanished: dropped.vanished,
-            io_vanished: dropped.io_vanished,
-            ..Balance::default()
-        };
-        self.settle(&all_vanished);
+        add(&mut self.carried, &dropped.vanished);
+        add(&mut self.io_carried, &dropped.io_vanished);
     }
 
     /// Computes the totals of input and output (`io`), which never decrease.
@@ -167,6 +164,49 @@ mod tests {
         assert_eq!(cpu.settle([220, 10], None), [265, 25]);
         assert_eq!(cpu.settle([220, 10], Some(used(5, 5))), [265, 25]);
         assert_eq!(cpu.settle([220, 10], Some(used(15, 15))), [275, 25]);
+    }
+
+    #[test]
+    fn system_time_of_the_processes_is_part_of_what_the_control_group_counts() {
+        let mut cpu = CpuTotal::default();
+        cpu.settle([100, 10], Some(used(1000, 800)));
+        // Both count 20 more of system time, so that nothing is missing.
+        assert_eq!(cpu.settle([100, 30], Some(used(1020, 800))), [100, 30]);
+        // The control group counts 7 more of system time than the processes.
+        assert_eq!(cpu.settle([100, 30], Some(used(1027, 800))), [100, 37]);
+        assert_eq!(cpu.settle([100, 30], Some(used(1027, 800))), [100, 37]);
+    }
+
+    #[test]
+    fn a_control_group_without_user_time_counts_as_user_time() {
+        let total = |total_ns: u64| {
+            let user_ns = None;
+            Some(CpuTime { total_ns, user_ns })
+        };
+        let mut cpu = CpuTotal::default();
+        cpu.settle([100, 10], total(1000));
+        assert_eq!(cpu.settle([100, 10], total(1040)), [140, 10]);
+    }
+
+    #[test]
+    fn members_that_leave_keep_their_usage_and_the_others_stay() {
+        let mut ledger = Ledger::default();
+        ledger.settle(&Balance {
+            standing: [150; 4],
+            io_standing: [7; 4],
+            ..Balance::default()
+        });
+        ledger.close(&Balance {
+            vanished: [90; 4],
+            io_vanished: [4; 4],
+            ..Balance::default()
+        });
+        let left = Balance {
+            standing: [60; 4],
+            io_standing: [3; 4],
+            ..Balance::default()
+        };
+        assert_eq!(ledger.settle(&left), ([150; 4], [7; 4]));
     }
 
     /// A simulated process with the counters that the kernel keeps for a process.

@@ -83,6 +83,7 @@ fn the_header_describes_the_host() {
     assert_eq!(header["schema"], "towtank/probe/1");
     assert_eq!(header["host"]["name"], "tank");
     assert_eq!(header["host"]["cpu_model"], "Intel(R) Xeon(R) Processor");
+    assert_eq!(header["host"]["memory_bytes"], 25_276_510_208_u64);
     assert_eq!(header["groups"]["content"]["pid"], 4100);
     assert!((header["interval_s"].as_f64().expect("a number") - 1.0).abs() < f64::EPSILON);
 }

@@ -140,6 +140,59 @@ fn geometric_sum(ratio: f64, terms: f64) -> f64 {
 mod tests {
     use super::*;
 
+    /// Five or ten users with a think time of 1 s and demands of 0.2 and 0.3 s. The slowest server does 1/0.3 s.
+    #[test]
+    fn asymptotic_bounds_are_those_of_the_formula() {
+        let at = |users: f64| Single {
+            users,
+            think_time: 1.0,
+            demand: vec![0.2, 0.3],
+        };
+        let near = |found: f64, exact: f64| assert!((found / exact - 1.0).abs() < 1e-12);
+        for (users, lower, upper) in [(2.0, 2.0 / 2.0, 2.0 / 1.5), (10.0, 10.0 / 6.0, 1.0 / 0.3)] {
+            let found = at(users).asymptotic();
+            near(found[0], lower);
+            near(found[1], upper);
+        }
+    }
+
+    /// The exact throughput comes from mean value analysis. With one user, all bounds but the lower geometric bounds are
+    /// exact.
+    #[test]
+    fn every_bound_holds_for_the_exact_throughput() {
+        for demand in [vec![0.2, 0.3], vec![0.5, 0.05, 0.05], vec![0.1; 4]] {
+            for (users, think_time) in [(1, 0.0), (1, 2.0), (2, 0.0), (3, 0.7), (8, 2.0), (30, 5.0)]
+            {
+                let closed = crate::mva::Closed {
+                    users: vec![users],
+                    think_time: vec![think_time],
+                    demand: vec![demand.clone()],
+                };
+                let exact = crate::mva::solve(&closed).throughput[0];
+                let single = Single {
+                    users: users as f64,
+                    think_time,
+                    demand: demand.clone(),
+                };
+                for [lower, upper] in [
+                    single.asymptotic(),
+                    single.balanced_job(),
+                    single.proportional(),
+                    single.geometric(),
+                ] {
+                    assert!(
+                        lower <= exact * (1.0 + 1e-12) && exact <= upper * (1.0 + 1e-12),
+                        "{lower} <= {exact} <= {upper}: {single:?}"
+                    );
+                    if users == 1 {
+                        assert!((lower / exact - 1.0).abs() < 1e-9, "{single:?}");
+                        assert!((upper / exact - 1.0).abs() < 1e-9, "{single:?}");
+                    }
+                }
+            }
+        }
+    }
+
     /// Expected bounds come from tables IV and V of Casale, Muntz and Serazzi (2008), for demands of 0.1, 0.1, 0.09 and
     /// 0.08 s.
     #[test]

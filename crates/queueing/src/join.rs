@@ -96,6 +96,21 @@ mod tests {
         assert!((longest_of_independent(&[1.0, 2.0]) - (3.0 - 2.0 / 3.0)).abs() < 1e-14);
     }
 
+    /// For three equal queues with R = 1 and a utilization of 0.5, the formula gives [11/9 + 4/11 (1 - 11/9) 0.5] 11.5/8.
+    #[test]
+    fn three_equal_queues_follow_the_formula() {
+        let equal = (11.0 / 9.0 - 4.0 / 99.0) * 11.5 / 8.0;
+        assert!((longest_of_queues(&[1.0; 3], 0.5) - equal).abs() < 1e-14);
+        assert!((longest_of_queues(&[1.0, 0.0, 1.0, 1.0], 0.5) - equal).abs() < 1e-14);
+        // With unequal branches, the excess over the longest mean is 2 - 1/1.5 - 1 for two independent times of 1 and 2
+        // s; it shrinks in the proportion 11.5/8 - 1 to 1.5 - 1.
+        let excess = (3.0 - 2.0 / 3.0 - 2.0) * (11.5 / 8.0 - 1.0) / 0.5;
+        assert!((longest_of_queues(&[1.0, 2.0], 0.5) - 2.0 - excess).abs() < 1e-14);
+        // A single branch takes its own time, and a utilization beyond 1 counts as 1.
+        assert!((longest_of_queues(&[2.0, 0.0], 0.5) - 2.0).abs() < 1e-14);
+        assert!((longest_of_queues(&[1.0, 1.0], 7.0) - 11.0 / 8.0).abs() < 1e-14);
+    }
+
     #[test]
     fn two_equal_queues_are_exact() {
         assert!((longest_of_queues(&[1.0, 1.0], 0.5) - 11.5 / 8.0).abs() < 1e-14);

@@ -122,3 +122,88 @@ fn least_excess(terms: &[Term], room: f64) -> f64 {
     }
     high
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, exact: f64) {
+        assert!((found - exact).abs() < 1e-12, "{found} must be {exact}");
+    }
+
+    fn network(value: serde_json::Value) -> Network {
+        let model = serde_json::from_value(value).expect("the model is right");
+        Network::of(&model).expect("the model is right")
+    }
+
+    fn term(users: f64, demand: f64, cycle: f64, weight: f64) -> Term {
+        Term {
+            users,
+            demand,
+            cycle,
+            weight,
+        }
+    }
+
+    /// Ten users with a demand of 0.1 s use 1 s / (0.5 s + W) servers, where W is the additional wait.
+    #[test]
+    fn the_least_wait_uses_the_room_exactly() {
+        near(least_excess(&[term(10.0, 0.1, 0.5, 1.0)], 1.0), 0.5);
+        near(least_excess(&[term(10.0, 0.1, 0.5, 2.0)], 1.0), 0.25);
+        assert_eq!(least_excess(&[term(10.0, 0.1, 0.5, 1.0)], 2.0), 0.0);
+        assert!(least_excess(&[term(10.0, 0.1, 0.5, 1.0)], 1.999) > 0.0);
+        let two = [term(10.0, 0.1, 0.5, 1.0), term(4.0, 0.05, 0.1, 2.0)];
+        near(least_excess(&two, 1.0 / 0.7 + 0.2 / 0.5), 0.2);
+    }
+
+    /// The open class uses 4/s x 0.1 s = 0.4 servers, so that 0.6 are left. Ten users with a demand of 0.03 s use them if
+    /// their cycle takes 0.3 s / 0.6 = 0.5 s.
+    #[test]
+    fn closed_classes_get_what_open_classes_leave() {
+        let network = network(serde_json::json!({
+            "classes": [{"name": "closed", "users": 10, "think_time_s": 0.1},
+                {"name": "open", "arrival_rate_per_s": 4.0}],
+            "stations": [{"name": "s", "services": [{"class": "closed", "service_time_s": 0.03},
+                {"class": "open", "service_time_s": 0.1}]}]}));
+        let held = |response: f64, excess: &mut [f64]| {
+            let closed = Closed {
+                network: &network,
+                users: &[10.0, 0.0],
+                response: &[response, 0.3],
+            };
+            closed.hold_within(&[vec![response], vec![0.3]], excess)
+        };
+        let mut excess = [0.0];
+        // The cycles grow by 0.2 s: that of the closed class to 0.5 s, and that of the open class, which has no think
+        // time, to 0.5 s.
+        near(held(0.2, &mut excess), 0.4);
+        near(excess[0], 0.2);
+        near(held(0.4, &mut excess), 0.0);
+        near(excess[0], 0.2);
+        // With a response of 0.5 s without the additional wait, the load is below the capacity.
+        assert!(held(0.7, &mut excess) > 0.0);
+        assert_eq!(excess[0], 0.0);
+    }
+
+    #[test]
+    fn the_wait_by_ranks_is_proportional_to_the_wait() {
+        let network = network(serde_json::json!({
+            "classes": [{"name": "a", "users": 5, "priority": 1}, {"name": "b", "users": 5, "priority": 2},
+                {"name": "c", "users": 5, "priority": 2}],
+            "stations": [
+                {"name": "p", "discipline": "priority", "services": [
+                    {"class": "a", "service_time_s": 0.1}, {"class": "b", "service_time_s": 0.1}]},
+                {"name": "f", "services": [{"class": "a", "service_time_s": 0.2, "visits": 3.0},
+                    {"class": "c", "service_time_s": 0.2}]}]}));
+        let [ranks, order] = &network.centers[..] else {
+            panic!("the model has two stations")
+        };
+        near(with_excess(ranks, 0, 0.5, 2.0), 0.5 + 2.0 * 0.4);
+        near(weight_within(ranks, 0, 1.3, 2.0), 0.4);
+        near(with_excess(ranks, 0, 0.1, 2.0), 0.1 + 2.0 * 1e-7);
+        near(weight_within(ranks, 0, 0.1, 2.0), 1e-7);
+        near(with_excess(ranks, 2, 0.0, 2.0), 0.0);
+        near(with_excess(order, 0, 0.9, 0.2), 0.9 + 3.0 * 0.2);
+        near(weight_within(order, 0, 1.5, 0.2), 3.0);
+    }
+}

@@ -58,6 +58,31 @@ mod tests {
     }
 
     #[test]
+    fn erlang_b_and_factorials_of_small_numbers() {
+        // B(1, a) = a / (1 + a) and B(2, a) = a² / (2 + 2 a + a²).
+        assert!((erlang_b(1, 0.5) - 1.0 / 3.0).abs() < 1e-15);
+        assert!((erlang_b(2, 3.0) - 9.0 / 17.0).abs() < 1e-15);
+        let logs = log_factorials(10);
+        let exact = [
+            1.0,
+            1.0,
+            2.0,
+            6.0,
+            24.0,
+            120.0,
+            720.0,
+            5040.0,
+            40320.0,
+            362_880.0,
+            3_628_800.0,
+        ];
+        assert_eq!(logs.len(), exact.len());
+        for (log, factorial) in logs.iter().zip(exact) {
+            assert!((log.exp() / factorial - 1.0).abs() < 1e-13);
+        }
+    }
+
+    #[test]
     fn erlang_b_of_many_servers_does_not_overflow() {
         // By the square-root rule, B is about 1 / (1 + sqrt(pi m / 2)) for m = 10,000 servers and a load of 10,000.
         let loss = erlang_b(10_000, 10_000.0);

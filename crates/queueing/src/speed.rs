@@ -53,3 +53,32 @@ impl Speed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_follows_the_number_of_jobs() {
+        let speeds = |speed: &Speed| [0, 1, 2, 3, 9].map(|jobs| speed.at(jobs));
+        assert_eq!(speeds(&Speed::Delay), [0.0, 1.0, 2.0, 3.0, 9.0]);
+        assert_eq!(speeds(&Speed::Servers(2)), [0.0, 1.0, 2.0, 2.0, 2.0]);
+        let table = Speed::Rates(vec![1.0, 4.0, 3.0]);
+        assert_eq!(speeds(&table), [0.0, 1.0, 4.0, 3.0, 3.0]);
+        assert_eq!((table.limit(), table.highest()), (3.0, 4.0));
+        let servers = Speed::Servers(5);
+        assert_eq!((servers.limit(), servers.highest()), (5.0, 5.0));
+    }
+
+    #[test]
+    fn a_single_server_has_the_speed_1_with_any_number_of_jobs() {
+        assert!(Speed::Servers(1).is_single() && Speed::Rates(vec![1.0, 1.0]).is_single());
+        for other in [
+            Speed::Delay,
+            Speed::Servers(2),
+            Speed::Rates(vec![1.0, 2.0]),
+        ] {
+            assert!(!other.is_single(), "{other:?}");
+        }
+    }
+}

@@ -120,3 +120,123 @@ fn speed_between(speed: &Speed, jobs: f64) -> f64 {
     let (below, share) = (jobs.floor(), jobs.fract());
     speed.at(below as u64) * (1.0 - share) + speed.at(below as u64 + 1) * share
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Network;
+    use serde_json::{Value, json};
+
+    fn near(found: f64, exact: f64) {
+        assert!((found - exact).abs() < 1e-9, "{found} must be {exact}");
+    }
+
+    /// Two classes with ranks 1 and 2, service times of 0.2 and 0.6 s and squared coefficients of variation 0 and 2. The
+    /// first class makes two visits.
+    fn center(station: &Value) -> Center {
+        let mut station = station.clone();
+        station["name"] = json!("s");
+        station["services"] = json!([
+            {"class": "a", "service_time_s": 0.2, "visits": 2.0, "variation": {"scv": 0.0}},
+            {"class": "b", "service_time_s": 0.6, "variation": {"scv": 2.0}}]);
+        let model = json!({
+            "classes": [{"name": "a", "users": 9, "priority": 1}, {"name": "b", "users": 9, "priority": 2}],
+            "stations": [station]});
+        let model = serde_json::from_value(model).expect("the model is right");
+        let network = Network::of(&model).expect("the model is right");
+        network.centers[0].clone()
+    }
+
+    fn stays(station: &Value, queue: [f64; 2], busy: [f64; 2]) -> [f64; 2] {
+        let center = center(station);
+        let found = Found {
+            queue: &queue,
+            busy: &busy,
+            others: &[0.8, 0.9],
+        };
+        [0, 1].map(|class| residence(&center, class, &found, false))
+    }
+
+    /// Erlang's C for two servers and the load a is a² / (2 + a).
+    fn both_busy(load: f64) -> f64 {
+        load * load / (2.0 + load)
+    }
+
+    #[test]
+    fn a_server_of_product_form_serves_those_found_first() {
+        let ps = json!({"discipline": "ps"});
+        let [first, second] = stays(&ps, [1.5, 0.8], [0.3, 0.4]);
+        near(first, 0.4 * 3.3);
+        near(second, 0.6 * 3.3);
+        let two = json!({"discipline": "ps", "servers": 2});
+        let [first, second] = stays(&two, [1.5, 0.8], [0.6, 0.9]);
+        let factor = 1.0 + (0.8 + both_busy(1.5)) / 2.0;
+        near(first, 0.4 * factor);
+        near(second, 0.6 * factor);
+        let [first, _] = stays(&two, [1.5, 0.8], [1.2, 0.8]);
+        near(first, 0.4 * (1.0 + (0.3 + 1.0) / 2.0));
+    }
+
+    /// With 2.5 jobs, the speed is half way between 1.5 and 3.
+    #[test]
+    fn speeds_are_interpolated_between_the_entries_of_the_table() {
+        let rates = json!({"discipline": "ps", "rates": [1.0, 1.5, 3.0]});
+        let [first, _] = stays(&rates, [1.0, 0.5], [0.3, 0.4]);
+        near(first, 0.4 * 2.5 / 2.25);
+        let [first, _] = stays(&rates, [1.0, 0.25], [0.3, 0.4]);
+        near(first, 0.4 * 2.25 / 1.875);
+    }
+
+    /// The work before an arriving job is 1.2 x 0.2 s + 0.4 x 0.6 s of waiting jobs, and of jobs in service 0.3 x 0.2 s /
+    /// 2 + 0.4 x 0.6 s x 3 / 2 = 0.39 s.
+    #[test]
+    fn in_order_of_arrival_a_job_waits_for_all_work_that_it_finds() {
+        let [first, second] = stays(&json!({}), [1.5, 0.8], [0.3, 0.4]);
+        near(first, 2.0 * (0.2 + 0.48 + 0.39));
+        near(second, 0.6 + 0.48 + 0.39);
+        let [first, second] = stays(&json!({"servers": 2}), [1.5, 0.8], [0.3, 0.4]);
+        let wait = (0.48 + 0.39 / 0.7 * both_busy(0.7)) / 2.0;
+        near(first, 2.0 * (0.2 + wait));
+        near(second, 0.6 + wait);
+        // The load of 1.8 exceeds the server, so that it is taken as 1, half of it by each class.
+        let [first, _] = stays(&json!({}), [2.0, 3.0], [0.9, 0.9]);
+        near(first, 2.0 * (0.2 + 1.8 + 0.5));
+    }
+
+    #[test]
+    fn a_job_of_a_worse_rank_waits_for_better_ranks_that_come_later() {
+        let [first, second] = stays(&json!({"discipline": "priority"}), [1.5, 0.8], [0.3, 0.4]);
+        near(first, 2.0 * (0.2 + 0.24 + 0.39));
+        near(second, 0.6 + 0.87 / (1.0 - 0.8 * 0.3));
+    }
+
+    #[test]
+    fn a_job_of_a_better_rank_interrupts() {
+        let one = json!({"discipline": "priority", "preemptive": true});
+        let [first, second] = stays(&one, [1.5, 0.8], [0.3, 0.4]);
+        near(first, 2.0 * (0.2 + 0.24 + 0.03));
+        near(second, 0.6 / 0.7 + 0.87 / (1.0 - 0.8 * 0.3));
+        let two = json!({"discipline": "priority", "preemptive": true, "servers": 2});
+        let [first, second] = stays(&two, [1.5, 0.8], [0.3, 0.4]);
+        near(
+            first,
+            2.0 * (0.2 + (0.24 + 0.03 / 0.3 * both_busy(0.3)) / 2.0),
+        );
+        let wait = (0.48 + 0.39 / 0.7 * both_busy(0.7)) / 2.0 / (1.0 - 0.8 * 0.3 / 2.0);
+        let interrupted = both_busy(0.3) / 0.15;
+        near(second, 0.6 + 0.6 * (1.0 / 0.85 - 1.0) * interrupted + wait);
+    }
+
+    #[test]
+    fn a_class_that_never_waits_stays_for_its_service() {
+        let center = center(&json!({}));
+        let found = Found {
+            queue: &[3.0, 3.0],
+            busy: &[0.5, 0.5],
+            others: &[1.0, 1.0],
+        };
+        near(residence(&center, 0, &found, true), 0.4);
+        near(all_busy(2, 2.0), 1.0);
+        near(all_busy(2, 1.0), 1.0 / 3.0);
+    }
+}

@@ -290,3 +290,63 @@ fn ranks_at_a_large_full_station_are_refused() {
     assert_eq!(faults[0].path, ["stations", "cpu", "capacity"]);
     assert!(faults[0].message.ends_with("simulate"));
 }
+
+/// Bard and Schweitzer: R = D (1 + Q - q / N). Q is the number of jobs of all classes at the station, q that of the
+/// class itself, and N the number of its users. Little's law gives q = X R and N = X (Z + sum of R).
+#[test]
+fn bard_and_schweitzer_satisfy_their_equations() {
+    let (value, closed) = two_classes(3);
+    let answer = solved(value, Method::BardSchweitzer);
+    let names = ["a", "b"];
+    let rate = |class: usize| answer.classes[names[class]].throughput_per_s;
+    let stay = |class: usize, station: usize| {
+        answer.stations[&format!("s{station}")].residence_time_s[names[class]]
+    };
+    for class in 0..2 {
+        let users = closed.users[class] as f64;
+        let mut cycle = closed.think_time[class];
+        for station in 0..3 {
+            let jobs = |other: usize| rate(other) * stay(other, station);
+            let seen = jobs(0) + jobs(1) - jobs(class) / users;
+            near(
+                stay(class, station),
+                closed.demand[class][station] * (1.0 + seen),
+                1e-9,
+            );
+            cycle += stay(class, station);
+        }
+        near(rate(class) * cycle, users, 1e-9);
+    }
+}
+
+/// The open class takes 4/s x 0.1 s = 40 % of the server. Fifty users without think time take all that is left: X = 0.6 /
+/// 0.03 s.
+#[test]
+fn users_take_what_the_open_class_leaves() {
+    for discipline in ["ps", "fcfs"] {
+        for method in [Method::BardSchweitzer, Method::Linearizer, Method::Auto] {
+            let value = json!({"classes": [{"name": "users", "users": 50},
+                {"name": "open", "arrival_rate_per_s": 4.0}],
+                "stations": [{"name": "s", "discipline": discipline, "services": [
+                    {"class": "users", "service_time_s": 0.03}, {"class": "open", "service_time_s": 0.1}]}]});
+            let answer = solved(value, method);
+            // The estimates lack up to 3 %, and never exceed the server.
+            near(answer.classes["users"].throughput_per_s, 20.0, 0.03);
+            assert!(answer.stations["s"].utilization <= 1.0 + 1e-9);
+        }
+    }
+}
+
+/// Three users never wait at three servers; a fourth user waits.
+#[test]
+fn as_many_servers_as_users_never_wait() {
+    let stay = |users: u64| {
+        let value = json!({"classes": [{"name": "a", "users": users, "think_time_s": 0.01},
+            {"name": "b", "users": 1, "think_time_s": 0.01}],
+            "stations": [{"name": "s", "servers": 3, "services": [
+                {"class": "a", "service_time_s": 0.2}, {"class": "b", "service_time_s": 0.7}]}]});
+        solved(value, Method::Linearizer).stations["s"].residence_time_s["a"]
+    };
+    near(stay(2), 0.2, 1e-12);
+    assert!(stay(3) > 0.21);
+}

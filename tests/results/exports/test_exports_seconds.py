@@ -123,3 +123,15 @@ def test_a_run_has_a_length_when_it_has_ended(tmp_path, manifest: dict[str, Any]
     assert run.seconds == length_s
     assert run.wall_ns(Recording({"wall_ns": 7})) == 7
     assert run.wall_ns(Recording()) == manifest.get("started_wall_ns")
+
+
+def test_a_second_has_the_intervals_whose_middle_lies_in_it() -> None:
+    """Threads write at slightly different times, and a stage may begin within a second."""
+    times = [(0, 1.0, 2.0), (1, 1.02, 1.98), (0, 2.0, 2.4), (1, 2.1, 2.9), (0, 2.4, 3.0), (1, 2.9, 3.3)]
+    parts = [interval(thread, start, end, series(ok=1)) for thread, start, end in times]
+    found = list(seconds(Recording(None, parts)))
+    assert [(each.start_s, each.end_s, each.items[0].ok) for each in found] == [
+        (1.0, 2.0, 2),
+        (2.0, 3.0, 3),
+        (2.9, 3.3, 1),
+    ]

@@ -334,3 +334,38 @@ def test_an_address_that_is_none_is_left_out(url: str, import_text: Importer) ->
 def test_a_path_that_begins_with_two_slashes_names_no_host(url: str, path: str, import_text: Importer) -> None:
     found = import_text("accesslog", "\n".join([line(0, f"GET {url}"), line(9, f"GET {url}")]))
     assert [step["get"] for step in found.requests()] == [path]
+
+
+@pytest.mark.parametrize(("end", "response_s"), [("", 0.0), (" 2000000", 2.0), (" 0.500", 0.5)])
+def test_the_users_at_the_peak_obey_littles_law(end: str, response_s: float, import_text: Importer) -> None:
+    """Three clients request a page every 10 s, and later one of them, so that the peak is 0.3 pages/s. Users wait for
+    pages and think.
+    """
+    times = [(at, client) for at in range(0, 600, 10) for client in (1, 2, 3) if client == 1 or at < 300]
+    lines = [line(at + client, "GET /x", f"10.0.0.{client}", end=end) for at, client in times]
+    findings = import_text("accesslog", "\n".join(lines)).draft.findings
+    assert findings["load"]["rate_at_peak_per_s"] == pytest.approx(0.3, rel=0.05)
+    pause = findings["think_times"]["pause_mean_s"]
+    assert pause == pytest.approx(10 - response_s, rel=0.05)
+    users = findings["load"]["rate_at_peak_per_s"] * (response_s + pause)
+    assert findings["load"]["users_at_peak"] == pytest.approx(users, rel=0.01)
+    assert findings["sessions"]["count"] == 3
+    assert findings["sessions"]["pages_mean"] == 40
+    assert findings["load"]["response_mean_s"] == (response_s if end else None)
+
+
+@pytest.mark.parametrize(
+    ("visits", "requested", "kept", "noted"),
+    [(10, 5, True, False), (10, 4, False, True), (10, 1, False, False), (9, 4, False, False), (9, 5, True, False)],
+)
+def test_a_file_of_half_of_the_visits_belongs_to_its_page(
+    visits: int, requested: int, kept: bool, noted: bool, import_text: Importer
+) -> None:
+    """A file that fewer visits requested is left out; a note says so, if it is no chance of a few visits."""
+    text = []
+    for visit in range(visits):
+        text += [line(20 * visit, "GET /x"), *([line(20 * visit, "GET /some.css")] if visit < requested else [])]
+    found = import_text("accesslog", "\n".join(text))
+    assert (["/some.css" in str(step) for step in found.requests()] == [False, True]) is kept
+    whys = [why for _, what, why in found.notes() if "some.css" in what]
+    assert whys == [f"left out: only {requested} of {visits} visits requested the file"] * noted

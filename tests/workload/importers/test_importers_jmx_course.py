@@ -635,3 +635,33 @@ def test_a_cookie_of_a_whole_domain_is_noted(import_text: Importer) -> None:
 def test_a_loop_above_the_bound_of_workloads_is_noted(loops: str, said: bool, import_text: Importer) -> None:
     found = import_text("jmx", group(element("LoopController", request("/x"), LoopController__loops=loops)))
     assert any("has at most 1000000" in why for _, _, why in found.notes()) == said
+
+
+def raw(text: str, media_type: str | None) -> str:
+    """Return a sampler with a raw body, and a header manager with its media type."""
+    body = (
+        '<boolProp name="HTTPSampler.postBodyRaw">true</boolProp><elementProp name="HTTPsampler.Arguments" '
+        'elementType="Arguments"><collectionProp name="Arguments.arguments"><elementProp name="" '
+        f'elementType="HTTPArgument"><stringProp name="Argument.value">{text}</stringProp></elementProp>'
+        "</collectionProp></elementProp>"
+    )
+    return post("/x", body) if media_type is None else manager_of([("Content-Type", media_type)]) + post("/x", body)
+
+
+@pytest.mark.parametrize(
+    ("text", "media_type", "key", "header"),
+    [
+        ('{"a": 1}', "application/json", {"json": {"a": 1}}, None),
+        ('{"a": 1}', "application/json; charset=utf-8", {"json": {"a": 1}}, "application/json; charset=utf-8"),
+        ("a=1", "application/x-www-form-urlencoded", {"form": {"a": "1"}}, None),
+        ('{"a": ', "application/json", {"body": '{"a": '}, "application/json"),
+        ("a", "text/plain", {"body": "a"}, "text/plain"),
+        ("a", None, {"body": "a"}, None),
+    ],
+)
+def test_a_raw_body_has_the_key_of_its_media_type(
+    text: str, media_type: str | None, key: dict[str, Any], header: str | None, import_text: Importer
+) -> None:
+    (step,) = import_text("jmx", group(raw(text, media_type))).requests()
+    assert {name: value for name, value in step.items() if name in ("json", "form", "body")} == key
+    assert (step.get("headers") or {}).get("Content-Type") == header

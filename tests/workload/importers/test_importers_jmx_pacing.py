@@ -239,3 +239,11 @@ def test_values_that_jmeter_computes_once_are_noted(import_text: Importer) -> No
         ),
         ("variable n", "__Random stores its value in it; in the workload, other uses do not have this value"),
     ]
+
+
+def test_a_page_of_nothing_but_a_pause_is_no_page(import_text: Importer) -> None:
+    pause = element("TestAction", ActionProcessor__action="1", ActionProcessor__duration="1500")
+    found = import_text("jmx", plan(threads("a", 1, element("TransactionController", pause) + request("/x"))))
+    steps = found.workload["transactions"]["a"]
+    assert [next(iter(step)) for step in steps] == ["think", "get"]
+    assert steps[0]["think"] == "1.5 s"

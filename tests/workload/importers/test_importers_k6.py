@@ -97,6 +97,7 @@ def test_single_values_that_are_not_known_are_reported(body: str, key: str, scri
         ("(r) => r.body.length > 10", {"size": {"min": "11 B"}}),
         ("(r) => r.json('a.0.b') === 'c'", {"json": {"$.a[0].b": "c"}}),
         ("(r) => r.json().a", {"json": {"$.a": None}}),
+        ("(r) => r.headers['X-State'] === 'open'", {"header": {"X-State": "open"}}),
         ("(r) => r.headers['Content-Type'].includes('json')", {"header": {"Content-Type": "json"}}),
     ],
 )

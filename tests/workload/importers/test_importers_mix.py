@@ -60,6 +60,7 @@ def assert_mix(found: Any, expected: dict[str, float]) -> None:
 
 A, B, C = request("/a"), request("/b"), request("/c")
 EMPTY = element("JavaSampler")
+OFF = C.replace("<HTTPSamplerProxy ", '<HTTPSamplerProxy enabled="false" ')
 
 
 def switch(value: str, below: str = A + B + C) -> str:
@@ -75,6 +76,7 @@ def percent(value: float, below: str) -> str:
     ("below", "expected"),
     [
         (element("RandomController", A + B + C), {"/a": 1 / 3, "/b": 1 / 3, "/c": 1 / 3}),
+        (element("RandomController", A + OFF + B), {"/a": 1 / 2, "/b": 1 / 2}),
         (element("RandomController", A + EMPTY + B), {"/a": 1 / 3, "/b": 1 / 3, "": 1 / 3}),
         (element("RandomController", EMPTY + EMPTY + A), {"/a": 1 / 3, "": 2 / 3}),
         (element("InterleaveControl", A + B), {"/a": 0.5, "/b": 0.5}),

@@ -14,6 +14,7 @@ from jmeter_plans import element, plan, sampler
 
 from towtank.secrets import redacted_text
 from towtank.workload import importers
+from towtank.workload.importers.draft import ImportNotes
 from towtank.workload.importers.jmx import table as jmx_table
 
 Importer = Callable[..., Any]
@@ -176,3 +177,10 @@ def test_the_time_of_a_page_begins_after_its_first_pause(import_text: Importer) 
         steps = found.workload["transactions"]["g"]
         assert [next(iter(step)) for step in steps] == ["think", "page"]
         assert bool(found.noted("TransactionController")) == said
+
+
+def test_notes_are_in_the_order_of_their_first_places() -> None:
+    notes = ImportNotes("x")
+    for line, what in ((9, "late"), (5, "middle"), (2, "late"), (5, "early")):
+        notes.add((line, 0), what, "left out")
+    assert [note.what for note in notes.sorted()] == ["late", "early", "middle"]

@@ -325,3 +325,49 @@ def test_files_of_an_array_are_parts_of_one_name(
     else:
         named = [{"name": "files", **file} for file in files]
         assert step["multipart"] == [{"name": "note", "value": "text"}, *named]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "headers", "auth", "parameters"),
+    [
+        ({"type": "oauth2"}, {"Authorization": "Bearer ${parameters.key}"}, None, ["key"]),
+        ({"type": "openIdConnect"}, {"Authorization": "Bearer ${parameters.key}"}, None, ["key"]),
+        ({"type": "http", "scheme": "Bearer"}, {"Authorization": "Bearer ${parameters.key}"}, None, ["key"]),
+        (
+            {"type": "http", "scheme": "basic"},
+            None,
+            {"user": "${parameters.key_user}", "password": "${parameters.key_password}"},
+            ["key_user", "key_password"],
+        ),
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, {"X-Key": "${parameters.key}"}, None, ["key"]),
+        ({"type": "http", "scheme": "digest"}, None, None, []),
+        ({"type": "mutualTLS"}, None, None, []),
+    ],
+)
+def test_each_way_to_sign_in_has_its_place(
+    scheme: dict[str, Any],
+    headers: dict[str, str] | None,
+    auth: dict[str, str] | None,
+    parameters: list[str],
+    import_text: Importer,
+) -> None:
+    whole, operation = _described("operation")
+    whole["components"]["securitySchemes"]["key"] = scheme
+    operation["security"] = [{"key": []}]
+    found = import_text("openapi", json.dumps(whole))
+    step = found.requests()[0]
+    assert (step.get("headers"), step.get("auth")) == (headers, auth)
+    assert list(found.draft.parameters) == parameters
+    whys = [why for _, what, why in found.notes() if what.startswith("security key")]
+    named = " and ".join(f"parameters.{name}" for name in parameters)
+    expected = f"its values are unknown: set {named}" if parameters else "left out: it has no counterpart in a workload"
+    assert whys == [expected]
+
+
+@pytest.mark.parametrize(("value", "query", "noted"), [([1, 2], "1,2", True), ([1], "1", False), (7, "7", False)])
+def test_several_values_of_a_query_are_joined(value: Any, query: str, noted: bool, import_text: Importer) -> None:
+    whole, operation = _described("operation")
+    operation["parameters"] = [{"name": "a", "in": "query", "required": True, "example": value}]
+    found = import_text("openapi", json.dumps(whole))
+    assert str(found.requests()[0]["query"]["a"]) == query
+    assert any("joined with commas" in why for _, _, why in found.notes()) is noted

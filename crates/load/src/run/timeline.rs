@@ -85,3 +85,42 @@ impl Timeline {
         listed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::stages;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn stages_follow_one_another_until_the_drain() {
+        let timeline = Timeline::new(stages(&[(2.0, 1, false), (3.0, 1, false)]), 0);
+        let at = [0, 2 * SECOND - 1, 2 * SECOND, 5 * SECOND - 1, 5 * SECOND];
+        assert_eq!(at.map(|ns| timeline.stage_at(ns)), [0, 0, 1, 1, 2]);
+        assert_eq!(timeline.drain(), 2);
+        let ends = [0, 1, 2].map(|stage| timeline.end_ns(stage));
+        assert_eq!(ends, [2 * SECOND, 5 * SECOND, u64::MAX]);
+        assert_eq!((timeline.last_edit_ns(), timeline.edits().len()), (0, 0));
+    }
+
+    /// The first stage ends at 1.5 s by a command; the second then lasts from 1.5 to 4.5 s.
+    #[test]
+    fn an_edit_moves_the_later_stages() {
+        let mut timeline = Timeline::new(stages(&[(60.0, 1, true), (3.0, 1, false)]), 0);
+        timeline.follow(Edit {
+            at_ns: SECOND * 3 / 2,
+            change: Change::Next(0),
+        });
+        assert_eq!(timeline.last_edit_ns(), SECOND * 3 / 2);
+        assert_eq!(timeline.end_ns(1), SECOND * 9 / 2);
+        let times: Vec<_> = (timeline.listed().iter())
+            .map(|stage| (stage.start_s, stage.end_s))
+            .collect();
+        assert_eq!(times, [(0.0, 1.5), (1.5, 4.5), (4.5, 4.5)]);
+        assert_eq!(
+            timeline.edits(),
+            [json!({"t_s": 1.5, "do": "next", "stage": 0})]
+        );
+    }
+}

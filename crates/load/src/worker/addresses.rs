@@ -187,6 +187,49 @@ mod tests {
         assert_eq!(choices, [0, 1, 2, 0, 1, 1, 1, 0, 2]);
     }
 
+    #[test]
+    fn each_way_to_choose_an_address_also_rotates_the_sources() {
+        let turns = |balance: Balance| {
+            let mut target = TargetState {
+                balance,
+                ..place(3)
+            };
+            target.next = 2;
+            let drawn = |count: u64| count - 1;
+            [0, 1].map(|rank| target.turn(rank + 4, drawn))
+        };
+        assert_eq!(turns(Balance::RoundRobin), [(2, 0), (0, 1)]);
+        assert_eq!(turns(Balance::Random), [(2, 2), (2, 3)]);
+        assert_eq!(turns(Balance::User), [(1, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn a_driver_without_addresses_has_the_first_place() {
+        assert_eq!(place(0).session_turn(7, |_| 0), 0);
+        let mut target = place(2);
+        assert_eq!([0, 0, 0].map(|_| target.session_turn(7, |_| 0)), [0, 1, 0]);
+        assert_eq!(target.places(), 0);
+        target.balance = Balance::User;
+        assert_eq!((target.places(), target.session_turn(3, |_| 0)), (2, 1));
+    }
+
+    #[test]
+    fn a_name_with_one_address_lists_none_that_it_tried() {
+        let single = ways(&["127.0.0.1:80"]);
+        let attempt = Attempt {
+            tried: 1,
+            ..single.begin(0, 0)
+        };
+        assert_eq!(
+            (single.tried(&attempt), single.next(&attempt)),
+            (None, None)
+        );
+        assert_eq!(
+            single.next(&single.begin(0, 0)).map(|(_, left)| left),
+            Some(1)
+        );
+    }
+
     fn ways(texts: &[&str]) -> Ways {
         let parse = |text: &&str| Address::Tcp(text.parse().expect("an address"));
         Ways::new(texts.iter().map(parse).collect())

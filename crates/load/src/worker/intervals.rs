@@ -199,3 +199,100 @@ impl Worker<'_> {
         clock.enter_stage();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Folder, SHAPE, header, stages};
+
+    const SECOND: u64 = INTERVAL_NS;
+
+    fn clock(folder: &Folder, list: &[(f64, u32, bool)]) -> Clock {
+        let writer = SegmentWriter::create(folder.path(), header(0), SHAPE).expect("a writer");
+        Clock::new(5 * SECOND, &stages(list), writer)
+    }
+
+    /// Begins the next interval, as at the end of the current one.
+    fn go_on(clock: &mut Clock) -> (u64, usize) {
+        clock.interval_start_ns = clock.interval_end_ns;
+        clock.enter_stage();
+        (clock.interval_end_ns, clock.stage)
+    }
+
+    /// Stages of 0 s, 1.5 s, 0 s and 1.5 s: the second interval ends with the second stage at 1.5 s.
+    #[test]
+    fn intervals_end_at_full_seconds_and_with_stages() {
+        let folder = Folder::new("edges");
+        let list = [
+            (0.0, 1, false),
+            (1.5, 1, false),
+            (0.0, 2, false),
+            (1.5, 2, false),
+        ];
+        let mut clock = clock(&folder, &list);
+        assert_eq!((clock.next_edge_ns(), clock.stage), (SECOND, 1));
+        assert_eq!(go_on(&mut clock), (SECOND * 3 / 2, 1));
+        assert_eq!(go_on(&mut clock), (2 * SECOND, 3));
+        assert!(!clock.is_past_stages());
+        assert_eq!(go_on(&mut clock), (3 * SECOND, 3));
+        assert_eq!(go_on(&mut clock), (4 * SECOND, 4));
+        assert!(clock.is_past_stages());
+    }
+
+    #[test]
+    fn an_edit_ends_an_interval_that_would_last_longer() {
+        let folder = Folder::new("edit-edge");
+        let mut clock = clock(&folder, &[(10.0, 1, false)]);
+        clock.expect_edit(Some(SECOND / 4));
+        assert_eq!(clock.next_edge_ns(), SECOND / 4);
+        clock.expect_edit(Some(2 * SECOND));
+        assert_eq!(clock.next_edge_ns(), SECOND);
+        clock.expect_edit(None);
+        assert_eq!(clock.next_edge_ns(), SECOND);
+        clock.skip_to_drain();
+        assert!(clock.is_past_stages());
+        clock.follow(&stages(&[(10.0, 1, false), (5.0, 1, false)]));
+        assert_eq!((clock.stage, clock.is_past_stages()), (1, false));
+    }
+
+    #[test]
+    fn the_clock_of_the_run_begins_with_the_run() {
+        let folder = Folder::new("origin");
+        let clock = clock(&folder, &[(1.0, 1, false)]);
+        assert_eq!(clock.of_run_ns(7 * SECOND), 2 * SECOND);
+        assert_eq!(clock.of_run_ns(4 * SECOND), 0);
+    }
+
+    /// Two users from 0.1 s on and one from 0.4 s to 0.9 s: 2 x 0.3 s + 1 x 0.5 s.
+    #[test]
+    fn users_are_integrated_over_time() {
+        let folder = Folder::new("users");
+        let mut clock = clock(&folder, &[(1.0, 2, false)]);
+        clock.count_users(SECOND / 10, 2);
+        assert_eq!(clock.user_ns, 0);
+        clock.count_users(SECOND * 4 / 10, -1);
+        assert_eq!((clock.user_ns, clock.active), (SECOND * 6 / 10, 1));
+        // An event of an earlier time changes the count, but not the time that is already integrated.
+        clock.count_users(SECOND * 2 / 10, 0);
+        clock.count_users(SECOND * 9 / 10, -1);
+        assert_eq!((clock.user_ns, clock.active), (SECOND * 11 / 10, 0));
+    }
+
+    /// A gap of 1.2 s begins 0.3 s before the end of the first interval.
+    #[test]
+    fn a_gap_counts_in_each_interval_as_far_as_it_lies_in_it() {
+        let folder = Folder::new("gaps");
+        let mut clock = clock(&folder, &[(10.0, 1, false)]);
+        let (from_ns, until_ns) = (SECOND * 7 / 10, SECOND * 19 / 10);
+        let mut noted = |clock: &mut Clock| {
+            clock.note_gap(from_ns, until_ns);
+            let gaps = std::mem::take(&mut clock.gaps);
+            (gaps.longest_ns, gaps.stalled_ns)
+        };
+        assert_eq!(noted(&mut clock), (SECOND * 12 / 10, SECOND * 3 / 10));
+        go_on(&mut clock);
+        assert_eq!(noted(&mut clock), (SECOND * 12 / 10, SECOND * 9 / 10));
+        go_on(&mut clock);
+        assert_eq!(noted(&mut clock), (0, 0));
+    }
+}

@@ -135,16 +135,21 @@ mod tests {
     #[test]
     fn unused_loop_devices_are_left_out() {
         let folder = std::env::temp_dir().join(format!("towtank-unused-{}", std::process::id()));
-        for name in ["loop0", "loop1", "loop2", "vda"] {
+        for name in ["loop0", "loop1", "loop2", "loop3", "loop4", "vda"] {
             fs::create_dir_all(folder.join(name)).expect("a folder");
         }
-        let lines = b"7 0 loop0 5 0 8 1 5 0 16 1 0 2 2\n7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n\
+        let lines = b"7 3 loop3 1 0 0 0 0 0 0 0 0 0 0\n7 4 loop4 0 0 0 0 1 0 0 0 0 0 0\n7 0 loop0 5 0 8 1 5 0 16 1 0 2 2\n7 1 loop1 0 0 0 0 0 0 0 0 0 0 0\n\
             7 2 loop2 0 0 0 0 3 0 8 1 0 1 1\n254 0 vda 0 0 0 0 0 0 0 0 0 0 0\n";
         let mut json = Json::default();
         Disks::new(folder.clone()).write(lines, &mut json);
         fs::remove_dir_all(&folder).expect("our own folder");
         let written = |name: &str| json.as_str().contains(&format!("\"{name}\""));
-        let found = ["loop0", "loop1", "loop2", "vda"].map(written);
-        assert_eq!(found, [true, false, true, true], "{}", json.as_str());
+        let found = ["loop0", "loop1", "loop2", "loop3", "loop4", "vda"].map(written);
+        assert_eq!(
+            found,
+            [true, false, true, true, true, true],
+            "{}",
+            json.as_str()
+        );
     }
 }
