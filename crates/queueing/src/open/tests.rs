@@ -206,3 +206,14 @@ fn the_best_interrupting_rank_of_several_servers_waits_as_alone() {
         assert!(!visit.exact);
     }
 }
+
+/// Krämer and Langenbach-Belz, ρ = 1/2, arrivals of scv 1/4: relative to exponential service, the wait with service of
+/// scv 1/2 is (1/4 + 1/2) / (1/4 + 1) exp(−2 (1 − ρ) (3/4)² / (3 ρ) (1 / (3/4) − 1 / (5/4))) = 0.6 exp(−0.2).
+#[test]
+fn service_that_varies_little_waits_less_after_even_arrivals() {
+    let mut center = center(Speed::Servers(1), &[1.0], Discipline::Fcfs);
+    let wait = |center: &Center| all_at_once(center, &[0.5], 0.25).jobs[0] / 0.5 - 1.0;
+    let exponential = wait(&center);
+    center.scv = vec![0.5];
+    assert!((wait(&center) / exponential - 0.6 * (-0.2_f64).exp()).abs() < 1e-12);
+}
