@@ -11,7 +11,7 @@
 
 use crate::marie;
 use crate::model::Discipline;
-use crate::network::{Center, Load, Network, Speed};
+use crate::network::{Back, Center, Load, Network, Speed};
 
 /// The method is used only if a first-come-first-served station has at least this number of servers.
 const SERVERS_AT_LEAST: u32 = 3;
@@ -113,6 +113,7 @@ fn mixed(network: &Network, throughput: &[f64]) -> Network {
             Center {
                 visits: vec![visits],
                 in_row: vec![1.0],
+                back: vec![Back::Never],
                 row_factor: vec![1.0],
                 service_time: vec![time],
                 demand: vec![demand],

@@ -5,6 +5,7 @@ mod visits;
 use crate::model::{Discipline, Distribution, Fault, Model, Station};
 use crate::shape::Shape;
 pub use crate::speed::Speed;
+pub use visits::Back;
 
 /// A station. Lists have one entry per class.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Center {
     pub visits: Vec<f64>,
     /// Mean number of visits in a row, without another station between them, by class; at least 1. [1]
     pub in_row: Vec<f64>,
+    /// Place from which a job of each class may come back, by its route.
+    pub back: Vec<Back>,
     /// Factor by which visits in a row bring the squared coefficient of variation of the service time closer to 1, by
     /// class; see [`visits`]. [ratio]
     pub row_factor: Vec<f64>,
@@ -51,6 +54,7 @@ impl Center {
         Self {
             visits: vec![1.0],
             in_row: vec![1.0],
+            back: vec![Back::Never],
             row_factor: vec![1.0],
             service_time: vec![service_time],
             demand: vec![service_time],
@@ -343,6 +347,9 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
     let in_row: Vec<f64> = (model.classes.iter().zip(&visits))
         .map(|(class, &count)| visits::in_row(model, &class.name, station, count))
         .collect();
+    let back = (model.classes.iter())
+        .map(|class| Back::of(model, &class.name, &station.name))
+        .collect();
     let shapes: Vec<Shape> = (model.classes.iter())
         .map(|class| visits::shape_of_one(model, &class.name, station))
         .collect();
@@ -383,6 +390,7 @@ fn center(model: &Model, station: &Station, visits: Vec<f64>) -> Center {
         row_factor: vec![1.0; visits.len()],
         visits,
         in_row,
+        back,
         service_time,
         demand,
         rank,

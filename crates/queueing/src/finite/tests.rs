@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::Distribution;
+use crate::network::Back;
 
 fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) -> Center {
     let classes = service_time.len();
@@ -19,6 +20,7 @@ fn center(servers: u32, service_time: &[f64], scv: f64, discipline: Discipline) 
         preemptive: false,
         visits: vec![1.0; classes],
         in_row: vec![1.0; classes],
+        back: vec![Back::Never; classes],
         row_factor: vec![1.0; classes],
         service_time: service_time.to_vec(),
         demand: service_time.to_vec(),

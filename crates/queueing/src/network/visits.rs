@@ -20,6 +20,46 @@ const ROUNDING: f64 = 1e-9;
 /// Least squared coefficient of variation of times between arrivals that vary. [1]
 const LEAST: f64 = 1e-3;
 
+/// Place from which a job may come back to a station, by the route of its class. The number of its visits is then random.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Back {
+    /// Without a route, or if the route does not lead to the station again.
+    Never,
+    /// From the station itself.
+    AtOnce,
+    /// From other stations, where it spends time.
+    FromElsewhere,
+}
+
+impl Back {
+    pub(super) fn of(model: &Model, class: &str, station: &str) -> Self {
+        let Some(route) = model.routing.iter().find(|route| route.class == class) else {
+            return Self::Never;
+        };
+        let after = |name: &str| {
+            let next = route.next.get(name).into_iter().flatten();
+            next.filter(|(_, chance)| **chance > 0.0)
+                .map(|(name, _)| name.as_str())
+        };
+        let mut open: Vec<&str> = after(station).filter(|&name| name != station).collect();
+        let mut seen = Vec::new();
+        while let Some(name) = open.pop() {
+            if name == station {
+                return Self::FromElsewhere;
+            }
+            if !seen.contains(&name) {
+                seen.push(name);
+                open.extend(after(name));
+            }
+        }
+        if after(station).any(|name| name == station) {
+            Self::AtOnce
+        } else {
+            Self::Never
+        }
+    }
+}
+
 impl Center {
     /// Returns the shape of the distribution of the service time of a class.
     #[must_use]
@@ -45,6 +85,7 @@ impl Center {
             None => self.scv[class] == 0.0,
         };
         constant
+            && self.back[class] == Back::Never
             && (visits - visits.round()).abs() < 1e-9
             && is_near(visits.max(1.0), self.in_row[class])
     }
@@ -72,6 +113,7 @@ impl Center {
                 .collect(),
             form: classes.map(|class| self.shape(class).form).collect(),
             in_row: vec![1.0; self.visits.len()],
+            back: vec![Back::Never; self.visits.len()],
             row_factor: vec![1.0; self.visits.len()],
             ..self.clone()
         }
@@ -111,8 +153,11 @@ impl Center {
     /// Returns `true` if no class visits the station more than once.
     #[must_use]
     pub fn is_visited_once(&self) -> bool {
-        self.visitors()
-            .all(|class| self.visits[class] <= 1.0 && self.in_row[class] <= 1.0)
+        self.visitors().all(|class| {
+            self.visits[class] <= 1.0
+                && self.in_row[class] <= 1.0
+                && self.back[class] == Back::Never
+        })
     }
 
     /// Returns `true` if the mean number of jobs at one server is known exactly for the visits of its only class: all in
@@ -125,7 +170,8 @@ impl Center {
         };
         let count = self.visits[class];
         let whole = (count - count.round()).abs() < ROUNDING;
-        (self.entries(class) - 1.0).abs() < ROUNDING && (whole || routed)
+        let in_a_row = self.back[class] != Back::FromElsewhere;
+        in_a_row && (self.entries(class) - 1.0).abs() < ROUNDING && (whole || routed)
     }
 
     /// Takes the visits of a class as those that missed a cache with the given hit ratio: of V visits in a row at least

@@ -1,4 +1,5 @@
 use super::*;
+use crate::network::Back;
 
 fn all_at_once(center: &Center, rates: &[f64], arrival_scv: f64) -> Visit {
     solve(center, rates, arrival_scv, &vec![arrival_scv; rates.len()])
@@ -14,6 +15,7 @@ fn center(speed: Speed, service_time: &[f64], discipline: Discipline) -> Center 
         preemptive: false,
         visits: vec![1.0; classes],
         in_row: vec![1.0; classes],
+        back: vec![Back::Never; classes],
         row_factor: vec![1.0; classes],
         service_time: service_time.to_vec(),
         demand: service_time.to_vec(),

@@ -8,7 +8,7 @@
 mod kinds;
 
 use crate::model::Discipline;
-use crate::network::{Center, Load, Network, Speed};
+use crate::network::{Back, Center, Load, Network, Speed};
 use crate::solve::Solution;
 
 use super::Ends;
@@ -19,6 +19,11 @@ const MORE: f64 = 0.05;
 const MORE_OF_SEVERAL: f64 = 0.2;
 /// Difference by which a loss may be off in addition to its factor. [ratio]
 const MORE_LOSS: f64 = 1e-4;
+
+/// Factor by which waits may be off in addition if the classes of a station differ in their visits in a row. A class that
+/// does not come back finds less of the others' variation than its formula assumes, and the others find less of its own.
+/// Simulations of V = 10 beside V = 1 at a utilization of 0.8 differ by up to 1.6. [ratio]
+const UNEQUAL_ROWS: f64 = 1.7;
 
 /// Utilization by better ranks above which the wait of a closed class has no upper end. The few moments in which such a
 /// class is served depend on details that mean value analysis does not know. [ratio]
@@ -39,6 +44,10 @@ pub(super) struct Traits {
     behind: f64,
     /// 1 − 1 / V for V visits to a station that has no product form; otherwise 0.
     rows: f64,
+    /// `true` if the classes of a station that has no product form differ in their visits in a row.
+    unequal: bool,
+    /// `true` if the arrivals of a class with several visits in a row vary less than Poisson arrivals.
+    even: bool,
 }
 
 /// Terms of the logarithm of a factor: a constant, and one coefficient for each of [`Traits`].
@@ -126,9 +135,19 @@ impl Traits {
                 0.0
             } else {
                 largest(&|class| {
-                    1.0 - 1.0 / center.visits[class].max(center.in_row[class]).max(1.0)
+                    let least = if center.back[class] == Back::FromElsewhere {
+                        2.0
+                    } else {
+                        1.0
+                    };
+                    1.0 - 1.0 / center.visits[class].max(center.in_row[class]).max(least)
                 })
             },
+            unequal: !center.is_product_form() && has_unequal_rows(center),
+            even: visitors.iter().any(|&class| {
+                center.in_row[class] > 1.0
+                    && matches!(network.loads[class], Load::Open { scv, poisson: false, .. } if scv < 1.0)
+            }),
         }
     }
 
@@ -141,6 +160,8 @@ impl Traits {
             servers: self.servers.max(other.servers),
             behind: self.behind.max(other.behind),
             rows: self.rows.max(other.rows),
+            unequal: self.unequal || other.unequal,
+            even: self.even || other.even,
         }
     }
 }
@@ -156,12 +177,26 @@ impl Factors {
             sum.exp()
         };
         let [large, small] = self.rows.map(|term| (term * traits.rows).exp());
+        let unequal = if traits.unequal { UNEQUAL_ROWS } else { 1.0 };
         Margin {
-            large: factor(&self.large) * large,
-            small: factor(&self.small) * small,
+            large: if traits.even {
+                f64::INFINITY
+            } else {
+                factor(&self.large) * large * unequal
+            },
+            small: factor(&self.small) * small * unequal,
             more,
         }
     }
+}
+
+/// Returns `true` if classes of a station differ in their numbers of visits in a row.
+fn has_unequal_rows(center: &Center) -> bool {
+    let counts = center.visitors().map(|class| center.in_row[class]);
+    let (least, most) = counts.fold((f64::INFINITY, 0.0_f64), |(least, most), count| {
+        (least.min(count), most.max(count))
+    });
+    most > 1.0 && least < most
 }
 
 impl Margin {
