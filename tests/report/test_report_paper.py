@@ -208,3 +208,9 @@ def test_options_of_the_pdf_are_refused_without_it(
     assert "--brief: must be given with --pdf only" in said
     assert "--paper: must be given with --pdf only" in said
     assert "--paper: must be one of a4, letter, got 'a3' instead" in said
+
+
+@needs_typst
+def test_a_title_without_a_letter_is_replaced() -> None:
+    found = dataclasses.replace(of_blocks(Table("t", (Column("n"),), (("1",),))), title="\x00\x07")
+    assert bare("report") in bare(" ".join(texts(paper.to_pdf(found))))

@@ -10,7 +10,7 @@ _SECONDS = ("start_lag_p99",)
 
 
 class Limits(TypedDict, total=False):
-    """Limits of a measurement, as under `limits` of a study file; a measurement beyond a limit is not valid.
+    """Limits of a measurement, as under `limits` of a study file; a measurement beyond a limit is suspect or invalid.
 
     A share is a number in [0, 1] or a text such as `"20 %"`, a time a number of seconds or a text such as `"10 ms"`.
 
@@ -20,7 +20,7 @@ class Limits(TypedDict, total=False):
         Largest share of transactions that may fail; default: 1 %. [ratio]
     start_lag_p99 : float or str
         Largest 99th percentile of the start lag, the delay between intended and actual start of a request; default:
-        10 ms. [s]
+        10 ms, and 1 ms under an open load. [s]
     start_lag_share : float or str
         Largest share of start lag in the response time; default: 5 %. [ratio]
     interference : float or str

@@ -37,6 +37,7 @@ _B = TypeVar("_B", Table, Figure)
 
 PAPERS = ("a4", "letter")
 """Sizes of paper, as `--paper` accepts them."""
+_NO_TITLE = "report"
 _TEMPLATE = files("towtank.report") / "templates" / "report.typ"
 _STANDARD: Final = "ua-1"
 # Width of the text on the narrowest paper, A4: 210 mm less two margins of 18 mm. [pt]
@@ -197,7 +198,8 @@ def content(
     written = _Paper(
         paper=paper,
         one_page=one_page,
-        title=safe(document.title),
+        # PDF/UA-1 requires a title.
+        title=safe(document.title).strip() or _NO_TITLE,
         subtitle=safe(document.subtitle),
         verdict=safe(document.verdict),
         foot=safe(": ".join(filter(None, map(_cut, (document.title, document.verdict), _FOOT_LETTERS)))),
