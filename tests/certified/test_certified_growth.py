@@ -50,7 +50,7 @@ def held(arrivals, ends, start, seconds):
 def growth(arrivals, ends, start, seconds):
     inside = held(arrivals, ends, start, seconds)
     arrived = float(((arrivals >= start) & (arrivals < start + seconds)).sum())
-    return Growth(inside[0], inside[-1], arrived, (inside[-1] - inside[0]) / np.sqrt(2 * arrived))
+    return Growth(inside[0], inside[-1], arrived, (inside[-1] - inside[0]) / np.sqrt(2 * arrived), float(seconds))
 
 
 def means(arrivals, ends, start, seconds):

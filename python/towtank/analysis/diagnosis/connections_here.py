@@ -96,10 +96,8 @@ class AcceptQueue:
 
     @property
     def is_long(self) -> bool:
-        """True if connections had to wait nearly all the time; without the share of samples, if one or more waited on
-        average.
-        """
-        return self.waiting >= 1 if self.in_use is None else self.in_use >= _QUEUED
+        """True if connections had to wait nearly all the time."""
+        return self.in_use is not None and self.in_use >= _QUEUED
 
 
 def connections_of(services: Mapping[str, Any]) -> tuple[ServerConnections, ...]:

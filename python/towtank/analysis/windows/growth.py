@@ -106,5 +106,5 @@ def growth_of(measurement: Measurement, chosen: Mask) -> Growth | None:
         return None
     held = measurement.mean_users[numbers]
     rise = float(held[-1] - held[0])
-    length_s = len(numbers) * measurement.bin_s
+    length_s = float(measurement.length_of(chosen))
     return Growth(float(held[0]), float(held[-1]), arrived, rise / math.sqrt(2 * arrived), length_s)
