@@ -21,7 +21,6 @@ from towtank.conduct.run import ENGINE_LOG, RunOutcome, disk_is_full, drive_engi
 from towtank.conduct.stopping import StopRequest
 from towtank.conduct.targets_here import UNNAMED, addresses_here, watching_targets
 from towtank.dialing import UnreachedError, connect_first, fact, next_step
-from towtank.digging import dig
 from towtank.errors import EngineError, StudyError, TargetError
 from towtank.marking import marked
 from towtank.results import GENERATOR_GROUP, RunFolder
@@ -363,7 +362,7 @@ def _watched(run: RunFolder, plan: dict[str, Any], watched: Sequence[int]) -> It
         return
     from towtank.observe import Observation  # noqa: PLC0415 - starts the probe: only where something is watched
 
-    length_s = sum(float(dig(stage, "duration_s")) for stage in dig(plan, "stages"))
+    length_s = planned_s(plan)
     every_s = _CONNECTIONS_EVERY_S if length_s < _SHORT_S else _SAMPLES_EVERY_S
     with Observation(run, {}, interval_s=every_s) as observation:
         run.event("observation_started")
